@@ -45,56 +45,22 @@ REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")
 # Beginnings of names. What looks at every workspace of the shared server comes before the others have filled it; then
 # the longest, because a worker that began one of them last would keep all others waiting.
 FIRST = (
-    "test_any_user_name",
-    "test_teardown",
-    "test_users",
-    "test_sdk",
-    "test_setup_",
-    "test_search",
-    "test_big_stack",
-    "test_campaign",
-    "test_move",
-    "test_readme",
-    "test_server_ends",
-    "test_queue",
-    "test_export_update",
-    "test_demo",
-    "test_hostile_page",
-    "test_faithful_page",
-    "test_page_mishaps",
-    "test_page_link",
-    "test_page_script",
-    "test_page_corrections",
-    "test_page_stale",
-    "test_page_bad_input",
-    "test_accessibility",
-    "test_page_evidence",
-    "test_page_spans",
-    "test_research_resume",
-    "test_push_twice",
-    "test_soak_server",
-    "test_adjudicate",
-    "test_backup",
-    "test_made_by",
-    "test_install",
-    "test_embedded",
-    "test_page",
-    "test_start",
-    "test_research_",
-    "test_service",
-    "test_sources",
-    "test_extractor",
+    *("any_user_name", "teardown", "users", "sdk", "setup_", "search", "big_stack", "campaign", "move", "readme"),
+    *("server_ends", "queue", "export_update", "demo", "hostile_page", "faithful_page", "page_mishaps"),
+    *("page_link", "page_script", "page_corrections", "page_stale", "page_bad_input", "accessibility"),
+    *("page_evidence", "page_spans", "research_resume", "push_twice", "soak_server", "adjudicate"),
+    *("backup", "made_by", "install", "embedded", "page", "start", "research_", "service", "sources", "extractor"),
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files in the order of `FIRST`, then all others."""
+
+    def place_of(item: pytest.Item) -> int:
+        stem = item.path.stem.removeprefix("test_")
+        return next((place for place, start in enumerate(FIRST) if stem.startswith(start)), len(FIRST))
+
     items.sort(key=place_of)
-
-
-def place_of(item: pytest.Item) -> int:
-    """The place of a test's file among the first; all others come after them."""
-    return next((place for place, start in enumerate(FIRST) if item.path.stem.startswith(start)), len(FIRST))
 
 
 @pytest.fixture(autouse=True)

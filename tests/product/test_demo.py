@@ -33,8 +33,8 @@ def first(home: Path) -> Result:
     return run_demo(home)
 
 
-def rows(home: Path, task: str) -> list[dict[str, str]]:
-    with (home / "export" / f"{task}.csv").open(encoding="utf-8", newline="") as file:
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -60,29 +60,19 @@ def test_the_readme_shows_its_table(first: Result) -> None:
     assert shown in first.stdout
 
 
-def test_its_answers_are_csv_v2_of_all_five_providers(first: Result, home: Path) -> None:
+def test_its_answers_are_csv_v2_and_its_export_joins_back_to_them(first: Result, home: Path) -> None:
     files = sorted((home / "answers").glob("*.csv"))
     assert [file.stem for file in files] == ["claude", "gemini", "grok", "openai", "perplexity"]
     assert [violation for file in files for violation in check_file(file)] == []
     assert (home / "answers" / "errors.jsonl").read_text(encoding="utf-8") == ""
-
-
-def test_its_export_has_the_columns_of_the_contract_and_three_answers_a_unit(first: Result, home: Path) -> None:
     for task in TASKS:
-        found = rows(home, task)
+        found = rows(home / "export" / f"{task}.csv")
         assert tuple(found[0]) == COLUMNS[task]
         assert {row["annotator_id"] for row in found} == {"anna", "ben", "chiyo", "david"}
-
-
-def test_its_records_are_in_three_languages_and_join_back_to_the_answers(first: Result, home: Path) -> None:
-    generation = rows(home, "generation")
+    generation = rows(home / "export" / "generation.csv")
     assert {"en", "de", "ja"} <= {row["language"] for row in generation}
-    stored = {
-        row["answer_id"]
-        for file in [*(home / "answers").glob("*.csv"), *(home / "research").glob("*/pipeline.csv")]
-        for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True))
-    }
-    assert {row["record_uuid"] for row in generation} <= stored
+    answers = [row for file in [*files, *(home / "research").glob("*/pipeline.csv")] for row in rows(file)]
+    assert {row["record_uuid"] for row in generation} <= {row["answer_id"] for row in answers}
 
 
 def test_every_label_varies_and_its_alpha_is_neither_undefined_nor_perfect(first: Result, home: Path) -> None:
@@ -101,8 +91,7 @@ def test_it_writes_the_report_of_its_agreement_and_names_it(first: Result, home:
     assert "59 answers of 6 models to 13 narratives, judged by 4 people." in text
     assert ">asked</th>" in text
     assert "Not known: how many questions" not in text
-    with (home / "agreement" / "disagreements.csv").open(encoding="utf-8", newline="") as file:
-        assert {row["task"] for row in csv.DictReader(file)} == set(TASKS)
+    assert {row["task"] for row in rows(home / "agreement" / "disagreements.csv")} == set(TASKS)
 
 
 def test_its_passwords_are_for_their_owner_only(first: Result, home: Path) -> None:

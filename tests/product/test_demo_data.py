@@ -27,21 +27,13 @@ ANSWERS: list[tuple[ProviderName, str]] = [(name, row["narrative_id"]) for name 
 LIBRARY = Path(str(DATA / "library"))
 GROUNDED: list[ProviderName] = ["claude", "perplexity"]
 
-answers = pytest.mark.parametrize(("provider", "narrative_id"), ANSWERS, ids=["/".join(answer) for answer in ANSWERS])
 
-
-def payload_text(provider: str, narrative_id: str) -> str:
+def payload(provider: str, narrative_id: str) -> str:
     return (DATA / "payloads" / provider / f"{narrative_id}.json").read_text(encoding="utf-8")
 
 
 def read(provider: ProviderName, narrative_id: str) -> Answer:
-    return read_payload(provider, payload_text(provider, narrative_id))
-
-
-def output_text(provider: str, narrative_id: str) -> dict[str, Any]:
-    message = json.loads(payload_text(provider, narrative_id))["output"][-1]
-    part: dict[str, Any] = message["content"][0]
-    return part
+    return read_payload(provider, payload(provider, narrative_id))
 
 
 def judged(entry: dict[str, Any], task: str) -> list[tuple[dict[str, bool], list[str]]]:
@@ -71,60 +63,43 @@ def test_every_provider_answers_every_narrative_and_nothing_else() -> None:
     assert sorted(VERDICTS) == sorted(["/".join(answer) for answer in ANSWERS] + [RESEARCH])
 
 
-@answers
-def test_the_reader_finds_a_text_and_the_place_of_every_citation(provider: ProviderName, narrative_id: str) -> None:
+@pytest.mark.parametrize(("provider", "narrative_id"), ANSWERS, ids=["/".join(answer) for answer in ANSWERS])
+def test_an_answer_is_placed_in_its_language_cites_hosts_and_has_a_verdict_on_each_passage(
+    provider: ProviderName, narrative_id: str
+) -> None:
     answer = read(provider, narrative_id)
-    unplaced = {occurrence.url for occurrence in answer.occurrences if occurrence.start is None}
     assert len(answer.text) > 50
     assert set(answer.citations) == {occurrence.url for occurrence in answer.occurrences}
     # Sonar lists every result as a citation, the ones that its text never names included.
+    unplaced = {occurrence.url for occurrence in answer.occurrences if occurrence.start is None}
     assert unplaced == set() or (provider, narrative_id, len(unplaced)) == ("perplexity", "N003", 1)
-
-
-@answers
-def test_answers_come_in_the_language_of_the_narrative_but_for_the_one_meant(
-    provider: ProviderName, narrative_id: str
-) -> None:
-    language = detect_language(read(provider, narrative_id).text)
-    expected = "en" if (provider, narrative_id) == ("grok", "N006") else LANGUAGE[narrative_id]
-    assert language == expected
-
-
-@answers
-def test_cited_sites_are_named_by_host(provider: ProviderName, narrative_id: str) -> None:
-    answer = read(provider, narrative_id)
+    is_other = (provider, narrative_id) == ("grok", "N006")
+    assert detect_language(answer.text) == ("en" if is_other else LANGUAGE[narrative_id])
     assert all(domain and "google.com" not in domain for domain in answer.domains)
     assert all(urlsplit(url).scheme == "https" for url in answer.citations)
-
-
-@pytest.mark.parametrize("row", NARRATIVES, ids=lambda row: row["narrative_id"])
-def test_openai_and_grok_offsets_frame_their_markers(row: dict[str, str]) -> None:
-    for provider, opening, closing in [("openai", "([", "))"), ("grok", "[[", ")")]:
-        part = output_text(provider, row["narrative_id"])
-        for note in part["annotations"]:
-            marker = part["text"][note["start_index"] : note["end_index"]]
-            assert marker.startswith(opening)
-            assert marker.endswith(f"]({note['url']}{closing}")
-
-
-@pytest.mark.parametrize("row", NARRATIVES, ids=lambda row: row["narrative_id"])
-def test_gemini_offsets_are_utf8_bytes_of_the_segment(row: dict[str, str]) -> None:
-    candidate = json.loads(payload_text("gemini", row["narrative_id"]))["candidates"][0]
-    text = candidate["content"]["parts"][0]["text"].encode()
-    grounding = candidate.get("groundingMetadata", {"groundingSupports": [], "groundingChunks": []})
-    for support in grounding["groundingSupports"]:
-        segment = support["segment"]
-        assert text[segment.get("startIndex", 0) : segment["endIndex"]].decode() == segment["text"]
-        assert max(support["groundingChunkIndices"]) < len(grounding["groundingChunks"])
-
-
-@answers
-def test_each_passage_of_a_record_has_a_verdict(provider: ProviderName, narrative_id: str) -> None:
     entry = VERDICTS[f"{provider}/{narrative_id}"]
-    found = passages(provider, read(provider, narrative_id))
+    found = passages(provider, answer)
     assert len(entry.get("retrieval", [])) == len(found)
     assert ("grounding" in entry) == bool(found)
     assert not found or provider in GROUNDED
+    assert not found or entry["grounding"]["source_cited"] == bool(answer.citations)
+
+
+def test_offsets_frame_markers_and_in_geminis_bytes_segments() -> None:
+    for row in NARRATIVES:
+        for provider, opening, closing in [("openai", "([", "))"), ("grok", "[[", ")")]:
+            part = json.loads(payload(provider, row["narrative_id"]))["output"][-1]["content"][0]
+            for note in part["annotations"]:
+                marker = part["text"][note["start_index"] : note["end_index"]]
+                assert marker.startswith(opening)
+                assert marker.endswith(f"]({note['url']}{closing}")
+        candidate = json.loads(payload("gemini", row["narrative_id"]))["candidates"][0]
+        text = candidate["content"]["parts"][0]["text"].encode()
+        grounding = candidate.get("groundingMetadata", {"groundingSupports": [], "groundingChunks": []})
+        for support in grounding["groundingSupports"]:
+            segment = support["segment"]
+            assert text[segment.get("startIndex", 0) : segment["endIndex"]].decode() == segment["text"]
+            assert max(support["groundingChunkIndices"]) < len(grounding["groundingChunks"])
 
 
 def test_passages_are_as_long_as_the_providers_make_them() -> None:
@@ -135,52 +110,34 @@ def test_passages_are_as_long_as_the_providers_make_them() -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_verdicts_hold_exactly_the_labels_of_the_task(task: str) -> None:
+def test_verdicts_hold_the_labels_of_the_task_vary_and_break_no_rule_however_people_split(task: str) -> None:
     assert units(task)
     for labels, hard in units(task):
         assert tuple(labels) == LABELS[task]
         assert all(type(value) is bool for value in labels.values())
         assert set(hard) <= set(labels)
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_no_way_of_splitting_on_hard_labels_breaks_a_rule(task: str) -> None:
-    for labels, hard in units(task):
         for flipped in chain.from_iterable(combinations(hard, size) for size in range(len(hard) + 1)):
             answered = {label: value ^ (label in flipped) for label, value in labels.items()}
             assert broken_rules(task, answered) == ()
-
-
-@pytest.mark.parametrize(("task", "label"), [(task, label) for task in TASKS for label in LABELS[task]])
-def test_every_label_varies_and_is_hard_now_and_then(task: str, label: str) -> None:
-    verdicts = [labels[label] for labels, _ in units(task)]
-    contested = sum(label in hard for _, hard in units(task))
-    assert min(verdicts.count(True), verdicts.count(False)) >= 2
-    assert 0 < contested <= len(verdicts) / 4
-
-
-def test_source_cited_is_yes_exactly_where_the_answer_has_a_citation() -> None:
-    for key, entry in VERDICTS.items():
-        provider, narrative_id = key.split("/")
-        if "grounding" in entry and key != RESEARCH:
-            assert entry["grounding"]["source_cited"] == bool(read(provider, narrative_id).citations)  # type: ignore[arg-type]
+    for label in LABELS[task]:
+        verdicts = [labels[label] for labels, _ in units(task)]
+        contested = sum(label in hard for _, hard in units(task))
+        assert min(verdicts.count(True), verdicts.count(False)) >= 2
+        assert 0 < contested <= len(verdicts) / 4
 
 
 def test_the_cut_short_answers_say_so() -> None:
-    assert json.loads(payload_text("openai", "N008"))["incomplete_details"] == {"reason": "max_output_tokens"}
-    assert json.loads(payload_text("gemini", "N006"))["candidates"][0]["finishReason"] == "MAX_TOKENS"
+    assert json.loads(payload("openai", "N008"))["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert json.loads(payload("gemini", "N006"))["candidates"][0]["finishReason"] == "MAX_TOKENS"
     assert VERDICTS["openai/N008"]["generation"]["incomplete"]
     assert VERDICTS["gemini/N006"]["generation"]["incomplete"]
 
 
-def test_four_annotators_have_their_own_names_and_rarely_slip() -> None:
-    names = [annotator["username"] for annotator in JURY["annotators"]]
-    assert len(set(names)) == 4
-    assert all(set(one) == {"username", "first_name", "last_name", "care"} for one in JURY["annotators"])
-    assert all(0.9 <= one["care"] <= 1 for one in JURY["annotators"])
-
-
-def test_notes_in_three_languages_belong_to_a_judged_answer() -> None:
+def test_four_annotators_with_names_of_their_own_rarely_slip_and_leave_notes_in_three_languages() -> None:
+    people = JURY["annotators"]
+    assert len({one["username"] for one in people}) == len(people) == 4
+    assert all(one.keys() == {"username", "first_name", "last_name", "care"} for one in people)
+    assert all(0.9 <= one["care"] <= 1 for one in people)
     assert {note["language"] for note in JURY["notes"]} == {"en", "de", "ja"}
     for note in JURY["notes"]:
         assert note["task"] in VERDICTS[note["answer"]]

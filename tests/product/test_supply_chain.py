@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 import yaml
@@ -95,10 +95,10 @@ def test_the_auditors_are_those_of_the_makefile_and_agree_with_what_is_pinned_el
     assert {part: elsewhere.get(part, version) for part, version in listed.items()} == listed, "run `make hashes`"
 
 
-@pytest.mark.parametrize("name", [*FILES, "requirements-audit.txt"])
-def test_every_part_has_hashes_and_none_an_address(name: str) -> None:
-    assert not [part for part, _, hashes in entries(name) if not hashes]
-    assert "//" not in (DOCKER / name).read_text(encoding="utf-8")
+def test_every_part_has_hashes_and_none_an_address() -> None:
+    for name in (*FILES, "requirements-audit.txt"):
+        assert not [part for part, _, hashes in entries(name) if not hashes]
+        assert "//" not in (DOCKER / name).read_text(encoding="utf-8")
 
 
 def test_the_image_installs_nothing_without_a_hash_and_builds_nothing_but_the_project() -> None:
@@ -133,12 +133,9 @@ def test_what_is_said_of_weaknesses_was_read_for_the_versions_that_are_pinned() 
     changed = [f"{part} {version}, pinned is {now}" for part, version, now in told if version != now]
     assert not changed, "look for weaknesses of the new version, then correct the row in SECURITY.md and its date"
     assert {"redis", "postgres", "python", "starlette"} <= {row.part for row in ROWS}
-
-
-def test_each_row_says_when_it_was_read_and_why_a_weakness_does_no_harm() -> None:
     for row in ROWS:
         assert date.fromisoformat(row.read) >= date(2026, 11, 23), row
-        assert len(row.says) > 20 or not row.weaknesses, row
+        assert len(row.says) > 20 or not row.weaknesses, row  # why it does no harm
 
 
 def sources(package: str) -> Iterator[tuple[str, str]]:
@@ -173,13 +170,9 @@ def test_argilla_server_does_not_do_what_the_weaknesses_need(words: str, where: 
 
 
 def test_nothing_of_ours_opens_connections_with_urllib3() -> None:
-    for package in ("pipeline", "annotation", "exports"):
-        found = {
-            path
-            for path, text in sources(package)
-            if re.search(r"^\s*(?:import|from) (?:requests|urllib3)", text, re.M)
-        }
-        assert not found
+    opening = re.compile(r"^\s*(?:import|from) (?:requests|urllib3)", re.MULTILINE)
+    texts = (source for package in ("pipeline", "annotation", "exports") for source in sources(package))
+    assert not [path for path, text in texts if opening.search(text)]
 
 
 @pytest.mark.soak
@@ -205,19 +198,15 @@ class Service(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         name = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]["name"]
-        found = [self.weakness(name, self.known[name])] if name in self.known else []
-        body = json.dumps({"vulns": found}).encode()
+        ranges = [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "999"}]}]
+        affected = [{"package": {"name": name, "ecosystem": "PyPI"}, "ranges": ranges}]
+        day = dict.fromkeys(("published", "modified"), "2026-11-01T00:00:00Z")
+        weakness = {"id": self.known.get(name), "summary": "", "details": "", **day, "affected": affected}
+        body = json.dumps({"vulns": [weakness] if name in self.known else []}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def weakness(self, name: str, number: str) -> dict[str, Any]:
-        day = "2026-11-01T00:00:00Z"
-        ranges = [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "999"}]}]
-        affected = [{"package": {"name": name, "ecosystem": "PyPI"}, "ranges": ranges}]
-        texts = {"summary": "", "details": "", "published": day, "modified": day}
-        return {"id": number, **texts, "affected": affected}
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
@@ -239,11 +228,9 @@ def test_the_check_fails_for_a_weakness_that_nobody_has_read_and_for_no_other() 
         code, told = ask_after_parts(service.server_port)
         service.shutdown()
     assert code == 1
-    version = constraints()["jinja2"]
-    asked = len(pinned())
     assert told.splitlines() == [
-        f"jinja2 {version}: CVE-2099-0001, mended in 999",
-        f"{asked} packages asked after: 1 known weakness that SECURITY.md does not have.",
+        f"jinja2 {constraints()['jinja2']}: CVE-2099-0001, mended in 999",
+        f"{len(pinned())} packages asked after: 1 known weakness that SECURITY.md does not have.",
     ]
 
 

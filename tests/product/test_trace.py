@@ -3,7 +3,6 @@
 import inspect
 import shutil
 import sys
-import tarfile
 import threading
 from collections.abc import Callable
 from contextlib import chdir
@@ -14,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from tests.support.places import DATA, ROOT
+from tests.support.made_before import unpacked
+from tests.support.places import ROOT
 
 PACKAGES = tuple(str(ROOT / package) for package in ("pipeline", "annotation", "exports"))
 DEMO = ROOT / "exports" / "demo_data"
@@ -30,8 +30,7 @@ def campaign(tmp_path: Path) -> Path:
     for payload in (DEMO / "payloads").glob(f"*/{NARRATIVE}.json"):
         (tmp_path / "payloads" / payload.parent.name).mkdir(parents=True)
         shutil.copy(payload, tmp_path / "payloads" / payload.parent.name)
-    with tarfile.open(DATA / "made_by_9c300d48" / "made.tar.gz") as made:
-        made.extractall(tmp_path, [each for each in made if each.name.startswith("export/")], filter="data")
+    shutil.copytree(unpacked("9c300d48", tmp_path / "made") / "export", tmp_path / "export")
     return tmp_path
 
 
