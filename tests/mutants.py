@@ -24,7 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import unified_diff
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,15 +80,6 @@ class Baseline(NamedTuple):
     """Which tests run a line, by file and line."""
 
 
-class Ended(NamedTuple):
-    """A process of the pool that has ended."""
-
-    task: Any
-    code: int | None
-    """pytest's exit code; None when it was killed for its time or its memory."""
-    processor_seconds: float
-
-
 def main(arguments: Sequence[str]) -> int:
     """0 when at least the goal's share of the changes is dead."""
     options = parsed(arguments)
@@ -102,18 +93,18 @@ def main(arguments: Sequence[str]) -> int:
         mutants = sampled(options)
         paths = sorted({mutant.path for mutant in mutants})
         say(f"{len(mutants)} changes in {len(paths)} files; their tests run once without any.")
-        baseline, measured = run_unchanged(paths, folders)
-        say(f"{len(baseline.seconds)} tests, {measured:.0f} s of processor time.")
-        alive, untested, spent = try_all(mutants, baseline, folders)
+        baseline = run_unchanged(paths, folders)
+        say(f"{len(baseline.seconds)} tests, {os.times().children_user:.0f} s of processor time.")
+        alive, untested = try_all(mutants, baseline, folders)
     sys.stdout.write(table(mutants, alive, untested))
     dead = 1 - len(alive) / max(1, len(mutants))
-    sys.stdout.write(f"\n{dead:.1%} dead; {measured + spent:.0f} s of processor time, ")
-    sys.stdout.write(f"{(time.monotonic() - began) / 60:.1f} minutes.\n")
+    minutes = (time.monotonic() - began) / 60
+    sys.stdout.write(f"\n{dead:.1%} dead; {sum(os.times()[:4]):.0f} s of processor time, {minutes:.1f} minutes.\n")
     return int(dead < GOAL)
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Tell which small changes of the code no test notices.")
+    parser = argparse.ArgumentParser(description="Report which small changes of the code no test notices.")
     parser.add_argument("places", nargs="*", help="files, or FILE:LINE: every change there instead of a sample")
     parser.add_argument("--sample", type=int, default=500, help="how many changes are tried (default: 500)")
     parser.add_argument("--seed", type=int, default=18, help="which ones (default: 18)")
@@ -197,33 +188,28 @@ def mutant_of(path: str, module: cst.Module, mutation: Mutation) -> Mutant:
     return Mutant(path, line, after, "\n".join(f"{row[0]} {row[1:].strip()}" for row in rows if row[0] in "-+"))
 
 
-def run_unchanged(paths: Sequence[str], folders: Sequence[Path]) -> tuple[Baseline, float]:
-    """What the tests of these files do while nothing is changed, and the processor time that it took.
-
-    One that fails is left out, which is said.
+def run_unchanged(paths: Sequence[str], folders: Sequence[Path]) -> Baseline:
+    """What the tests of these files do while nothing is changed; one that fails is left out, which is logged.
 
     Raises:
         SystemExit: A file cannot be tested at all.
     """
     files = sorted({file for path in paths for file in test_files(path)})
     baseline = Baseline({}, defaultdict(lambda: defaultdict(set)))
-    spent = 0.0
-
-    def measure(file: str) -> Callable[[Path], int]:
-        return lambda folder: run_measured(file, paths, folder)
-
-    for ended, folder in pooled(((file, measure(file)) for file in files), folders, lambda _: BASELINE_SECONDS):
-        spent += ended.processor_seconds
-        if ended.code not in (0, 1, 5) or not measured_file(folder, ended.task).is_file():
-            sys.exit(f"{printed(folder).read_text(encoding='utf-8')}\n{ended.task} cannot be tested.")
-        found = json.loads(measured_file(folder, ended.task).read_text(encoding="utf-8"))
+    tasks = ((file, partial(run_measured, file, paths), BASELINE_SECONDS) for file in files)
+    for file, code, folder in pooled(tasks, folders):
+        measured = folder.parent / "measured.json"
+        if code not in (0, 1, 5) or not measured.is_file():
+            sys.exit(f"{printed(folder).read_text(encoding='utf-8')}\n{file} cannot be tested.")
+        found = json.loads(measured.read_text(encoding="utf-8"))
+        measured.unlink()
         baseline.seconds.update(found["seconds"])
         for test in found["failed"]:
             say(f"{test} fails while nothing is changed, and is left out.")
         for path, lines in found["tests"].items():
             for line, tests in lines.items():
                 baseline.tests[path][int(line)] |= set(tests) - {"", *found["failed"]}
-    return baseline, spent
+    return baseline
 
 
 @cache
@@ -238,14 +224,14 @@ def test_files(path: str) -> frozenset[str]:
 def run_measured(file: str, paths: Sequence[str], folder: Path) -> int:
     """pytest's exit code on one file; what each test took and ran goes into a file."""
     coverage = Coverage(data_file=None, config_file=False, include=[str(folder / path) for path in paths])
-    told = Told(coverage)
+    meter = Meter(coverage)
     coverage.start()
-    code = tested([file], folder, told, "--maxfail=0")
+    code = tested([file], folder, [meter], "--maxfail=0")
     coverage.stop()
     data = coverage.get_data()
     tests = {path: data.contexts_by_lineno(str(folder / path)) for path in paths}
-    found = json.dumps({"seconds": told.seconds, "failed": sorted(told.failed), "tests": tests})
-    measured_file(folder, file).write_text(found, encoding="utf-8")
+    found = json.dumps({"seconds": meter.seconds, "failed": sorted(meter.failed), "tests": tests})
+    (folder.parent / "measured.json").write_text(found, encoding="utf-8")
     return code
 
 
@@ -253,12 +239,8 @@ def printed(folder: Path) -> Path:
     return folder.parent / "printed"
 
 
-def measured_file(folder: Path, file: str) -> Path:
-    return folder.parent / (file.replace("/", "-") + ".json")
-
-
-class Told:
-    """Tells coverage which test runs, and remembers how much processor time each took."""
+class Meter:
+    """Lets coverage know which test runs, and remembers how much processor time each took."""
 
     def __init__(self, coverage: Coverage) -> None:
         self.coverage = coverage
@@ -267,63 +249,46 @@ class Told:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.coverage.switch_context(nodeid)
-        self.seconds[nodeid] -= processor_seconds()
+        self.seconds[nodeid] -= sum(os.times()[:4])  # of this process and its children that have ended
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed.add(report.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.seconds[nodeid] += processor_seconds()
+        self.seconds[nodeid] += sum(os.times()[:4])
 
 
-def processor_seconds() -> float:
-    """Of this process and its children that have ended."""
-    return sum(os.times()[:4])
-
-
-class Chosen:
-    """Runs these tests only, in this order."""
-
-    def __init__(self, tests: Sequence[str]) -> None:
-        self.places = {test: place for place, test in enumerate(tests)}
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.places), key=lambda item: self.places[item.nodeid]
-        )
-
-
-def tested(files: Sequence[str], folder: Path, plugin: object, *more: str) -> int:
-    """pytest's exit code in a copy of the tree; it ends at the first test that fails, unless told otherwise."""
+def tested(tests: Sequence[str], folder: Path, plugins: Sequence[object], *more: str) -> int:
+    """pytest's exit code in a copy of the tree; it ends at the first test that fails, unless `more` says otherwise."""
     options = ["-x", *more, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", SLOW, "--hypothesis-seed=0"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Of libraries that were imported before.
-    return int(pytest.main([*options, f"--basetemp={folder.parent / 'temporary'}", *files], plugins=[plugin]))
+    return int(pytest.main([*options, f"--basetemp={folder.parent / 'temporary'}", *tests], plugins=plugins))
 
 
-def try_all(mutants: Sequence[Mutant], baseline: Baseline, folders: Sequence[Path]) -> tuple[set[int], set[int], float]:
-    """Places of the changes that are alive, of those among them that no test runs, and the processor time."""
-    chosen = [tests_of(mutant, baseline) for mutant in mutants]
-    untested = {place for place, tests in enumerate(chosen) if not tests}
-    alive, spent = set(untested), 0.0
+def try_all(mutants: Sequence[Mutant], baseline: Baseline, folders: Sequence[Path]) -> tuple[set[int], set[int]]:
+    """Places of the changes that are alive, and of those among them that no test runs."""
+    chosen = {place: tests for place, mutant in enumerate(mutants) if (tests := tests_of(mutant, baseline))}
+    untested = set(range(len(mutants))) - chosen.keys()
+    alive = set(untested)
 
-    def attempt(place: int) -> Callable[[Path], int]:
-        files = list(dict.fromkeys(test.partition("::")[0] for test in chosen[place]))
-        return lambda folder: tested(files, folder, Chosen(chosen[place]))
+    def attempt(place: int, folder: Path) -> int:
+        (folder / mutants[place].path).write_text(mutants[place].text, encoding="utf-8")
+        return tested(chosen[place], folder, ())
 
-    def limit(place: int) -> float:
-        return 10 + 4 * sum(baseline.seconds[test] for test in chosen[place])
-
-    tasks = ((place, attempt(place)) for place in range(len(mutants)) if place not in untested)
-    for number, (ended, _) in enumerate(pooled(tasks, folders, limit, mutants), 1):
-        spent += ended.processor_seconds
-        if ended.code in (0, 5):
-            alive.add(ended.task)
-            say(f"Alive: {mutants[ended.task].path}:{mutants[ended.task].line}\n{mutants[ended.task].change}")
+    tasks = (
+        (place, partial(attempt, place), 10 + 4 * sum(baseline.seconds[test] for test in tests))
+        for place, tests in chosen.items()
+    )
+    for number, (place, code, folder) in enumerate(pooled(tasks, folders), 1):
+        mutant = mutants[place]
+        shutil.copyfile(ROOT / mutant.path, folder / mutant.path)
+        if code in (0, 5):
+            alive.add(place)
+            say(f"Alive: {mutant.path}:{mutant.line}\n{mutant.change}")
         if number % 25 == 0:
             say(f"{number} tried, {len(alive) - len(untested)} of them alive.")
-    return alive, untested, spent
+    return alive, untested
 
 
 def tests_of(mutant: Mutant, baseline: Baseline) -> list[str]:
@@ -344,14 +309,10 @@ def tests_of(mutant: Mutant, baseline: Baseline) -> list[str]:
 
 def statement(path: str, line: int) -> tuple[int, int]:
     """The first and last line of the smallest statement around a line."""
-    around = [
-        (node.lineno, node.end_lineno or line) for node in ast.walk(parsed_file(path)) if isinstance(node, ast.stmt)
-    ]
-    return min(
-        (span for span in around if span[0] <= line <= span[1]),
-        key=lambda span: span[1] - span[0],
-        default=(line, line),
-    )
+    tree = parsed_file(path)
+    spans = [(node.lineno, node.end_lineno or line) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    around = [span for span in spans if span[0] <= line <= span[1]]
+    return min(around, key=lambda span: span[1] - span[0], default=(line, line))
 
 
 @cache
@@ -360,36 +321,27 @@ def parsed_file(path: str) -> ast.Module:
 
 
 def pooled(
-    tasks: Iterable[tuple[Any, Callable[[Path], int]]],
-    folders: Sequence[Path],
-    limit: Callable[[Any], float],
-    mutants: Sequence[Mutant] = (),
-) -> Iterator[tuple[Ended, Path]]:
+    tasks: Iterable[tuple[Any, Callable[[Path], int], float]], folders: Sequence[Path]
+) -> Iterator[tuple[Any, int, Path]]:
     """Each task in a process of its own and in a folder that no other one has meanwhile, as they end.
 
-    Where there are mutants, a task is the place of one of them, and the folder has its change meanwhile.
+    A task is a key, its work and the processor time that it may take; given are key, pytest's exit code, which is
+    negative when it was killed for its time or its memory, and the folder, which nobody else has until the next one.
     """
     free, running = list(folders), dict[int, tuple[Any, Path]]()
     waiting = iter(tasks)
     while True:
-        task, work = next(waiting, (None, None)) if free else (None, None)
-        if work is not None:
-            folder = free.pop()
-            if mutants:
-                (folder / mutants[task].path).write_text(mutants[task].text, encoding="utf-8")
-            running[forked(work, folder, limit(task))] = task, folder
-            continue
+        while free and (task := next(waiting, None)):
+            (key, work, seconds), folder = task, free.pop()
+            running[forked(work, folder, seconds)] = key, folder
         if not running:
             return
-        child, status, used = os.wait4(-1, 0)
+        child, status = os.waitpid(-1, 0)
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
-        task, folder = running.pop(child)
-        if mutants:
-            shutil.copyfile(ROOT / mutants[task].path, folder / mutants[task].path)
+        key, folder = running.pop(child)
+        yield key, os.waitstatus_to_exitcode(status), folder
         free.append(folder)
-        code = os.waitstatus_to_exitcode(status)
-        yield Ended(task, code if code >= 0 else None, used.ru_utime + used.ru_stime), folder
 
 
 def forked(work: Callable[[Path], int], folder: Path, seconds: float) -> int:
@@ -431,10 +383,8 @@ def table(mutants: Sequence[Mutant], alive: set[int], untested: set[int]) -> str
         counts = f"{len(here):7} {len(here - living):6} {len(living):6} {len(here & untested):17}"
         text.append(f"{path:44}{counts}")
     for place in sorted(alive, key=lambda place: mutants[place][:2]):
-        mutant = mutants[place]
-        text.append(
-            f"\n{mutant.path}:{mutant.line}{' (no test runs it)' if place in untested else ''}\n{mutant.change}"
-        )
+        mutant, remark = mutants[place], " (no test runs it)" if place in untested else ""
+        text.append(f"\n{mutant.path}:{mutant.line}{remark}\n{mutant.change}")
     return "\n".join(text) + "\n"
 
 

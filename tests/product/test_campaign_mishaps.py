@@ -43,7 +43,6 @@ class Lead:
         return f"annotators = [{', '.join(f'{{ name = {each} }}' for each in shown)}]"
 
     def run(self, *words: str, code: int = 0) -> Result:
-        """What a command of the group `annotation` printed; another exit code fails the test."""
         result = CliRunner().invoke(main, ["annotation", *words])
         assert result.exit_code == code, result.output
         return result
@@ -60,12 +59,11 @@ class Lead:
         return subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
-        return found
+        return dict(json.loads(self.run("status", "--json").stdout))
 
-    def datasets(self, workspace: str | None = None) -> dict[str, str]:
+    def datasets(self) -> dict[str, str]:
         """Ids of the workspace's datasets by name; none where it is not there yet."""
-        workspace_id = self.owner.workspaces().get(workspace or self.workspace)
+        workspace_id = self.owner.workspaces().get(self.workspace)
         return {each["name"]: each["id"] for each in self.owner.datasets(workspace_id)} if workspace_id else {}
 
 
@@ -188,32 +186,25 @@ def test_names_with_spaces_umlauts_and_kanji_are_people_like_others(lead: Lead) 
     assert [each["annotator"] for each in lead.status()["annotators"]] == sorted(passwords)
 
 
-@pytest.mark.parametrize("workspace", ["Müller & Söhne", "a b", "東京", "a/b", "a?b=c#d", "..", "x" * 200])
+@pytest.mark.parametrize("workspace", ["Müller & Söhne", "a?b=c#d", "..", "x" * 200])
 def test_a_workspace_whose_name_would_hide_all_others_from_argillas_library_is_refused(
     lead: Lead, workspace: str
 ) -> None:
     name = f"{workspace} {lead.mark}"
     lead.campaign('locales = ["en"]', lead.people("anna"), workspace=name)
-    result = CliRunner().invoke(main, ["annotation", "setup", "--passwords", "passwords.json"])
-    assert result.exit_code == 1
-    assert "A workspace cannot have the name" in result.stderr
+    refused = lead.run("setup", "--passwords", "passwords.json", code=1)
+    assert "A workspace cannot have the name" in refused.stderr
     assert name not in lead.owner.workspaces()
 
 
-def test_more_calibration_than_records_is_calibration_only(lead: Lead) -> None:
-    lead.campaign('locales = ["en"]', "calibration = { records = 500 }", lead.people("anna"))
-    lead.run("setup")
-    lead.push()
-    status = {each["dataset"]: each["records"] for each in lead.status()["datasets"]}
-    assert (status["calibration-3-generation-en"], status["3-generation-en"]) == (len(RECORDS), 0)
-
-
-def test_a_language_without_records_is_empty_in_status_and_others_go_on(lead: Lead) -> None:
-    lead.campaign('locales = ["ja", "en", "de"]', lead.people("anna"))
+def test_a_language_without_records_is_empty_in_status_and_calibration_may_be_more_than_there_is(lead: Lead) -> None:
+    lead.campaign('locales = ["ja", "en", "de"]', lead.people("anna"), "calibration = { records = 500 }")
     lead.run("setup")
     lead.push()
     status = lead.status()
-    assert {each["records"] for each in status["datasets"] if each["language"] == "ja"} == {0}
+    records = {each["dataset"]: each["records"] for each in status["datasets"]}
+    assert {count for name, count in records.items() if "-ja" in name} == {0}
+    assert (records["calibration-3-generation-en"], records["3-generation-en"]) == (len(RECORDS) / 2, 0)
     assert status["needed"] == sum(map(len, expected_units().values()))
     assert lead.run("status").stdout
 
@@ -239,36 +230,21 @@ def test_an_annotators_key_is_refused_and_not_repeated(lead: Lead, monkeypatch: 
         assert key not in result.output
 
 
-@pytest.mark.parametrize("role", ["owner", "Annotator", "", "lead"])
-def test_a_role_that_is_none_is_named_before_anything_is_done(lead: Lead, role: str) -> None:
-    lead.campaign('locales = ["en"]', f'annotators = [{{ name = "a", role = "{role}" }}]')
-    assert "`campaign.annotators.0.role`" in lead.run("setup", code=1).stderr
-    assert lead.workspace not in lead.owner.workspaces()
-
-
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ('locale = ["en"]', "`campaign.locale` is no key"),
-        ('locales = "en"', "`campaign.locales`"),
-        ("locales = []", "`campaign.locales`"),
-        ('locales = ["en"]\noverlap = "2"', "`campaign.overlap"),
-        ('locales = ["en"]\noverlap = 0', "`campaign.overlap"),
-        ('locales = ["en"]\noverlap = { retreival = 2 }', "`campaign.overlap.retreival"),
-        ('locales = ["en"]\ncalibration = { fraction = 20 }', "`campaign.calibration.fraction`"),
-        ('locales = ["en"]\ncalibration = { record = 3 }', "`campaign.calibration.record` is no key"),
-        ('locales = ["en"]\ncalibration = 5', "`campaign.calibration`"),
-        ('locales = ["en"]\nannotators = ["anna"]', "`campaign.annotators.0`"),
-        ('locales = ["en"]\nannotators = [{ nam = "anna" }]', "`campaign.annotators.0.nam` is no key"),
-        ('locales = ["en"]\nannotators = [{ name = "anna", locales = ["de"] }]', "none of `locales`"),
-        ('locales = ["en", "en"]', "twice"),
-        ('locales = ["xx"]', "'xx'"),
+        ("calibration = { record = 3 }", "`campaign.calibration.record` is no key"),
+        ('annotators = ["anna"]', "`campaign.annotators.0`"),
+        ('annotators = [{ name = "a", role = "lead" }]', "`campaign.annotators.0.role`"),
     ],
 )
-def test_a_typo_in_the_campaign_is_named_by_every_command(lead: Lead, line: str, named: str) -> None:
-    lead.campaign(line)
+def test_a_typo_in_the_campaign_is_named_by_every_command_before_anything_is_done(
+    lead: Lead, line: str, named: str
+) -> None:
+    lead.campaign('locales = ["en"]', line)
     for words in (["setup"], ["push", lead.write_records()], ["status"], ["share", "--out", "sheets"]):
         error = lead.run(*words, code=1).stderr
         assert named in error, error
         assert "citejury.toml" in error
         assert "Traceback" not in error
+    assert lead.workspace not in lead.owner.workspaces()

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -131,28 +130,16 @@ def limit_files(process: int, largest: int) -> None:
     resource.prlimit(process, resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
 
 
-@pytest.fixture
-def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A folder in which nothing can be made."""
-    folder = tmp_path / "read-only"
-    folder.mkdir()
-    folder.chmod(0o500)
-    yield folder
-    folder.chmod(0o700)
-
-
-def test_a_home_that_cannot_be_made_is_named(read_only: Path) -> None:
-    assert f"`{read_only / 'home'}` cannot be used as the server's home: Permission denied" in refusal(
-        read_only / "home"
-    )
-
-
-def test_a_home_whose_data_cannot_be_written_is_named(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    (tmp_path / "lock").touch()
-    data.chmod(0o500)
-    assert f"`{data}` cannot be written, and the server keeps its data there" in refusal(tmp_path)
+def test_a_home_that_cannot_be_made_or_written_is_named(tmp_path: Path) -> None:
+    closed, home = tmp_path / "read-only", tmp_path / "home"
+    for folder in (closed, home / "data"):
+        folder.mkdir(parents=True)
+        folder.chmod(0o500)
+    (home / "lock").touch()
+    unmade = closed / "home"
+    assert f"`{unmade}` cannot be used as the server's home: Permission denied" in refusal(unmade)
+    assert f"`{home / 'data'}` cannot be written, and the server keeps its data there" in refusal(home)
+    closed.chmod(0o700)
 
 
 def refusal(home: Path) -> str:

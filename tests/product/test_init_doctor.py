@@ -75,12 +75,14 @@ def test_every_key_that_the_example_comments_out_can_be_used(tmp_path: Path) -> 
     assert read_findings(path) == {"serious_problem": SERIOUS_PROBLEM}
 
 
-def test_a_folder_that_holds_something_else_of_the_name_is_refused_whole(tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_else_of_the_name_or_is_a_file_is_refused_whole(tmp_path: Path) -> None:
     (tmp_path / "narratives.csv").write_text("mine", encoding="utf-8")
     result = run("init", str(tmp_path))
     assert result.exit_code == 1
     assert "holds `narratives.csv` already" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["narratives.csv"]
+    with pytest.raises(OutputError, match="cannot be used"):
+        start_project(tmp_path / "narratives.csv")
 
 
 def test_an_interrupted_start_is_finished(tmp_path: Path) -> None:
@@ -88,12 +90,6 @@ def test_an_interrupted_start_is_finished(tmp_path: Path) -> None:
     whole.written[0].unlink()
     assert start_project(tmp_path).written == whole.written[:1]
     assert start_project(tmp_path).written == ()
-
-
-def test_a_folder_that_is_a_file_is_an_error_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot be used"):
-        start_project(tmp_path / "file")
 
 
 @pytest.mark.server
@@ -117,28 +113,32 @@ def test_the_doctor_finds_argilla_and_its_key(
     assert run("doctor").stderr.endswith("Next: citejury pipeline ask narratives.csv --replay payloads --out answers\n")
 
 
-def test_the_doctor_ends_with_1_where_argilla_does_not_answer(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_ends_with_1_where_argilla_or_the_campaign_cannot_be_used(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("ARGILLA_API_KEY", "key")
-    code, checks = examined()
-    assert (code, checks["Argilla"]["state"]) == (1, "missing")
-    assert "Nothing answers" in checks["Argilla"]["found"]
-
-
-def test_the_doctor_finds_a_campaign_that_cannot_be_used(project: Path) -> None:
     (project / "citejury.toml").write_text('[campaign]\nlocales = ["xx"]\n', encoding="utf-8")
     code, checks = examined()
-    assert (code, checks["campaign"]["state"]) == (1, "missing")
-    assert "'xx'" in checks["campaign"]["found"]
+    assert code == 1
+    for name, found in (("Argilla", "Nothing answers"), ("campaign", "'xx'")):
+        assert checks[name]["state"] == "missing"
+        assert found in checks[name]["found"]
 
 
-def test_the_doctor_finds_secrets_that_others_can_read(project: Path) -> None:
+def test_the_doctor_finds_secrets_that_others_can_read_and_says_how_the_key_gets_into_a_new_terminal(
+    project: Path,
+) -> None:
+    assert "`citejury annotation serve`" in examined()[1]["Argilla's key"]["to_do"]
     (project / "citejury-home").mkdir()
+    (project / "citejury-home" / "env").write_text("ARGILLA_API_KEY=secret\n", encoding="utf-8")
     secrets = project / "citejury-home" / "secrets.json"
     secrets.write_text("{}", encoding="utf-8")
     for mode, state in ((0o644, "missing"), (0o600, "ok")):
         os.chmod(secrets, mode)
-        assert examined()[1]["server's home"]["state"] == state
+        _, checks = examined()
+        assert checks["server's home"]["state"] == state
+    assert checks["Argilla's key"]["to_do"] == "in this terminal: set -a; . ./citejury-home/env; set +a"
 
 
 @pytest.mark.server
@@ -154,13 +154,6 @@ def test_the_doctor_and_the_server_take_the_port_of_the_address(
     started = run("annotation", "serve")
     assert started.exit_code == 1
     assert f"port {port}" in started.stderr
-
-
-def test_the_doctor_says_how_the_key_gets_into_a_new_terminal(project: Path) -> None:
-    assert "`citejury annotation serve`" in examined()[1]["Argilla's key"]["to_do"]
-    (project / "citejury-home").mkdir()
-    (project / "citejury-home" / "env").write_text("ARGILLA_API_KEY=secret\n", encoding="utf-8")
-    assert examined()[1]["Argilla's key"]["to_do"] == "in this terminal: set -a; . ./citejury-home/env; set +a"
 
 
 @pytest.mark.parametrize(

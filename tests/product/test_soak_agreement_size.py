@@ -19,6 +19,10 @@ ANNOTATORS = ("anna", "ben", "carla", "dan", "eva")
 A_UNIT = 3
 CARE = 0.9
 LIMIT = 2 * 2**30
+EVERY_ROW = {
+    **{"answer": "An answer.", "context_set": "Some context.", "task": "grounding", "language": "en"},
+    "created_at": "2025-03-03T10:00:00+00:00",
+}
 COMMAND = """
 import atexit, sys
 from exports.cli import main
@@ -39,15 +43,7 @@ def write_rows(path: Path) -> None:
             if row % A_UNIT == 0:
                 truth = [generator.random() < 0.3 for _ in labels]
                 raters = generator.sample(ANNOTATORS, A_UNIT)
-            unit = {
-                "answer": "An answer.",
-                "context_set": "Some context.",
-                "record_uuid": f"r{row // A_UNIT:07d}",
-                "annotator_id": raters[row % A_UNIT],
-                "task": "grounding",
-                "language": "en",
-                "created_at": "2025-03-03T10:00:00+00:00",
-            }
+            unit = {"record_uuid": f"r{row // A_UNIT:07d}", "annotator_id": raters[row % A_UNIT], **EVERY_ROW}
             answers = {label: yes == (generator.random() < CARE) for label, yes in zip(labels, truth, strict=True)}
             writer.writerow({**unit, **answers})
 
@@ -56,18 +52,9 @@ def write_rows(path: Path) -> None:
 @pytest.mark.soak
 def test_agreement_on_a_million_rows_fits_into_two_gibibytes(tmp_path: Path) -> None:
     write_rows(tmp_path / "grounding.csv")
-    words = [
-        "exports",
-        "agreement",
-        str(tmp_path / "grounding.csv"),
-        "--resamples",
-        "200",
-        "--out",
-        str(tmp_path / "a"),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, *words], capture_output=True, text=True, cwd=ROOT, check=False
-    )
+    words = ("exports", "agreement", tmp_path / "grounding.csv", "--resamples", "200", "--out", tmp_path / "a")
+    command = [sys.executable, "-c", COMMAND, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stderr.split()[-1]) < LIMIT
     figures = json.loads((tmp_path / "a" / "agreement.json").read_bytes())["tasks"]["grounding"]
