@@ -4,90 +4,30 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.research.artefacts import (
     CitationEntry,
-    Clarify,
     ParagraphLine,
-    PlanDetails,
-    PlanFile,
     RunFolder,
     StageDetails,
     StageEvent,
-    VerifyResult,
     checked_run_id,
 )
+from tests.support.places import DATA
 
-CLARIFIED = """{
-  "status": "clarified",
-  "questions": [
-    "Could you provide more context about 'ai'? What specifically would you like to learn?",
-    "Your topic seems vague. Could you be more specific about what you mean?",
-    "What depth of research do you need? (brief overview / comprehensive analysis)"
-  ],
-  "answers": ["artificial intelligence trends", "2024", "comprehensive analysis"],
-  "failure_reason": null
-}"""
-FAILED = """{
-  "status": "failed",
-  "questions": ["Could you provide more context about 'ai'?"],
-  "answers": [],
-  "failure_reason": "No clarification provided"
-}"""
-PARAGRAPHS = """{"text": "Key point from Source 0", "cite_ids": ["C001"]}
-{"text": "Key point from Source 1", "cite_ids": ["C002"]}
-{"text": "Key point from Source 2", "cite_ids": ["C003"]}
-"""
-VERIFY = """{
-  "stage": "audit",
-  "status": "completed",
-  "verified_claims_count": 3,
-  "single_source_claims_count": 3,
-  "conflicts_count": 0,
-  "total_paragraphs": 3,
-  "paragraph_without_citation_count": 0,
-  "paragraph_end_citation_passed": true,
-  "paragraphs_jsonl_cite_ids_passed": true,
-  "citations_found": 3,
-  "passed": true
-}"""
-CITATIONS = """[
-  {
-    "cid": "C001",
-    "url": "https://example.com/0",
-    "title": "Source 0",
-    "locator": "https://example.com/0",
-    "fetched_at": "2026-02-26T21:26:58.536923",
-    "quote_hash": null,
-    "local_path": null
-  }
-]"""
-PLAN = """{
-  "workers": 5,
-  "depth": "medium",
-  "budget": 10,
-  "lang": "en",
-  "plan": {
-    "queries": ["climate change impact on agriculture"],
-    "sources": ["web", "academic"],
-    "estimated_sources": 50,
-    "depth": "medium"
-  }
-}"""
-STARTED = (
-    '{"timestamp": "2026-02-26T21:26:58.123456", "run_id": "demo_run", "stage": "intake", "status": "started",'
-    ' "details": {}}\n'
+CLARIFIED, FAILED, VERIFY, CITATIONS, PLAN, PARAGRAPHS, LOG = (
+    (DATA / "research" / "run" / name).read_text(encoding="utf-8")
+    for name in (
+        *("clarified.json", "failed.json", "verify.json", "citations.json", "plan.json"),
+        *("paragraphs.jsonl", "pipeline.jsonl"),
+    )
 )
-COMPLETED = (
-    '{"timestamp": "2026-02-26T21:26:58.234567", "run_id": "demo_run", "stage": "intake", "status": "completed",'
-    ' "details": {"success": true}}\n'
-)
-
-MODELS = {"clarify.json": Clarify, "evidence/verify.json": VerifyResult, "logs/plan.json": PlanFile}
+STARTED, COMPLETED = LOG.splitlines(keepends=True)
 
 
 @pytest.fixture
@@ -109,35 +49,19 @@ def test_a_folder_without_files_holds_nothing(folder: RunFolder) -> None:
 
 
 def test_the_examples_of_the_seed_come_back_as_they_were(folder: RunFolder) -> None:
-    for name, text in [("clarify.json", CLARIFIED), ("evidence/verify.json", VERIFY), ("logs/plan.json", PLAN)]:
+    for name, text, read, write in (
+        ("clarify.json", CLARIFIED, folder.read_clarify, folder.write_clarify),
+        ("clarify.json", FAILED, folder.read_clarify, folder.write_clarify),
+        ("evidence/verify.json", VERIFY, folder.read_verify, folder.write_verify),
+        ("logs/plan.json", PLAN, folder.read_plan, folder.write_plan),
+        ("drafts/paragraphs.jsonl", PARAGRAPHS, folder.read_paragraphs, folder.write_paragraphs),
+    ):
         path = put(folder, name, text)
-        value = MODELS[name].model_validate_json(text)
-        {Clarify: folder.write_clarify, VerifyResult: folder.write_verify, PlanFile: folder.write_plan}[type(value)](
-            value
-        )
-        assert json.loads(path.read_text(encoding="utf-8")) == json.loads(text)
-    assert folder.read_plan() == PlanFile(
-        workers=5,
-        depth="medium",
-        budget=10,
-        lang="en",
-        plan=PlanDetails(
-            queries=("climate change impact on agriculture",),
-            sources=("web", "academic"),
-            estimated_sources=50,
-            depth="medium",
-        ),
-    )
-    put(folder, "drafts/paragraphs.jsonl", PARAGRAPHS)
-    folder.write_paragraphs(folder.read_paragraphs())
-    assert folder.paragraphs_file.read_text(encoding="utf-8") == PARAGRAPHS
-    put(folder, "clarify.json", FAILED)
-    assert folder.read_clarify() == Clarify(
-        status="failed",
-        questions=("Could you provide more context about 'ai'?",),
-        answers=(),
-        failure_reason="No clarification provided",
-    )
+        value = read()
+        path.unlink()
+        write(value)
+        wanted = text if text == PARAGRAPHS else json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
+        assert path.read_text(encoding="utf-8") == wanted, name
 
 
 def test_naive_times_are_utc_and_are_written_with_their_zone(folder: RunFolder) -> None:
@@ -166,21 +90,15 @@ def test_the_log_of_the_seed_is_read_and_continued_in_its_form(folder: RunFolder
     }
 
 
-def test_a_line_that_a_kill_tore_is_passed_over_and_gives_way_to_the_next(folder: RunFolder) -> None:
+def test_a_line_that_a_kill_tore_gives_way_to_the_next_and_a_whole_or_earlier_one_does_not(folder: RunFolder) -> None:
     put(folder, "logs/pipeline.jsonl", STARTED + COMPLETED[:40])
     (first,) = folder.read_log()
     folder.append_log(first)
     assert folder.read_log() == (first, first)
-
-
-def test_a_whole_line_that_lacks_its_end_alone_is_kept(folder: RunFolder) -> None:
     put(folder, "logs/pipeline.jsonl", STARTED + COMPLETED.strip())
     first, second = folder.read_log()
     folder.append_log(first)
     assert folder.read_log() == (first, second, first)
-
-
-def test_a_bad_line_before_the_last_is_told_with_its_number(folder: RunFolder) -> None:
     put(folder, "logs/pipeline.jsonl", "nonsense\n" + STARTED)
     with pytest.raises(BadRowsError, match="line 1"):
         folder.read_log()
@@ -220,20 +138,23 @@ def test_a_file_that_is_not_as_it_should_be_names_itself_and_the_field(
 
 
 @pytest.mark.parametrize(
-    ("status", "details"),
-    [("started", {"success": True}), ("completed", {}), ("completed", {"success": True, "error": "no"})],
+    ("model", "text", "changes"),
+    [
+        (StageEvent, STARTED, [{"details": {"success": True}}]),
+        (StageEvent, COMPLETED, [{"details": {}}, {"details": {"success": True, "error": "no"}}]),
+        (
+            CitationEntry,
+            CITATIONS.strip("[]\n"),
+            [{"cid": "C1"}, {"cid": "C1000"}, {"url": "file:///etc/passwd"}, {"fetched_at": "yesterday"}],
+        ),
+    ],
 )
-def test_a_stage_whose_details_contradict_it_is_refused(status: str, details: dict[str, object]) -> None:
-    line = json.loads(STARTED) | {"status": status, "details": details}
-    with pytest.raises(ValidationError):
-        StageEvent.model_validate(line)
-
-
-def test_a_citation_has_three_digits_and_a_web_address() -> None:
-    (entry,) = json.loads(CITATIONS)
-    for change in ({"cid": "C1"}, {"cid": "C1000"}, {"url": "file:///etc/passwd"}, {"fetched_at": "yesterday"}):
+def test_a_stage_that_contradicts_itself_and_a_citation_of_another_form_are_refused(
+    model: type[BaseModel], text: str, changes: list[dict[str, Any]]
+) -> None:
+    for change in changes:
         with pytest.raises(ValidationError):
-            CitationEntry.model_validate(entry | change)
+            model.model_validate(json.loads(text) | change)
 
 
 def test_half_a_file_is_never_seen_and_an_earlier_one_stays(folder: RunFolder) -> None:
@@ -249,15 +170,12 @@ def test_half_a_file_is_never_seen_and_an_earlier_one_stays(folder: RunFolder) -
     assert [path.name for path in folder.paragraphs_file.parent.iterdir()] == ["paragraphs.jsonl"]
 
 
-@pytest.mark.parametrize("run_id", ["demo_run", "量子计算应用_20261122_101112", "a", "_x", "UPPER-lower_1"])
-def test_ids_of_runs_are_letters_and_digits_of_any_script(run_id: str) -> None:
-    assert checked_run_id(run_id) == run_id
-
-
-@pytest.mark.parametrize("run_id", ["", ".", "..", "a/b", "a\\b", "-rf", "a b", "a\n", "a\0", "~", "é" * 101, "a.b"])
-def test_what_could_lead_elsewhere_is_no_id_of_a_run(run_id: str) -> None:
+@pytest.mark.parametrize("bad", ["", ".", "..", "a/b", "a\\b", "-rf", "a b", "a\n", "a\0", "~", "é" * 101, "a.b"])
+def test_ids_of_runs_are_letters_and_digits_of_any_script_and_lead_nowhere_else(bad: str) -> None:
+    for run_id in ("demo_run", "量子计算应用_20261122_101112", "a", "_x", "UPPER-lower_1"):
+        assert checked_run_id(run_id) == run_id
     with pytest.raises(InputError):
-        checked_run_id(run_id)
+        checked_run_id(bad)
 
 
 def test_what_a_kill_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:

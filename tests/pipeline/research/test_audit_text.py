@@ -2,9 +2,10 @@
 
 import json
 import shutil
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,77 +16,12 @@ from pipeline.research.audit import Restated, restated, words_said
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import read_report
 from pipeline.verifying.values import ReadReport
-from tests.support.places import NO_SHARED, SHARED
+from tests.support.places import DATA, NO_SHARED, SHARED
 
 EDITS = SHARED / "corpora" / "edits" / "english.json"
 
-TOPICS = {
-    "en": "First aid for a burn of the skin",
-    "de": "Erste Hilfe bei einer Verbrennung: Wasser oder Butter",
-    "ja": "やけどの応急処置では水とバターのどちらがよいですか",
-}
-PAGES = {
-    "en": """# First aid for burns
-
-Cool running water for twenty minutes is the best first aid for a burn. The water for a burn should not be colder than
-15 degrees, because ice can harm the skin a second time. After a burn the pain increases for about 48 hours. Dr. Meyer
-of the clinic in Hamburg treats 300 burns a year.""",
-    "de": """# Erste Hilfe bei Verbrennungen
-
-Kühles fließendes Wasser für zwanzig Minuten ist die beste erste Hilfe bei einer Verbrennung. Das Wasser soll bei einer
-Verbrennung nicht kälter als 15 Grad sein, denn Eis schadet der Haut ein zweites Mal. Bei einer Verbrennung steigt der
-Schmerz ohne erste Hilfe etwa 48 Stunden lang. Die erste Hilfe bei einer Verbrennung lehrt Frau Meyer in Hamburg.""",
-    "ja": """# やけどの応急処置
-
-やけどの応急処置では、すぐに20分間流水で冷やすのが最もよい方法です。やけどの応急処置で使う水は15度より冷たくしてはいけません。
-やけどの応急処置をしないと、痛みは約48時間のあいだ強くなります。やけどの応急処置の講習は東京の病院で年に300回あります。""",
-}
-REVERSED = {
-    "en": [
-        ("should not be", "should be"),
-        ("about 48 hours", "about 84 hours"),
-        ("pain increases", "pain decreases"),
-        ("Hamburg", "Munich"),
-        ("for twenty minutes", "for twelve minutes"),
-    ],
-    "de": [
-        ("soll bei einer Verbrennung nicht kälter", "soll bei einer Verbrennung kälter"),
-        ("15 Grad", "-15 Grad"),
-        ("ist die beste", "ist die schlechteste"),
-        ("Wasser für zwanzig", "Öl für zwanzig"),
-        ("zwanzig Minuten", "zwanzig Stunden"),
-    ],
-    "ja": [
-        ("20分間", "2分間"),
-        ("20分間", "20秒間"),
-        ("最もよい方法です", "最もよい方法ではありません"),
-        ("流水で冷やす", "流水で温める"),
-        ("流水で", "氷水で"),
-    ],
-}
-HARMLESS = {
-    "en": [
-        ("## First aid", "## The first aid"),
-        ("for twenty minutes is", "for twenty minutes, is"),
-        ("15 degrees, because", "15 degrees because"),
-        ("Cool running", "Cool  \n*running*"),
-        ("After a burn the", "After a burn, the"),
-    ],
-    "de": [
-        ("## Erste Hilfe", "## Zur ersten Hilfe"),
-        ("Kühles fließendes", "Kuehles fliessendes"),
-        ("zwanzig Minuten ist", "zwanzig Minuten, ist"),
-        ("Das Wasser soll", "Das\u00a0Wasser  soll"),
-        ("Grad sein, denn", "Grad sein – denn"),
-    ],
-    "ja": [
-        ("# やけど", "# 要約: やけど"),
-        ("すぐに20分間流水で", "すぐに20分間、流水で"),
-        ("20分間", "２０分間"),
-        ("応急処置では、すぐに", "応急処置ではすぐに"),
-        ("方法です。", "方法です"),
-    ],
-}
+CASES: dict[str, Any] = tomllib.loads((DATA / "research" / "burns.toml").read_text(encoding="utf-8"))
+"""By language: a topic, a page on it, edits of its report that reverse a fact, and those that change no meaning."""
 
 
 class Place(NamedTuple):
@@ -114,12 +50,12 @@ def command(*words: str) -> Result:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("audited")
-    for language, topic in TOPICS.items():
+    for language, case in CASES.items():
         papers = folder / language / "clinic"
         papers.mkdir(parents=True)
-        (papers / "burns.md").write_text(PAGES[language], encoding="utf-8")
+        (papers / "burns.md").write_text(case["page"], encoding="utf-8")
         options = ("--documents", str(folder / language), "--depth", "brief", "--runs-dir", str(folder / "runs"))
-        done = command(topic, "--run-id", language, "--model", "extractive", *options)
+        done = command(case["topic"], "--run-id", language, "--model", "extractive", *options)
         assert done.exit_code == 0, done.output
     return Place(folder)
 
@@ -131,42 +67,32 @@ def place(made: Place, tmp_path: Path) -> Iterator[Place]:
     return Place(tmp_path)
 
 
-@pytest.mark.parametrize("language", TOPICS)
-def test_each_reversed_fact_is_found(place: Place, language: str) -> None:
-    assert place.audit(language).exit_code == 0
-    for old, new in REVERSED[language]:
+@pytest.mark.parametrize("language", CASES)
+def test_each_reversed_fact_is_found_and_edits_that_change_no_meaning_pass(place: Place, language: str) -> None:
+    for old, new in CASES[language]["reversed"]:
         place.edit(language, (old, new))
         done = place.audit(language)
         assert (done.exit_code, done.stdout.count("\n")) == (3, 1), (new, done.output)
         assert "is not what the run wrote" in done.stdout
         place.edit(language, (new, old))
-    assert place.audit(language).exit_code == 0
-
-
-@pytest.mark.parametrize("language", TOPICS)
-def test_edits_that_change_no_meaning_pass(place: Place, language: str) -> None:
-    for change in HARMLESS[language]:
+    for change in CASES[language]["harmless"]:
         place.edit(language, change)
         done = place.audit(language)
         assert (done.exit_code, done.stdout) == (0, ""), (change, done.output)
 
 
-def test_what_changed_is_named_by_its_line_with_what_the_page_says(place: Place) -> None:
-    place.edit("en", REVERSED["en"][1])
+def test_what_changed_is_named_by_its_line_in_the_report_and_in_its_data(place: Place) -> None:
+    place.edit("en", ("about 48 hours", "about 84 hours"))
     line = place.audit("en").stdout
     assert line.startswith("`final/report.md`, line 7, 'After a burn the pain increases for about 84 hours.'")
     assert '"passed": false' in (place.path / "runs/en/evidence/verify.json").read_text(encoding="utf-8")
-
-
-def test_the_report_as_data_is_read_again_too(place: Place) -> None:
     file = RunFolder(place.path / "runs" / "de").report_json_file
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("15 Grad", "25 Grad"), encoding="utf-8")
     done = place.audit("de")
     assert (done.exit_code, done.stdout.count("\n")) == (3, 1)
     above = "\n\n".join(json.loads(text)["reportJson"]["sections"]).partition("Das Wasser")[0]
-    line = above.count("\n") + 1
-    assert done.stdout.startswith(f"The sections of `final/report.json`, line {line}, 'Das Wasser")
+    assert done.stdout.startswith(f"The sections of `final/report.json`, line {above.count(chr(10)) + 1}, 'Das Wasser")
     file.write_text(text.replace("15 Grad sein, denn", "15 Grad sein - denn"), encoding="utf-8")
     assert place.audit("de").exit_code == 0
 
@@ -190,18 +116,14 @@ def test_of_61_false_edits_each_is_found() -> None:
     assert len(edits["false_edits"]) == 61
 
 
-def test_without_the_store_the_text_is_held_against_the_runs_own_data(place: Place) -> None:
+def test_without_the_store_the_text_is_held_against_the_runs_data_and_without_both_fails(place: Place) -> None:
     (place.path / "runs" / "store.db").unlink()
     done = place.audit("en")
     assert (done.exit_code, done.stdout) == (0, "")
     assert "held against its `final/report.json`" in done.stderr
-    place.edit("en", REVERSED["en"][0])
+    place.edit("en", ("should not be", "should be"))
     done = place.audit("en")
     assert (done.exit_code, done.stdout.count("is not what the run wrote")) == (3, 1)
-
-
-def test_where_nothing_of_the_text_could_be_checked_the_audit_fails(place: Place) -> None:
-    (place.path / "runs" / "store.db").unlink()
     RunFolder(place.path / "runs" / "en").report_json_file.unlink()
     done = place.audit("en")
     assert done.exit_code == 3
@@ -248,80 +170,64 @@ def said(changes: dict[str, str], more: str = "", page: str = PAGE, is_told: boo
     return restated(read_report(report), read_report(text) if is_told else None, pages.get)
 
 
-def test_what_the_run_stated_in_other_words_than_its_pages_passes_and_is_counted() -> None:
+@pytest.mark.parametrize(
+    ("changes", "more", "is_problem"),
+    [
+        pytest.param({"degrees. Butter": "degrees; butter"}, "", False, id="joined"),
+        pytest.param({"Butter is made of cream. ": ""}, "", False, id="left out"),
+        pytest.param(
+            {"Butter melts at 32 degrees. ": "", "made of cream.": "made of cream. Butter melts at 32 degrees."},
+            "",
+            False,
+            id="in another order",
+        ),
+        pytest.param({}, "Milk is white. Cream is fat milk [1].\n\n", False, id="added from the page"),
+        pytest.param({"32": "35"}, "", True, id="number"),
+        pytest.param({"cream. [1]": "cream. [2]"}, "", True, id="another source"),
+        pytest.param({"is old": "is not old"}, "", True, id="negated"),
+        pytest.param({"Butter melts at 32 degrees. ": "Butter melts. "}, "", True, id="cut"),
+        pytest.param({}, "Milk is black [1].\n\n", True, id="added and false"),
+        pytest.param({}, "Presidents are elected in autumn [1].\n\n", True, id="added and silent"),
+    ],
+)
+def test_what_neither_the_run_nor_its_pages_say_is_a_problem(
+    changes: dict[str, str], more: str, is_problem: bool
+) -> None:
+    assert bool(said(changes, more).problems) is is_problem
+
+
+def test_other_words_than_the_pages_are_counted_and_without_the_runs_own_report_a_problem() -> None:
     found = said({})
     assert (found.sentences, found.weaker, found.problems) == (3, 1, ())
-
-
-@pytest.mark.parametrize(
-    ("changes", "more"),
-    [
-        ({"degrees. Butter": "degrees; butter"}, ""),
-        ({"Butter is made of cream. ": ""}, ""),
-        ({"Butter melts at 32 degrees. ": "", "made of cream.": "made of cream. Butter melts at 32 degrees."}, ""),
-        ({}, "Milk is white. Cream is fat milk [1].\n\n"),
-    ],
-    ids=["joined", "left out", "in another order", "added from the page"],
-)  # fmt: skip
-def test_a_report_may_be_edited_where_it_still_says_what_it_said(changes: dict[str, str], more: str) -> None:
-    assert said(changes, more).problems == ()
-
-
-@pytest.mark.parametrize(
-    ("changes", "more"),
-    [
-        ({"32": "35"}, ""),
-        ({"cream. [1]": "cream. [2]"}, ""),
-        ({"is old": "is not old"}, ""),
-        ({"Butter melts at 32 degrees. ": "Butter melts. "}, ""),
-        ({}, "Milk is black [1].\n\n"),
-        ({}, "Presidents are elected in autumn [1].\n\n"),
-    ],
-    ids=["number", "another source", "negated", "cut", "added and false", "added and silent"],
-)
-def test_what_neither_the_run_nor_its_pages_say_is_a_problem(changes: dict[str, str], more: str) -> None:
-    assert said(changes, more).problems
-
-
-def test_without_the_runs_own_report_only_what_pages_deny_or_lack_is_a_problem() -> None:
     assert [each.split(",")[0] for each in said({}, is_told=False).problems] == ["line 3"]
     found = said({"32": "35"}, page="", is_told=False)
     assert (found.unread, len(found.problems)) == (2, 1)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "same"),
     [
-        ("It’s 1,000 km², “far”.", "It's 1000 km2 - far"),
-        ("Fu\u0308r Straße und Öl", "fuer strasse und Oel"),
-        ("Die Ku\u0308hlung", "Die Kühlung"),
-        ("２０分、冷やす。", "20分冷やす"),
-        ("from 1990–2000", "from 1990-2000"),
-        ("co\u00adopera\u200btion", "cooperation"),
+        ("It’s 1,000 km², “far”.", "It's 1000 km2 - far", True),
+        ("Fu\u0308r Straße und Öl", "fuer strasse und Oel", True),
+        ("Die Ku\u0308hlung", "Die Kühlung", True),
+        ("２０分、冷やす。", "20分冷やす", True),
+        ("from 1990–2000", "from 1990-2000", True),
+        ("co\u00adopera\u200btion", "cooperation", True),
+        ("at -70 °C", "at 70 °C", False),
+        ("約−5度", "約5度", False),
+        ("$9.50", "€9.50", False),
+        ("3.5 %", "35 %", False),
+        ("5 %", "5 ‰", False),
+        ("10² times", "102 times", False),
+        ("1-2 cups", "1 2 cups", False),
+        ("x < 5", "x > 5", False),
+        ("Er konnte gehen", "Er könnte gehen", False),
+        ("sie wurden", "sie würden", False),
+        ("sie fordern", "sie fördern", False),
+        ("can", "can't", False),
+        ("ハンス", "バンス", False),
+        ("Is it so?", "Is it so.", False),
     ],
 )
-def test_ways_to_write_the_same_are_one(one: str, other: str) -> None:
-    assert words_said(one) == words_said(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("at -70 °C", "at 70 °C"),
-        ("約−5度", "約5度"),
-        ("$9.50", "€9.50"),
-        ("3.5 %", "35 %"),
-        ("5 %", "5 ‰"),
-        ("10² times", "102 times"),
-        ("1-2 cups", "1 2 cups"),
-        ("x < 5", "x > 5"),
-        ("Er konnte gehen", "Er könnte gehen"),
-        ("sie wurden", "sie würden"),
-        ("sie fordern", "sie fördern"),
-        ("can", "can't"),
-        ("ハンス", "バンス"),
-        ("Is it so?", "Is it so."),
-    ],
-)
-def test_what_says_something_else_is_not_one(one: str, other: str) -> None:
-    assert words_said(one) != words_said(other)
+def test_ways_to_write_the_same_are_one_and_what_says_something_else_is_not(one: str, other: str, same: bool) -> None:
+    assert (words_said(one) == words_said(other)) is same

@@ -29,86 +29,15 @@ from pipeline.research.contracts import (
 from pipeline.research.jury import numbers_in_order
 from pipeline.sources.schema import Chunk, Contract, Document, SearchResult
 from pipeline.sources.store import open_store
+from tests.support.places import DATA
 
-EXAMPLES: dict[type[Contract], str] = {
-    SearchResult: """{
-  "title": "Cerebras announcement",
-  "url": "https://www.cerebras.ai/news/...",
-  "snippet": "gpt-oss-120b delivers ~3,000 tok/s..."
-}""",
-    Document: """{
-  "url": "https://insidehpc.com/2025/08/.../",
-  "title": "Cerebras Reports 3,000 Tokens Per Second...",
-  "text": "The system delivers ...",
-  "source_meta": { "domain": "insidehpc.com", "lang": "en", "content_type": "text/html" }
-}""",
-    Chunk: """{
-  "doc_url": "https://example.com/a",
-  "text": "Segment...",
-  "hash": "sha256:deadbeef...",
-  "tokens": 972
-}""",
-    Claim: """{
-  "id": "c1",
-  "text": "GPT-OSS-120B delivers ~3,000 tok/s on Cerebras.",
-  "type": "fact",
-  "confidence": 0.9
-}""",
-    Citation: """{
-  "claim_id": "c1",
-  "urls": [
-    "https://www.cerebras.ai/news/...",
-    "https://insidehpc.com/2025/08/..."
-  ]
-}""",
-    Report: """{
-  "topic": "X",
-  "outline": ["Intro", "Findings", "Conclusion"],
-  "sections": ["# Intro...", "## Findings...", "## Conclusion..."],
-  "citations": [{"claim_id": "c1", "urls": ["https://..."]}],
-  "references": [{"n": 1, "url": "https://..."}],
-  "schema_version": "v0"
-}""",
-    TraceEvent: """{
-  "ts": "2025-08-15T20:00:06Z",
-  "kind": "fetch_result",
-  "payload": { "url": "https://...", "status": 200, "bytes": 53211 }
-}""",
-    Config: """{
-  "search_provider": "duckduckgo",
-  "k": 6,
-  "max_rounds": 3,
-  "per_domain_cap": 3,
-  "timeouts": { "fetch_timeout_s": 15 },
-  "model": "openai/gpt-oss-120b",
-  "openrouter_base_url": "https://openrouter.ai/api/v1",
-  "enable_cache": false
-}""",
-    Metrics: """{
-  "duration_s": 241.2,
-  "tokens_in": 10234,
-  "tokens_out": 8361,
-  "cost_est": 0.98,
-  "sources_count": 9,
-  "domain_diversity": 7,
-  "cache_hits": 0,
-  "cache_misses": 12
-}""",
+EXAMPLES: dict[str, Any] = json.loads((DATA / "research" / "contracts.json").read_text(encoding="utf-8"))
+"""The contract's core entities, and an excerpt of its JSON export."""
+MODELS: dict[str, type[Contract]] = {
+    model.__name__: model
+    for model in (SearchResult, Document, Chunk, Claim, Citation, Report, TraceEvent, Config, Metrics, ReportFile)
 }
-"""Its core entities."""
-
-EXPORT = """{
-  "reportJson": {
-    "topic": "Example",
-    "sections": ["# Intro...", "..."],
-    "citations": [{"claimId": "c1", "urls": ["https://..."]}],
-    "references": [{"n": 1, "url": "https://..."}],
-    "schemaVersion": "v1"
-  }
-}"""
-"""Its JSON export: an excerpt, without the outline."""
-
-examples = pytest.mark.parametrize("model", EXAMPLES, ids=lambda model: model.__name__)
+EXAMPLES["ReportFile"]["reportJson"]["outline"] = ["Intro", "..."]
 
 
 def camel(value: Any) -> Any:
@@ -121,28 +50,16 @@ def camel(value: Any) -> Any:
     return "https://.../" if value == "https://..." else value
 
 
-@examples
-def test_the_examples_of_the_seed_load_and_dump_to_their_normal_form(model: type[Contract]) -> None:
-    example = json.loads(EXAMPLES[model])
-    wanted = camel(example)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_of_the_seed_have_a_normal_form_that_is_read_again_and_fits_its_schema(name: str) -> None:
+    model, wanted = MODELS[name], camel(EXAMPLES[name])
     if model is TraceEvent:
-        wanted["payload"] = example["payload"]  # a payload is the sender's own
-    assert contract_json(model.model_validate(example)) == wanted
-
-
-@examples
-def test_the_normal_form_is_read_again_and_fits_its_schema(model: type[Contract]) -> None:
-    value = model.model_validate_json(EXAMPLES[model])
+        wanted["payload"] = EXAMPLES[name]["payload"]  # a payload is the sender's own
+    value = model.model_validate_json(json.dumps(EXAMPLES[name]))
     normal = contract_json(value)
+    assert normal == wanted
     assert model.model_validate(normal) == value
-    jsonschema.Draft202012Validator(json_schemas()[f"{model.__name__}.schema.json"]).validate(normal)
-
-
-def test_the_export_of_the_seed_is_the_form_of_the_report_file() -> None:
-    excerpt = json.loads(EXPORT)
-    excerpt["reportJson"]["outline"] = ["Intro", "..."]
-    wanted = camel(excerpt)
-    assert contract_json(ReportFile.model_validate(excerpt)) == wanted
+    jsonschema.Draft202012Validator(json_schemas()[f"{name}.schema.json"]).validate(normal)
 
 
 @pytest.mark.parametrize(
@@ -155,50 +72,43 @@ def test_the_base_url_goes_out_as_it_came_in_under_whichever_name(name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("model", "change"),
+    ("model", "field", "bad"),
     [
-        (SearchResult, {"title": "x" * 257}),
-        (SearchResult, {"snippet": "x" * 1025}),
-        (SearchResult, {"url": "ftp://example.com/a"}),
-        (SearchResult, {"url": "/relative"}),
-        (Chunk, {"hash": "x" * 7}),
-        (Chunk, {"hash": "x" * 201}),
-        (Chunk, {"tokens": -1}),
-        (Claim, {"id": ""}),
-        (Claim, {"id": "c" + "1" * 40}),
-        (Claim, {"id": "C001"}),
-        (Claim, {"type": "rumour"}),
-        (Claim, {"confidence": 1.01}),
-        (Claim, {"confidence": float("nan")}),
-        (Citation, {"urls": ["mailto:a@b.example"]}),
-        (Citation, {"urls": ["https://user:word@example.com/"]}),
-        (Report, {"schema_version": "v2"}),
-        (Report, {"references": [{"n": 2, "url": "https://example.com/"}]}),
-        (Report, {"references": [{"n": 1, "url": "https://a.example/"}, {"n": 1, "url": "https://b.example/"}]}),
-        (Report, {"references": [{"n": 2, "url": "https://a.example/"}, {"n": 1, "url": "https://b.example/"}]}),
-        (TraceEvent, {"kind": "gossip"}),
-        (TraceEvent, {"ts": "noon"}),
-        (TraceEvent, {"payload": ["no", "object"]}),
-        (Config, {"search_provider": "altavista"}),
-        (Config, {"k": 2}),
-        (Config, {"k": 11}),
-        (Config, {"max_rounds": 0}),
-        (Config, {"max_rounds": 11}),
-        (Config, {"per_domain_cap": 0}),
-        (Config, {"per_domain_cap": 11}),
-        (Config, {"timeouts": {"fetch_timeout_s": 4}}),
-        (Config, {"timeouts": {"fetch_timeout_s": 61}}),
-        (Config, {"openrouter_base_url": "file:///etc/passwd"}),
-        (Config, {"cerebras_base_url": "https://one.example/"}),
-        (Metrics, {"cost_est": -0.01}),
-        (Metrics, {"duration_s": float("inf")}),
-        (Metrics, {"cache_hits": -1}),
-        (Metrics, {"guesses": 1}),
+        (SearchResult, "title", ["x" * 257]),
+        (SearchResult, "snippet", ["x" * 1025]),
+        (SearchResult, "url", ["ftp://example.com/a", "/relative"]),
+        (Chunk, "hash", ["x" * 7, "x" * 201]),
+        (Chunk, "tokens", [-1]),
+        (Claim, "id", ["", "c" + "1" * 40, "C001"]),
+        (Claim, "type", ["rumour"]),
+        (Claim, "confidence", [1.01, float("nan")]),
+        (Citation, "urls", [["mailto:a@b.example"], ["https://user:word@example.com/"]]),
+        (Report, "schema_version", ["v2"]),
+        (
+            Report,
+            "references",
+            [[{"n": n, "url": f"https://{n}.example/"} for n in ns] for ns in ([2], [1, 1], [2, 1])],
+        ),
+        (TraceEvent, "kind", ["gossip"]),
+        (TraceEvent, "ts", ["noon"]),
+        (TraceEvent, "payload", [["no", "object"]]),
+        (Config, "search_provider", ["altavista"]),
+        (Config, "k", [2, 11]),
+        (Config, "max_rounds", [0, 11]),
+        (Config, "per_domain_cap", [0, 11]),
+        (Config, "timeouts", [{"fetch_timeout_s": 4}, {"fetch_timeout_s": 61}]),
+        (Config, "openrouter_base_url", ["file:///etc/passwd"]),
+        (Config, "cerebras_base_url", ["https://one.example/"]),
+        (Metrics, "cost_est", [-0.01]),
+        (Metrics, "duration_s", [float("inf")]),
+        (Metrics, "cache_hits", [-1]),
+        (Metrics, "guesses", [1]),
     ],
 )
-def test_what_breaks_a_rule_is_refused(model: type[Contract], change: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        model.model_validate(json.loads(EXAMPLES[model]) | change)
+def test_what_breaks_a_rule_is_refused(model: type[Contract], field: str, bad: list[Any]) -> None:
+    for value in bad:
+        with pytest.raises(ValidationError):
+            model.model_validate(EXAMPLES[model.__name__] | {field: value})
 
 
 def test_the_ends_of_every_range_pass() -> None:
@@ -208,16 +118,10 @@ def test_the_ends_of_every_range_pass() -> None:
     assert Claim(id="c" + "1" * 39, text="x", type="opinion", confidence=0).confidence == 0
 
 
-def test_urls_are_canonical_and_each_stands_once() -> None:
+def test_urls_texts_and_times_have_one_form() -> None:
     urls = ("HTTP://EXAMPLE.com:80/a/../b", "http://example.com/b", "https://münchen.example/")
     assert Citation(claim_id="c1", urls=urls).urls == ("http://example.com/b", "https://xn--mnchen-3ya.example/")
-
-
-def test_texts_have_plain_line_ends_and_no_control_characters() -> None:
     assert Claim(id="c1", text="one\r\ntwo\x00\x1b[2J\ud800", type="fact", confidence=1).text == "one\ntwo[2J\ufffd"
-
-
-def test_times_are_in_utc() -> None:
     for given in ("2025-08-15T20:00:06", "2025-08-15T22:00:06+02:00"):
         event = TraceEvent.model_validate({"ts": given, "kind": "error", "payload": {}})
         assert event.ts == datetime(2025, 8, 15, 20, 0, 6, tzinfo=UTC)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,23 +10,15 @@ from pipeline.core.errors import InputError
 from pipeline.research.artefacts import RunFolder, json_schemas
 from pipeline.research.audit import audit_run
 from pipeline.research.journal import JOURNAL
-from tests.support.budget_bench import read_store
-from tests.support.research_process import FACTS, Servers, options_in, run_here, running_servers
+from tests.support.research_process import FACTS, Servers, options_in, run_here
 
 
 @pytest.fixture(scope="module")
-def servers() -> Iterator[Servers]:
-    with running_servers() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def finished(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(running: Servers, read_pages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of runs with a finished one."""
     runs_dir = tmp_path_factory.mktemp("finished")
-    read_store(runs_dir, servers)
-    shutil.rmtree(runs_dir / "pumps")
-    run_here(options_in(runs_dir, servers), servers)
+    shutil.copy(read_pages, runs_dir)
+    run_here(options_in(runs_dir, running), running)
     return runs_dir
 
 

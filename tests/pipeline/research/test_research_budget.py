@@ -1,67 +1,33 @@
 """What the model answered is what a run records, and no more than its limits and one call; whatever is killed."""
 
-import multiprocessing
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pipeline.cli.research import shortfalls
 from pipeline.models.structured import Spent
-from pipeline.research.options import Limits, ResearchOptions
-from pipeline.research.runs import STORE
-from tests.support.budget_bench import COST_LIMITS, TOKEN_LIMITS, Counting, overshoot, read_store
-from tests.support.places import ROOT
+from pipeline.research.options import Limits
+from tests.support.budget_bench import COST_LIMITS, TOKEN_LIMITS, Counting, overshoot
 from tests.support.provider_server import Status
-from tests.support.research_process import Servers, options_in, research_until, run_here, running_servers
+from tests.support.research_process import Servers, options_in, run_here
 from tests.support.scripted_model import says
 
 
-@pytest.fixture(scope="module")
-def servers() -> Iterator[Servers]:
-    with running_servers() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def store(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return read_store(tmp_path_factory.mktemp("read"), servers)
-
-
-@pytest.fixture
-def runs_dir(store: Path, tmp_path: Path) -> Path:
-    """A folder for runs, with the store."""
-    shutil.copy(store, tmp_path / STORE)
-    return tmp_path
-
-
-@pytest.fixture(scope="module")
-def context() -> Iterator[multiprocessing.context.ForkServerContext]:
-    """Processes that begin with everything imported."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        forking = multiprocessing.get_context("forkserver")
-        forking.set_forkserver_preload(["tests.support.research_process"])
-        yield forking
-
-
-@pytest.mark.parametrize("limit", TOKEN_LIMITS)
-def test_a_run_takes_no_more_tokens_than_its_limit_and_one_call(servers: Servers, runs_dir: Path, limit: int) -> None:
-    came = overshoot(servers, runs_dir, Limits(tokens=limit))
-    assert limit <= came.total.tokens < limit + came.largest.tokens
+@pytest.mark.parametrize(
+    "limits", [*(Limits(tokens=limit) for limit in TOKEN_LIMITS), *(Limits(cost=limit) for limit in COST_LIMITS)]
+)
+def test_a_run_takes_no_more_than_its_limit_and_one_call(servers: Servers, runs_dir: Path, limits: Limits) -> None:
+    came = overshoot(servers, runs_dir, limits)
+    if limits.tokens is not None:
+        assert limits.tokens <= came.total.tokens < limits.tokens + came.largest.tokens
+    if limits.cost is not None:
+        assert limits.cost <= came.total.cost < limits.cost + came.largest.cost
     metrics = came.finished.metrics
     assert (metrics.tokens_in, metrics.tokens_out) == (came.total.tokens_in, came.total.tokens_out)
-    assert came.finished.stop_reason == "tokens"
+    assert metrics.cost_est == pytest.approx(came.total.cost)
+    assert came.finished.stop_reason == ("tokens" if limits.tokens is not None else "cost")
     assert came.finished.passed
-
-
-@pytest.mark.parametrize("limit", COST_LIMITS)
-def test_a_run_costs_no_more_than_its_limit_and_one_call(servers: Servers, runs_dir: Path, limit: float) -> None:
-    came = overshoot(servers, runs_dir, Limits(cost=limit))
-    assert limit <= came.total.cost < limit + came.largest.cost
-    assert came.finished.metrics.cost_est == pytest.approx(came.total.cost)
-    assert came.finished.stop_reason == "cost"
 
 
 @pytest.mark.parametrize(
@@ -94,14 +60,14 @@ def test_the_summary_tells_of_useless_answers_and_of_costs_that_nobody_knows(ser
 
 
 def test_after_kills_a_run_records_all_that_was_answered(
-    servers: Servers, context: multiprocessing.context.ForkServerContext, runs_dir: Path
+    servers: Servers, run_elsewhere: Callable[..., None], runs_dir: Path
 ) -> None:
     """One call at a time is under way, and the kill comes while the model thinks: nothing else can be missing."""
     options = options_in(runs_dir, servers)
     answered: list[Spent] = []
     for hangs_at in (1, 2, 3):
         model = servers.model.respond = Counting(hangs_at)
-        kill_when_hanging(model, context, servers, options)
+        run_elsewhere(options, hanging=model.hanging)
         answered += model.answered
     model = servers.model.respond = Counting()
     metrics = run_here(options, servers).metrics
@@ -115,12 +81,12 @@ def test_after_kills_a_run_records_all_that_was_answered(
 
 
 def test_calls_that_a_kill_cut_off_count_against_the_limit(
-    servers: Servers, context: multiprocessing.context.ForkServerContext, runs_dir: Path
+    servers: Servers, run_elsewhere: Callable[..., None], runs_dir: Path
 ) -> None:
     """Three calls at a time: what was answered and not yet recorded is among those that were cut off."""
     options = options_in(runs_dir, servers, workers=3, limits=Limits(tokens=24_000))
     first = servers.model.respond = Counting(4)
-    kill_when_hanging(first, context, servers, options)
+    run_elsewhere(options, hanging=first.hanging)
     second = servers.model.respond = Counting()
     metrics = run_here(options, servers).metrics
     answered = sum(each.tokens for each in (*first.answered, *second.answered))
@@ -129,15 +95,3 @@ def test_calls_that_a_kill_cut_off_count_against_the_limit(
     assert metrics.tokens_cut_off
     assert recorded <= answered <= recorded + metrics.tokens_cut_off
     assert recorded + metrics.tokens_cut_off < 24_000 + first.total.tokens
-
-
-def kill_when_hanging(
-    model: Counting, context: multiprocessing.context.ForkServerContext, servers: Servers, options: ResearchOptions
-) -> None:
-    """Run in another process, which is killed when the model hangs."""
-    reached = context.Event()
-    process = context.Process(target=research_until, args=(options, servers.outside, None, reached))
-    process.start()
-    assert model.hanging.wait(60)
-    process.kill()
-    process.join(60)

@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,8 @@ import pytest
 from pipeline.core.errors import InputError, OutputError, ProviderError
 from pipeline.models.structured import Spent
 from pipeline.research.artefacts import RunFolder
-from pipeline.research.options import Budget, Limits, ResearchOptions, checked_options
+from pipeline.research.options import Budget, Limits
+from pipeline.research.pages import PagesRead
 from pipeline.research.report import Finished
 from pipeline.research.rounds import ResearchRounds
 from pipeline.research.runs import STORE
@@ -20,54 +19,8 @@ from pipeline.research.stages import open_run, research
 from pipeline.research.values import FoundPage
 from pipeline.sources.store import open_store
 from tests.support.provider_server import Status
-from tests.support.research_process import (
-    FOLLOW_UPS,
-    QUERIES,
-    TOPIC,
-    Servers,
-    answers,
-    hits,
-    opened_place,
-    options_in,
-    run_here,
-    running_servers,
-)
-from tests.support.scripted_model import says
+from tests.support.research_process import TOPIC, Servers, answers, hits, opened_place, options_in, run_here
 from tests.support.web import Page as WebPage
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Servers]:
-    with running_servers() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that holds all pages: reading them takes most of a run's time."""
-    runs_dir = tmp_path_factory.mktemp("read")
-    run_here(options_in(runs_dir, running, model="extractive"), running)
-    with open_store(runs_dir / STORE) as opened:
-        opened.delete_run("pumps")
-    return runs_dir / STORE
-
-
-@pytest.fixture
-def servers(running: Servers) -> Servers:
-    """The servers as if nobody had asked them anything."""
-    running.model.respond = answers
-    running.search.find = lambda query, k: hits(running.web)[:k]
-    running.web.asked.clear()
-    running.search.asked.clear()
-    running.model.calls.clear()
-    return running
-
-
-@pytest.fixture
-def runs_dir(store: Path, tmp_path: Path) -> Path:
-    """A folder for runs, with the store."""
-    shutil.copy(store, tmp_path / STORE)
-    return tmp_path
 
 
 def stop_reasons(finished: Finished, runs_dir: Path) -> set[str | None]:
@@ -126,21 +79,17 @@ def test_with_the_cache_off_pages_are_fetched_anew_once_a_run(servers: Servers, 
 
 
 def test_with_the_cache_off_a_page_that_is_held_and_does_not_come_is_not_read(servers: Servers, runs_dir: Path) -> None:
-    web = {**servers.web.sites}
     servers.web.sites["cost.test"] = {"/page": WebPage("", 404)}
     finished = run_here(options_in(runs_dir, servers, model="extractive", enable_cache=False), servers)
-    servers.web.sites = web
     cited = {entry.url for entry in RunFolder(finished.folder).read_citations()}
     assert cited
     assert servers.web.url("cost.test", "/page") not in cited
 
 
 def test_a_page_gets_the_time_that_it_is_given(servers: Servers, tmp_path: Path) -> None:
-    web = {**servers.web.sites}
     servers.web.sites["cost.test"] = {"/page": WebPage("", seconds=40.0)}
     began = time.monotonic()
     run_here(options_in(tmp_path, servers, model="extractive", fetch_timeout_s=5, workers=3), servers)
-    servers.web.sites = web
     assert time.monotonic() - began < 30
     with open_store(tmp_path / STORE, read_only=True) as store:
         held = store.outcome(servers.web.url("cost.test", "/page"))
@@ -148,60 +97,33 @@ def test_a_page_gets_the_time_that_it_is_given(servers: Servers, tmp_path: Path)
     assert held.reason == "timeout"
 
 
-def test_pages_from_the_store_alone_and_none_from_there_contradict_each_other() -> None:
-    with pytest.raises(InputError, match="leave one out"):
-        checked_options(ResearchOptions(topic="Heat pumps in old houses", offline=True, enable_cache=False))
-
-
-def test_a_run_stops_at_its_budget_of_sources(servers: Servers, runs_dir: Path) -> None:
+def test_a_run_stops_at_its_budget_of_sources_and_is_not_stopped_by_its_last_round(
+    servers: Servers, runs_dir: Path
+) -> None:
     finished = run_here(options_in(runs_dir, servers, budget=1), servers)
     assert (finished.metrics.cache_hits, finished.metrics.cache_misses) == (1, 0)
     assert stop_reasons(finished, runs_dir) == {"fetches"}
-
-
-def test_another_round_asks_for_what_is_missing_and_is_logged(servers: Servers, runs_dir: Path) -> None:
-    servers.search.find = lambda query, k: hits(servers.web)[:1] if query in QUERIES else hits(servers.web)
-    finished = run_here(options_in(runs_dir, servers, max_rounds=2), servers)
-    rounds = [event.details.round for event in RunFolder(finished.folder).read_log() if event.stage == "harvest"]
-    assert rounds == [None, None, 2, 2]
-    assert finished.metrics.rounds == 2
-    assert servers.search.queries[2:] == list(FOLLOW_UPS)
-    assert finished.stop_reason is None
-
-
-def test_a_run_that_ends_with_its_last_round_was_not_stopped(servers: Servers, runs_dir: Path) -> None:
     servers.search.find = lambda query, k: hits(servers.web)[:1]
-    finished = run_here(options_in(runs_dir, servers, depth="brief"), servers)
+    with open_store(runs_dir / STORE) as store:
+        store.delete_run("pumps")
+    finished = run_here(options_in(runs_dir, servers, run_id="brief", depth="brief"), servers)
     assert finished.metrics.rounds == 1
     assert stop_reasons(finished, runs_dir) == {None}
-
-
-def test_the_store_knows_of_a_run_before_it_is_finished(servers: Servers, runs_dir: Path) -> None:
-    servers.model.respond = lambda received: Status(401, {}, {"error": {"message": "no"}})
-    with pytest.raises(ProviderError):
-        run_here(options_in(runs_dir, servers), servers)
-    with open_store(runs_dir / STORE, read_only=True) as store:
-        (run,) = store.runs()
-    assert (run.id, run.topic, run.status) == ("pumps", TOPIC, "unfinished")
-
-
-async def cut_off(options: ResearchOptions, servers: Servers, found: list[FoundPage]) -> tuple[int, int]:
-    """How many pages are read and not, when the time is over while they are fetched."""
-    async with opened_place(options, servers.outside) as place:
-        with open_run(options, place.report) as run:
-            budget = Budget(Limits(seconds=1), lambda: 1.0, Spent)
-            effort = options.effort("medium")
-            rounds = ResearchRounds(run, place, options, effort, budget, lambda verified, pages: None)
-            read = await rounds.fetch(found)
-    assert {page.reason for page in read.unread} == {"not_tried"}
-    return len(read.pages), len(read.unread)
 
 
 def test_when_the_time_is_over_pages_that_were_read_count(servers: Servers, runs_dir: Path) -> None:
     options = options_in(runs_dir, servers, model="extractive")
     places = (("physics.test", "/page"), ("cost.test", "/page"), ("cost.test", "/other"))
-    found = [FoundPage(servers.web.url(*place), "", "", 1) for place in places]
-    assert asyncio.run(cut_off(options, servers, found)) == (2, 1)
+
+    async def cut_off() -> PagesRead:
+        async with opened_place(options, servers.outside) as place:
+            with open_run(options, place.report) as run:
+                budget, effort = Budget(Limits(seconds=1), lambda: 1.0, Spent), options.effort("medium")
+                rounds = ResearchRounds(run, place, options, effort, budget, lambda verified, pages: None)
+                return await rounds.fetch([FoundPage(servers.web.url(*place), "", "", 1) for place in places])
+
+    read = asyncio.run(cut_off())
+    assert (len(read.pages), [page.reason for page in read.unread]) == (2, ["not_tried"])
 
 
 def test_a_model_that_cannot_be_asked_fails_the_stage_and_the_run_goes_on_later(
@@ -217,15 +139,9 @@ def test_a_model_that_cannot_be_asked_fails_the_stage_and_the_run_goes_on_later(
     assert "sk-secret" not in last.details.error
     with open_store(runs_dir / STORE, read_only=True) as store:
         assert [event.payload["category"] for event in store.events("pumps") if event.kind == "error"] == ["plan"]
+        assert [(run.id, run.topic, run.status) for run in store.runs()] == [("pumps", TOPIC, "unfinished")]
     servers.model.respond = answers
     assert run_here(options, servers).passed
-
-
-def test_a_plan_that_is_no_json_still_gives_a_report(servers: Servers, runs_dir: Path) -> None:
-    servers.model.respond = lambda received: says("I would rather talk about the weather.")
-    finished = run_here(options_in(runs_dir, servers), servers)
-    assert finished.passed
-    assert "own words" in (finished.folder / "final" / "report.md").read_text(encoding="utf-8")
 
 
 def test_a_run_goes_on_only_with_what_it_was_begun_with(servers: Servers, runs_dir: Path) -> None:
@@ -260,8 +176,3 @@ def test_only_one_process_works_on_a_run(servers: Servers, runs_dir: Path) -> No
 
     with pytest.raises(OutputError, match="Another `pipeline research`"):
         asyncio.run(both())
-
-
-def test_more_sources_than_a_report_can_number_are_refused() -> None:
-    with pytest.raises(InputError, match="BUDGET_EXCEEDED"):
-        checked_options(ResearchOptions(topic="Heat pumps in old houses", budget=1000))

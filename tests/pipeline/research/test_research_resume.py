@@ -1,38 +1,19 @@
 """A research run killed in each of its stages: nothing that was answered is asked again, and the report is the same."""
 
-import multiprocessing
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
-
-import pytest
 
 from pipeline.research.artefacts import RunFolder
 from pipeline.research.runs import STORE
 from pipeline.research.values import Stage
 from pipeline.sources.store import open_store
-from tests.support.places import ROOT
-from tests.support.research_process import HangsAt, Servers, options_in, research_until, run_here, running_servers
+from tests.support.research_process import HangsAt, Servers, options_in, run_here
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 DAY = re.compile(rb"\d{4}-\d\d-\d\d")
-
-
-@pytest.fixture
-def servers() -> Iterator[Servers]:
-    with running_servers() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def context() -> Iterator[multiprocessing.context.ForkServerContext]:
-    """Processes that begin with everything imported."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        forking = multiprocessing.get_context("forkserver")
-        forking.set_forkserver_preload(["tests.support.research_process"])
-        yield forking
 
 
 def files_without_days(folder: Path) -> dict[str, bytes]:
@@ -41,17 +22,11 @@ def files_without_days(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_run_that_is_killed_in_every_stage_asks_nothing_twice_and_writes_the_same_report(
-    servers: Servers, context: multiprocessing.context.ForkServerContext, tmp_path: Path
+    servers: Servers, run_elsewhere: Callable[..., None], tmp_path: Path
 ) -> None:
     options = options_in(tmp_path / "killed", servers)
     for stage in (*STAGES, None):
-        reached = context.Event()
-        process = context.Process(target=research_until, args=(options, servers.outside, stage, reached))
-        process.start()
-        if stage:
-            assert reached.wait(120), stage
-            process.kill()
-        process.join(120)
+        run_elsewhere(options, stage)
         last = RunFolder(tmp_path / "killed" / "pumps").read_log()[-1]
         assert (last.stage, last.status) == ((stage, "started") if stage else ("cache", "completed"))
     prompts = [call.body["messages"][-1]["content"] for call in servers.model.calls]
@@ -62,36 +37,25 @@ def test_a_run_that_is_killed_in_every_stage_asks_nothing_twice_and_writes_the_s
     assert whole.passed
     assert files_without_days(tmp_path / "killed" / "pumps") == files_without_days(whole.folder)
     assert b"(C001)" in (whole.folder / "final" / "report.md").read_bytes()
-    check_what_the_store_knows(tmp_path / "killed", calls=5)
-
-
-def check_what_the_store_knows(runs_dir: Path, calls: int) -> None:
-    with open_store(runs_dir / STORE, read_only=True) as store:
+    with open_store(tmp_path / "killed" / STORE, read_only=True) as store:
         (run,) = store.runs()
-        kinds = [(event.kind, event.payload.get("tool")) for event in store.events("pumps")]
-    assert (run.metrics["tokensIn"], run.metrics["tokensOut"]) == (100 * calls, 20 * calls)
-    assert (run.metrics["cacheHits"], run.metrics["cacheMisses"]) == (0, 3)
+        kinds = Counter((event.kind, event.payload.get("tool")) for event in store.events("pumps"))
+    known = {"tokensIn": 500, "tokensOut": 100, "cacheHits": 0, "cacheMisses": 3}
+    assert {name: run.metrics[name] for name in known} == known
     assert run.metrics["durationS"] > 0
-    assert kinds.count(("tool_call", "model")) == calls
-    assert kinds.count(("search_result", None)) == 2
-    assert kinds.count(("chunk_made", None)) == kinds.count(("fetch_result", None)) == 3
-    assert kinds.count(("claim_made", None)) == 6
-    assert kinds.count(("verify_result", None)) == kinds.count(("writer_finalized", None)) == 1
+    told = {"search_result": 2, "chunk_made": 3, "fetch_result": 3, "claim_made": 6}
+    told |= {"verify_result": 1, "writer_finalized": 1}
+    assert {kind: kinds[kind, None] for kind in told} == told
+    assert kinds["tool_call", "model"] == 5
 
 
 def test_a_call_that_a_kill_cut_off_is_the_only_one_asked_again(
-    servers: Servers, context: multiprocessing.context.ForkServerContext, tmp_path: Path
+    servers: Servers, run_elsewhere: Callable[..., None], tmp_path: Path
 ) -> None:
     """Calls go one after the other: the plan, then the claims of the first section, then those of the second."""
-    script = HangsAt(3)
-    servers.model.respond = script
+    script = servers.model.respond = HangsAt(3)
     options = options_in(tmp_path, servers)
-    reached = context.Event()
-    process = context.Process(target=research_until, args=(options, servers.outside, None, reached))
-    process.start()
-    assert script.hanging.wait(120)
-    process.kill()
-    process.join(120)
+    run_elsewhere(options, hanging=script.hanging)
     assert run_here(options, servers).passed
     prompts = [call.body["messages"][-1]["content"] for call in servers.model.calls]
     assert prompts[2] == prompts[3]

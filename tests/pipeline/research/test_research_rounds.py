@@ -1,22 +1,19 @@
 """Whole runs of several rounds: what was missing is found, within bounds, whatever the model says of it."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pipeline.research.artefacts import RunFolder
 from pipeline.research.journal import JOURNAL
 from pipeline.research.options import Limits
-from pipeline.research.report import Finished
 from pipeline.research.runs import STORE
 from tests.support.provider_server import Behaviour, Received, Status
 from tests.support.research_process import Servers, marked
 from tests.support.rounds_bench import FACTS, PLAN, Beekeeper, bee_run, bee_servers, cost_of
 from tests.support.scripted_model import prompts_of, says
-
-MADE_OF_WORDS = "made of the words of what is asked"
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +23,8 @@ def running() -> Iterator[Servers]:
 
 
 @pytest.fixture(scope="module")
-def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that holds all pages: reading them takes most of a run's time."""
-    runs_dir = tmp_path_factory.mktemp("read")
-    bee_run(running, runs_dir, run_id="first")
-    return runs_dir / STORE
+def read_pages(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bee_run(running, tmp_path_factory.mktemp("read"), run_id="first").folder.parent / STORE
 
 
 @pytest.fixture
@@ -42,21 +36,10 @@ def servers(running: Servers) -> Servers:
     return running
 
 
-@pytest.fixture
-def runs_dir(store: Path, tmp_path: Path) -> Path:
-    """A folder for runs, with the store."""
-    shutil.copy(store, tmp_path / STORE)
-    return tmp_path
-
-
 def asked_for(servers: Servers, task: str) -> list[str]:
     """The prompts of the calls with this task."""
     prompts = [prompts_of(call)[1] for call in servers.model.calls]
     return [prompt for prompt in prompts if prompt.startswith(task)]
-
-
-def report_of(finished: Finished) -> str:
-    return (finished.folder / "final" / "report.md").read_text(encoding="utf-8")
 
 
 def test_a_second_round_finds_what_the_first_one_missed_and_asks_about_that_alone(
@@ -66,6 +49,8 @@ def test_a_second_round_finds_what_the_first_one_missed_and_asks_about_that_alon
     cost = cost_of(finished, servers)
     assert (cost.rounds, cost.pages, cost.facts, cost.calls) == (2, 4, len(FACTS), 7)
     assert servers.search.queries == [*PLAN.queries, "varroa mite of honeybees", "foulbrood of honeybees"]
+    log = RunFolder(finished.folder).read_log()
+    assert [event.details.round for event in log if event.stage == "harvest"] == [None, None, 2, 2]
     (prompt,) = asked_for(servers, "Find what is missing")
     assert PLAN.sections[1] in prompt
     assert PLAN.sections[0] not in prompt, "it was answered"
@@ -96,7 +81,7 @@ def test_a_first_round_without_any_page_asks_in_other_words(servers: Servers, ru
     finished = bee_run(servers, runs_dir)
     servers.search.find = find
     assert servers.search.queries[:3] == [*PLAN.queries, "varroa mite in hives"]
-    assert any(fact in report_of(finished) for fact in FACTS if "varroa" in fact)
+    assert any(fact in RunFolder(finished.folder).read_report_md() for fact in FACTS if "varroa" in fact)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +108,10 @@ def test_a_model_that_finds_no_new_query_gives_way_to_words_and_the_run_ends(
     finished = bee_run(servers, runs_dir, max_rounds=2)
     assert finished.passed
     assert len(servers.search.queries) == len(set(servers.search.queries)) > len(PLAN.queries)
-    assert MADE_OF_WORDS in report_of(finished) + (finished.folder / "final" / "verification.md").read_text("utf-8")
+    told = RunFolder(finished.folder).read_report_md() + (finished.folder / "final" / "verification.md").read_text(
+        "utf-8"
+    )
+    assert "made of the words of what is asked" in told
 
 
 def test_a_heading_is_no_claim_of_the_model(servers: Servers, runs_dir: Path) -> None:
@@ -138,7 +126,7 @@ def test_a_heading_is_no_claim_of_the_model(servers: Servers, runs_dir: Path) ->
 
     servers.model.respond = respond
     finished = bee_run(servers, runs_dir, max_rounds=1)
-    assert "comes yearly" not in report_of(finished)
+    assert "comes yearly" not in RunFolder(finished.folder).read_report_md()
     assert "can be no claim" in (finished.folder / "final" / "verification.md").read_text("utf-8")
 
 
@@ -162,14 +150,14 @@ def test_queries_of_a_misled_model_are_cleaned_and_few(servers: Servers, runs_di
 
 def test_a_run_that_goes_on_in_its_second_round_asks_nothing_again(servers: Servers, runs_dir: Path) -> None:
     whole = bee_run(servers, runs_dir)
-    report, calls, queries = report_of(whole), len(servers.model.calls), len(servers.search.queries)
+    report, calls, queries = RunFolder(whole.folder).read_report_md(), len(servers.model.calls), servers.search.queries
     journal = whole.folder / JOURNAL
     lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
     stages = [(entry.get("stage"), entry.get("round")) for entry in map(json.loads, lines)]
     journal.write_text("".join(lines[: stages.index(("verify", 1)) + 1]), encoding="utf-8")
-    again = bee_run(servers, runs_dir)
-    assert report_of(again) == report
-    assert len(servers.search.queries) == queries
+    bee_run(servers, runs_dir)
+    assert RunFolder(whole.folder).read_report_md() == report
+    assert servers.search.queries == queries
     assert len(servers.model.calls) == calls + 3, "the claims of the second round, and the texts of both sections"
 
 
