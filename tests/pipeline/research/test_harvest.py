@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from pipeline.citations.addresses import site_key
 from pipeline.core.errors import ProviderError
 from pipeline.research.contracts import Payload, put_trace
-from pipeline.research.pages import Harvest, PagesRead, choose, fetch, harvest, page_key
+from pipeline.research.pages import Harvest, PagesRead, choose, fetch, harvest, page_key, without_duplicates
 from pipeline.research.search import SEARCH_POLICY, SearchApi, tavily
 from pipeline.research.values import FoundPage, Plan
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.store import Store, open_store
+from pipeline.verifying.values import Page as Said
 from tests.support.debian_web import debian_web
 from tests.support.scripted_search import Answer, Find, Hit, ScriptedSearch, SearchAsked, debian_search
 from tests.support.web import Page, Web
@@ -92,16 +93,17 @@ def test_no_choice_exceeds_cap_or_budget_or_holds_a_page_twice(
     assert len(chosen.found) + chosen.doubled + chosen.capped + chosen.over_budget == len(urls)
 
 
-def test_documents_of_the_users_have_no_cap() -> None:
-    urls = [f"https://docs.documents.invalid/{number}.pdf" for number in range(9)]
-    assert len(choose((FoundPage(url, "", "q", 1) for url in urls), (), 3, 20).found) == 9
-
-
 def taken_of(budget: int, *urls: str, seen: Sequence[str] = (), names: Sequence[str] = ()) -> list[str]:
     """Which of the URLs, found in this order by one query, are taken."""
     before = [FoundPage(url, "", "q", 1) for url in seen]
     found = (FoundPage(url, "", "q", rank) for rank, url in enumerate(urls, start=1))
     return [each.url for each in choose(found, before, 3, len(before) + budget, names).found]
+
+
+def test_documents_of_the_users_have_no_cap_and_stand_as_they_are_found() -> None:
+    urls = [f"https://shop.documents.invalid/forum/{number}.html" for number in range(4)]
+    assert taken_of(2, *urls, "https://b.documents.invalid/manual.html") == urls[:2]
+    assert taken_of(20, *urls) == urls
 
 
 def test_where_places_are_few_another_site_goes_before_the_next_page_of_the_same() -> None:
@@ -121,11 +123,6 @@ def test_a_source_that_answers_for_what_it_says_goes_before_shops_and_forums_but
     assert taken_of(1, *plain[:1], maker) == plain[:1]
     assert taken_of(1, *plain[:1], maker, names=["debian"]) == [maker]
     assert taken_of(1, *plain[:2], maker, names=["debian"]) == plain[:1]
-
-
-def test_the_users_own_documents_stand_as_they_are_found() -> None:
-    urls = [f"https://shop.documents.invalid/forum/{number}.html" for number in range(4)]
-    assert taken_of(2, *urls, "https://b.documents.invalid/manual.html") == urls[:2]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +155,34 @@ def test_a_refused_query_is_told_and_the_others_go_on() -> None:
     ]
     with pytest.raises(ProviderError, match="tavily cannot be searched"):
         gather(["bad", "bad too"], refused="bad")
+
+
+ENGLISH = " ".join(
+    f"Hive {number} gave {number * 7 % 40} kilograms of honey in its {number}th year." for number in range(40)
+)
+JAPANESE = "".join(f"{number}番の巣箱は{number * 7 % 40}キロの蜂蜜を出した。" for number in range(40))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (ENGLISH, ENGLISH.upper().replace(". ", ".\n\n"), True),
+        (ENGLISH, f"Our hives this year. {ENGLISH} Share this page with friends and subscribe.", True),
+        (JAPANESE, f"共有する。{JAPANESE}", True),
+        (ENGLISH, ENGLISH.replace("honey", "wax"), False),
+        (ENGLISH, f"{ENGLISH} {JAPANESE}", False),
+        (ENGLISH, ENGLISH[: len(ENGLISH) // 2], False),
+        ("No honey.", "No honey!", True),
+        ("No honey.", "No wax.", False),
+    ],
+)
+def test_pages_that_say_the_same_count_once_and_parts_of_others_and_short_ones_stay(
+    one: str, other: str, same: bool
+) -> None:
+    pages = [Said(f"https://{at}.example/", "", "", "", text, "") for at, text in enumerate((one, other))]
+    kept, duplicates = without_duplicates(pages)
+    assert list(kept) == (pages[:1] if same else pages)
+    assert [tuple(each) for each in duplicates] == ([(pages[1].url, pages[0].url)] if same else [])
 
 
 @pytest.fixture

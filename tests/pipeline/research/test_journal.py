@@ -27,39 +27,31 @@ def test_a_call_counts_as_what_it_took_and_one_that_was_cut_off_as_what_it_could
     assert again.begin(MOST) == 4
 
 
-def test_a_kill_before_the_answer_is_kept_leaves_what_it_took(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    journal.settle(journal.begin(MOST), TOOK)
-    with open(tmp_path / JOURNAL, "a", encoding="utf-8") as file:
+def test_a_kill_before_the_answer_is_kept_leaves_what_it_took_and_a_torn_end_a_call_that_is_cut_off(
+    tmp_path: Path,
+) -> None:
+    journal, path = Journal(tmp_path), tmp_path / JOURNAL
+    number = journal.begin(MOST)
+    before = path.stat().st_size
+    journal.settle(number, TOOK)
+    with open(path, "a", encoding="utf-8") as file:
         file.write('{"entry": "answer", "key": "key", "payl')
     again = Journal(tmp_path)
     assert (again.settled, again.cut_off, again.answers) == (TOOK, Spent(), {})
-
-
-def test_a_torn_end_leaves_the_call_cut_off(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    number = journal.begin(MOST)
-    before = (tmp_path / JOURNAL).stat().st_size
-    journal.settle(number, TOOK)
-    with open(tmp_path / JOURNAL, "ab") as file:
+    with open(path, "ab") as file:
         file.truncate(before + 20)
     again = Journal(tmp_path)
     assert (again.settled, again.cut_off) == (Spent(), MOST)
 
 
-def test_answers_of_a_journal_without_calls_are_still_to_be_counted(tmp_path: Path) -> None:
-    """As earlier versions kept them."""
+def test_answers_of_earlier_versions_are_to_be_counted_and_a_settled_call_that_nobody_began_is_no_journal(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / JOURNAL
     path.parent.mkdir()
     path.write_text(json.dumps({"entry": "answer", "key": "key", "payloads": ["a", "b"], "seconds": 1.0}) + "\n")
     journal = Journal(tmp_path)
     assert (journal.answers, journal.unmetered, journal.settled) == ({"key": ["a", "b"]}, ["a", "b"], Spent())
-
-
-def test_a_settled_call_that_nobody_began_is_no_journal(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    journal.begin(MOST)
-    path = tmp_path / JOURNAL
     path.write_text(path.read_text() + json.dumps({"entry": "settled", "call": 7, "took": TOOK, "seconds": 0}) + "\n")
     with pytest.raises(InputError, match="Line 2"):
         Journal(tmp_path)

@@ -2,150 +2,34 @@
 
 import asyncio
 import json
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.research.artefacts import RunFolder
-from pipeline.research.audit import audit, audit_run
+from pipeline.research.audit import audit
 from pipeline.research.claims import verify_passages
 from pipeline.research.journal import JOURNAL
-from pipeline.research.layout import Account, lay_out
+from pipeline.research.layout import Account, LaidOut, lay_out
 from pipeline.research.options import ResearchOptions
 from pipeline.research.passages import claims_of, reading_list, shown_passages, write_list
 from pipeline.research.report import Finished, audit_again
 from pipeline.research.run import open_environment
 from pipeline.research.stages import research
-from pipeline.research.values import Intake, Plan, Verified, Written
+from pipeline.research.values import Intake, Plan, Verified
 from pipeline.sources.headings import Heading
 from pipeline.sources.store import open_store
 from pipeline.verifying.values import Page
+from tests.support.places import DATA
 
 READ_AT = "2026-11-20T10:00:00+00:00"
 LIBRARY = Path(__file__).parents[3] / "exports" / "demo_data" / "library"
-MANUALS = {
-    "en": """# Saving objects
-
-The module saves objects.
-
-## Security
-
-Warning
-
-The module is not secure. Only load data that you trust.
-
-Data from a network can run any code while it is loaded.
-
-## Priorities
-
-To keep a version of a package, write this into the file of preferences:
-
-Package: perl
-Pin: version 5.28*
-Pin-Priority: 1001
-
-## Protocols
-
-The protocols of the module are these:
-
-| protocol | since |
-| binary | 2.3 |
-
-The kinds of saved objects are these:
-
-- numbers and texts;
-- lists of such objects.
-""",
-    "de": """# Objekte sichern
-
-Das Modul sichert Objekte.
-
-## Sicherheit
-
-Warnung
-
-Das Modul ist nicht sicher. Laden Sie nur Daten, denen Sie vertrauen.
-
-Daten aus einem Netzwerk können beim Laden beliebigen Code ausführen.
-
-## Prioritäten
-
-Um die Version eines Pakets zu behalten, schreiben Sie dies in die Datei der Einstellungen:
-
-Package: perl
-Pin: version 5.28*
-Pin-Priority: 1001
-
-## Protokolle
-
-Die Protokolle des Moduls sind diese:
-
-| Protokoll | seit |
-| binär | 2.3 |
-
-Die Arten gesicherter Objekte sind diese:
-
-- Zahlen und Texte;
-- Listen solcher Objekte.
-""",
-    "ja": """# オブジェクトの保存
-
-このモジュールはオブジェクトを保存します。
-
-## 安全
-
-警告
-
-このモジュールは安全ではありません。信頼できるデータだけを読み込んでください。
-
-ネットワークから受け取ったデータは、読み込む間に任意のコードを実行できます。
-
-## 優先度
-
-パッケージの版を固定するには、設定ファイルに次のように書いてください:
-
-Package: perl
-Pin: version 5.28*
-Pin-Priority: 1001
-
-## プロトコル
-
-モジュールのプロトコルは次のとおりです:
-
-| プロトコル | 版 |
-| バイナリ | 2.3 |
-
-保存できるオブジェクトの種類は次のとおりです:
-
-- 数と文字列
-- それらのリスト
-""",
-}
-ASKED = {
-    "en": {
-        "Should data that come from a network be loaded?": ("Warning", "any code while it is loaded."),
-        "How is the version of a package kept in preferences?": ("To keep a version", "Pin-Priority: 1001"),
-        "Which protocols does the module for saving have?": ("The protocols of the module", "| binary | 2.3 |"),
-        "Which kinds of objects can be saved by the module?": (
-            "The kinds of saved objects",
-            "- lists of such objects.",
-        ),
-    },
-    "de": {
-        "Dürfen Daten aus einem Netzwerk geladen werden?": ("Warnung", "beliebigen Code ausführen."),
-        "Wie behalte ich die Version eines Pakets?": ("Um die Version", "Pin-Priority: 1001"),
-        "Welche Protokolle hat das Modul zum Sichern?": ("Die Protokolle des Moduls", "| binär | 2.3 |"),
-        "Welche Arten gesicherter Objekte gibt es?": ("Die Arten gesicherter", "- Listen solcher Objekte."),
-    },
-    "ja": {
-        "ネットワークから受け取ったデータを読み込むのは安全ですか？": ("警告", "コードを実行できます。"),
-        "パッケージの版を固定するにはどうしますか？": ("パッケージの版を固定", "Pin-Priority: 1001"),
-        "モジュールのプロトコルは何ですか？": ("モジュールのプロトコル", "| バイナリ | 2.3 |"),
-        "保存できるオブジェクトの種類は何ですか？": ("保存できるオブジェクト", "- それらのリスト"),
-    },
-}
-CASES = [(language, question) for language, asked in ASKED.items() for question in asked]
+MANUALS: dict[str, Any] = tomllib.loads((DATA / "research" / "manuals.toml").read_text(encoding="utf-8"))
+"""By language: a manual, and questions with the first and the last words of the passage that each asks for."""
+CASES = [(language, question) for language, manual in MANUALS.items() for question in manual["asked"]]
 
 
 def run_over(documents: Path, runs_dir: Path, topic: str, run_id: str = "x", **options: object) -> Finished:
@@ -167,59 +51,49 @@ def run_over(documents: Path, runs_dir: Path, topic: str, run_id: str = "x", **o
 def manuals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs, one for each question, over the manual of its language."""
     folder = tmp_path_factory.mktemp("manuals")
-    for language, text in MANUALS.items():
+    for language, manual in MANUALS.items():
         (folder / language).mkdir()
-        (folder / language / "saving.md").write_text(text, encoding="utf-8")
+        (folder / language / "saving.md").write_text(manual["text"], encoding="utf-8")
     for number, (language, question) in enumerate(CASES):
         run_over(folder / language, folder / "runs", question, f"q{number}")
     return folder
 
 
 @pytest.mark.parametrize(("number", "case"), [*enumerate(CASES)], ids=[question for _, question in CASES])
-def test_a_warning_code_a_table_and_a_list_are_shown_whole(manuals: Path, number: int, case: tuple[str, str]) -> None:
+def test_a_warning_code_a_table_and_a_list_are_shown_whole_and_each_sentence_is_a_claim(
+    manuals: Path, number: int, case: tuple[str, str]
+) -> None:
     language, question = case
-    first, last = ASKED[language][question]
-    text = MANUALS[language]
+    first, last = MANUALS[language]["asked"][question]
+    text = MANUALS[language]["text"]
     wanted = text[text.index(first) : text.index(last) + len(last)]
-    folder = RunFolder(manuals / "runs" / f"q{number}")
-    shown_passages = [each.text for each in folder.read_paragraphs()]
-    assert wanted in shown_passages
-    assert len(shown_passages) <= 5
-    shown = folder.read_report_md().partition("\n## ")[2].partition("\n\n## ")[0]
-    for line in filter(None, wanted.split("\n")):
-        assert line.replace("|", "\\|").replace("- ", "\\- ", line.startswith("- ")) in shown.replace("`", "")
-    assert audit_run(folder).passed
-
-
-@pytest.mark.parametrize("number", range(len(CASES)))
-def test_passages_are_the_pages_own_words_in_every_account_of_them(manuals: Path, number: int) -> None:
-    folder = RunFolder(manuals / "runs" / f"q{number}")
-    account = (folder.path / "final" / "verification.md").read_text(encoding="utf-8")
-    told = account.partition("## Stated in other words than the pages'")[2].partition("##")[0].strip()
-    assert told.startswith("None")
-    assert "| citation recall (ALCE) | 100.0% |" in account
-    with open_store(manuals / "runs" / "store.db") as store:
-        assert audit_again(folder, store).text.weaker == 0
-
-
-@pytest.mark.parametrize("number", range(len(CASES)))
-def test_every_sentence_that_is_shown_is_a_claim_and_nothing_else_is(manuals: Path, number: int) -> None:
     folder = RunFolder(manuals / "runs" / f"q{number}")
     claims, paragraphs, report, check = (
         folder.read_claims(), folder.read_paragraphs(), folder.read_report(), folder.read_verify(),
     )  # fmt: skip
+    assert wanted in [each.text for each in paragraphs]
+    assert len(paragraphs) <= 5
+    markdown = folder.read_report_md().partition("\n## ")[2].partition("\n\n## ")[0]
+    for line in filter(None, wanted.split("\n")):
+        assert line.replace("|", "\\|").replace("- ", "\\- ", line.startswith("- ")) in markdown.replace("`", "")
     assert claims
     assert report
     assert check
     shown = " ".join(" ".join(each.text.split()) for each in paragraphs)
     assert all(each.text in shown for each in claims)
     assert {(each.type, each.confidence, each.relevance) for each in claims} == {("fact", 1.0, None)}
-    assert [each.claim_id for each in report.citations] == [each.id for each in claims]
-    assert [each.id for each in claims] == [f"c{at}" for at in range(1, len(claims) + 1)]
+    ids = [f"c{at}" for at in range(1, len(claims) + 1)]
+    assert [each.id for each in claims] == [each.claim_id for each in report.citations] == ids
     assert (check.verified_claims_count, check.total_paragraphs, check.passed) == (len(claims), len(paragraphs), True)
-    said = "".join(each.text for each in claims)
     left = "".join(shown.split()).replace("Warning", "").replace("Warnung", "").replace("警告", "")
-    assert "".join(said.split()) == left
+    assert "".join("".join(each.text for each in claims).split()) == left
+    account = (folder.path / "final" / "verification.md").read_text(encoding="utf-8")
+    told = account.partition("## Stated in other words than the pages'")[2].partition("##")[0].strip()
+    assert told.startswith("None")
+    assert "| citation recall (ALCE) | 100.0% |" in account
+    with open_store(manuals / "runs" / "store.db") as store:
+        again = audit_again(folder, store)
+    assert (again.passed, again.text.weaker) == (True, 0)
 
 
 def page(host: str, text: str, title: str = "", headings: tuple[Heading, ...] = (), lang: str = "en") -> Page:
@@ -235,49 +109,35 @@ def test_a_question_has_at_most_five_passages_and_no_passage_stands_twice() -> N
     first, second = listed("Which bees make honey?", "Which honey do bees make?", pages=pages)
     assert (len(first), len(second)) == (5, 4)
     assert not {*first} & {*second}
-
-
-def test_what_stands_on_two_pages_is_shown_once() -> None:
     pages = [page("a.example", "Bees make honey."), page("b.example", "Bees  make honey.")]
     assert listed("What do bees make of honey?", pages=pages) == [["Bees make honey."]]
 
 
-def test_headings_and_titles_are_searched_and_a_passage_of_one_word_of_many_is_none() -> None:
+def test_headings_and_titles_are_searched_and_a_question_that_names_nothing_is_asked_with_the_one_before() -> None:
     text = "It is kept dry and dark.\nBees live in towns."
     pages = [
         page("a.example", text, "Honey", (Heading(0, 1, "How honey is stored"), Heading(25, 1, "Towns"))),
         page("b.example", "Store nothing here."),
     ]
     assert listed("How should honey be stored in winter?", pages=pages) == [["It is kept dry and dark."]]
-
-
-def test_a_question_that_names_nothing_is_asked_with_the_one_before_it() -> None:
     text = "Redis has the port 6379.\nRedis is secured by a password.\nDoors are secured by a lock."
     questions = ("Which port of a server has Redis by default?", "How is it secured?")
     first, second = listed(*questions, pages=[page("a.example", text)])
-    assert first == ["Redis has the port 6379."]
-    assert second == ["Redis is secured by a password."]
+    assert (first, second) == (["Redis has the port 6379."], ["Redis is secured by a password."])
 
 
-def test_a_question_without_a_passage_says_so(tmp_path: Path) -> None:
+def test_a_question_without_a_passage_says_so_and_a_topic_without_any_does_not_pass(tmp_path: Path) -> None:
     done = run_over(LIBRARY, tmp_path, "How are burns cooled with water, and which moons of Jupiter have volcanoes?")
-    folder = RunFolder(done.folder)
-    report = folder.read_report()
+    report, markdown = RunFolder(done.folder).read_report(), RunFolder(done.folder).read_report_md()
     assert report is not None
-    assert report.outline == ("How are burns cooled with water?",)
-    markdown = folder.read_report_md()
+    assert (done.passed, report.outline) == (True, ("How are burns cooled with water?",))
     assert "No passage for “Which moons of Jupiter have volcanoes?”" in markdown
     assert "on none of the pages that were read: moons; Jupiter; volcanoes." in markdown
-    assert done.passed
-
-
-def test_a_topic_without_any_passage_gets_a_report_that_says_so_and_does_not_pass(tmp_path: Path) -> None:
-    done = run_over(LIBRARY, tmp_path, "The orbits of the moons of Jupiter")
-    folder = RunFolder(done.folder)
-    report = folder.read_report()
+    done = run_over(LIBRARY, tmp_path, "The orbits of the moons of Jupiter", "none")
+    report = RunFolder(done.folder).read_report()
     assert report is not None
     assert (done.passed, report.outline, report.citations, done.metrics.sources_count) == (False, (), (), 0)
-    assert "No passage for “The orbits of the moons of Jupiter”" in folder.read_report_md()
+    assert "No passage for “The orbits of the moons of Jupiter”" in RunFolder(done.folder).read_report_md()
 
 
 def test_each_passage_stands_below_its_place_and_the_words_found_and_cites_its_page(manuals: Path) -> None:
@@ -290,24 +150,24 @@ def test_each_passage_stands_below_its_place_and_the_words_found_and_cites_its_p
         assert name not in markdown
 
 
-def written_list(intake: Intake, plan: Plan, verified: Verified, pages: list[Page]) -> Written:
+def laid_out(question: str, *pages: Page) -> tuple[Verified, LaidOut]:
+    """The claims of a reading list, and the report that it is."""
+    plan, intake = Plan((question,), ()), Intake(question, question, "en", "brief")
+    verified = verify_passages(claims_of(reading_list(plan, pages)), pages, plan.sections)
     shown = shown_passages([each.claim for each in verified.claims], pages)
     assert shown is not None
-    return write_list(intake, plan, shown)
+    written = write_list(intake, plan, shown)
+    return verified, lay_out(intake, plan, verified, written, pages, Account(has_model=False))
 
 
 def test_passages_that_contradict_each_other_are_counted_and_named() -> None:
-    pages = [page("a.example", "The tower is 300 metres high."), page("b.example", "The tower is 200 metres high.")]
-    plan = Plan(("How high is the tower?",), ())
-    intake = Intake(plan.sections[0], plan.sections[0], "en", "brief")
-    verified = verify_passages(claims_of(reading_list(plan, pages)), pages, plan.sections)
-    written = written_list(intake, plan, verified, pages)
-    markdown = lay_out(intake, plan, verified, written, pages, Account(has_model=False)).markdown
+    heights = [page(f"{host}.example", f"The tower is {high} metres high.") for host, high in (("a", 300), ("b", 200))]
+    verified, laid = laid_out("How high is the tower?", *heights)
     assert [[quote.url for quote in each.against] for each in verified.claims] == [
         ["https://b.example/"],
         ["https://a.example/"],
     ]
-    line = next(line for line in markdown.split("\n") if "contradict" in line)
+    line = next(line for line in laid.markdown.split("\n") if "contradict" in line)
     assert "300 metres" in line
     assert "200 metres" in line
 
@@ -317,11 +177,7 @@ def test_hostile_text_of_a_page_stays_text_in_the_list() -> None:
         "Saving needs <script>alert(1)</script> and [this](javascript:x) (C009).\n"
         "$ save `x` </code> [9]\n# save \u202eevil"
     )
-    plan = Plan(("How does saving with a script work?",), ())
-    pages = [page("a.example", text, "Saving <b>")]
-    intake = Intake(plan.sections[0], plan.sections[0], "en", "brief")
-    verified = verify_passages(claims_of(reading_list(plan, pages)), pages, plan.sections)
-    laid = lay_out(intake, plan, verified, written_list(intake, plan, verified, pages), pages, Account(has_model=False))
+    _, laid = laid_out("How does saving with a script work?", page("a.example", text, "Saving <b>"))
     assert "\\<script\\>" in laid.markdown
     assert "\u202e" not in laid.markdown
     found = audit(laid.markdown, laid.paragraphs, laid.citations)
@@ -330,13 +186,10 @@ def test_hostile_text_of_a_page_stays_text_in_the_list() -> None:
 
 
 def test_the_audit_finds_what_is_changed_in_a_passage(manuals: Path, tmp_path: Path) -> None:
-    run_over(manuals / "en", tmp_path, "Should data that come from a network be loaded?")
+    run_over(manuals / "en", tmp_path, CASES[0][1])
     folder = RunFolder(tmp_path / "x")
-    text = folder.read_report_md()
+    folder.report_file.write_text(folder.read_report_md().replace("is not secure", "is secure"), encoding="utf-8")
     with open_store(tmp_path / "store.db") as store:
-        assert audit_again(folder, store).passed
-        assert audit_again(folder, store).text.weaker == 0
-        folder.report_file.write_text(text.replace("is not secure", "is secure"), encoding="utf-8")
         assert any("is secure" in each for each in audit_again(folder, store).problems)
 
 

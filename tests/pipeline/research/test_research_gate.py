@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import InputError
-from pipeline.research.artefacts import RunFolder
+from pipeline.research.artefacts import Clarify, RunFolder
 from pipeline.research.intake import ClarificationNeeded, answered_depth, clarified_topic, clarify_topic, gate_questions
 from pipeline.research.options import ResearchOptions, new_run_id, topic_language
 
@@ -19,49 +19,47 @@ SEED_ANSWERS = ("artificial intelligence trends", "2024", "comprehensive analysi
 
 
 @pytest.mark.parametrize(
-    "topic",
+    ("least", "most", "topics"),
     [
-        "climate change impact on agriculture",
-        "How do vaccines train the immune system of infants?",
-        "How do web caches work?",
-        "What is LVM?",
-        "What is Memcached, and when is it worth using?",
-        "Was ist Photovoltaik und wann lohnt sie sich oder das Mieten?",
-        "What is photosynthesis?",
-        "Wirkungsgrad von Photovoltaik in Norddeutschland",
-        "Wie wirksam sind Impfungen gegen Masern bei Kindern?",
-        "量子计算应用",
-        "日本の少子化対策",
-        "これからの人工知能の課題",
-        "양자 컴퓨팅 응용",
+        (
+            *(0, 0),
+            """climate change impact on agriculture
+            How do vaccines train the immune system of infants?
+            How do web caches work?
+            What is LVM?
+            What is Memcached, and when is it worth using?
+            Was ist Photovoltaik und wann lohnt sie sich oder das Mieten?
+            What is photosynthesis?
+            Wirkungsgrad von Photovoltaik in Norddeutschland
+            Wie wirksam sind Impfungen gegen Masern bei Kindern?
+            量子计算应用
+            日本の少子化対策
+            これからの人工知能の課題
+            양자 컴퓨팅 응용""",
+        ),
+        (
+            *(2, 3),
+            """
+            ai
+            AI?
+            How do I print?
+            short topic
+            what is it about
+            how and what about the how
+            How does this thing work?
+            How do I fix this, and what is it?
+            Is it good, and for whom?
+            Wie funktioniert das eigentlich?
+            气候
+            これについて教えてください
+            这个东西怎么样""",
+        ),
     ],
+    ids=["what is meant", "too little"],
 )
-def test_a_topic_that_says_what_is_meant_is_not_asked_about(topic: str) -> None:
-    assert gate_questions(topic) == ()
-
-
-@pytest.mark.parametrize(
-    "topic",
-    [
-        "",
-        "ai",
-        "AI?",
-        "How do I print?",
-        "short topic",
-        "what is it about",
-        "how and what about the how",
-        "How does this thing work?",
-        "How do I fix this, and what is it?",
-        "Is it good, and for whom?",
-        "Wie funktioniert das eigentlich?",
-        "气候",
-        "これについて教えてください",
-        "这个东西怎么样",
-    ],
-)
-def test_a_topic_that_says_too_little_is_asked_about(topic: str) -> None:
-    questions = gate_questions(topic)
-    assert 1 < len(questions) <= 3
+def test_a_topic_that_says_too_little_is_asked_about_and_no_other(least: int, most: int, topics: str) -> None:
+    for topic in map(str.strip, topics.split("\n")):
+        assert least <= len(gate_questions(topic)) <= most, topic
 
 
 def test_the_seeds_example_gives_the_seeds_questions_topic_and_depth() -> None:
@@ -72,50 +70,30 @@ def test_the_seeds_example_gives_the_seeds_questions_topic_and_depth() -> None:
     assert clarified_topic("ai", SEED_QUESTIONS, ("", "", "for teachers")) == "ai: for teachers"
 
 
-def test_braces_in_a_topic_are_text() -> None:
-    assert "'{0.__class__}'" in gate_questions("{0.__class__}")[0]
-
-
 def test_the_strict_gate_takes_the_origins_rules_by_the_letter() -> None:
     assert gate_questions("量子计算应用", strict=True)
     assert gate_questions("How do vaccines train the immune system of infants?", strict=True)
     assert gate_questions("climate change impact on agriculture", strict=True) == ()
     assert gate_questions("ai", strict=True)[0] == "What specific topic would you like to research?"
+    assert "'{0.__class__}'" in gate_questions("{0.__class__}")[0], "braces are text"
 
 
-def options(topic: str, **more: object) -> ResearchOptions:
-    return ResearchOptions(topic=topic, **more)  # type: ignore[arg-type]
-
-
-def test_questions_without_anybody_to_answer_stay_pending(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
+def test_questions_stay_pending_fail_in_silence_and_are_not_asked_again_once_they_are_answered(tmp_path: Path) -> None:
+    folder, ai = RunFolder(tmp_path / "run"), ResearchOptions(topic="ai")
     with pytest.raises(ClarificationNeeded) as needed:
-        clarify_topic(options("ai"), folder, None)
+        clarify_topic(ai, folder, None)
     assert needed.value.questions == SEED_QUESTIONS
-    held = folder.read_clarify()
-    assert held is not None
-    assert (held.status, held.questions, held.answers) == ("pending", SEED_QUESTIONS, ())
-
-
-def test_what_was_answered_once_is_not_asked_again(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
-    intake = clarify_topic(options("ai"), folder, lambda questions: SEED_ANSWERS)
-    assert intake == ("ai: artificial intelligence trends, 2024", "ai", "en", "deep")
-    assert clarify_topic(options("ai"), folder, None) == intake
-
-
-def test_silence_fails_and_is_written_down(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
+    pending = Clarify(status="pending", questions=SEED_QUESTIONS, answers=(), failure_reason=None)
+    assert folder.read_clarify() == pending
     with pytest.raises(InputError, match="No clarification provided"):
-        clarify_topic(options("ai"), folder, lambda questions: ["", " ", ""])
-    held = folder.read_clarify()
-    assert held is not None
-    assert (held.status, held.answers, held.failure_reason) == ("failed", (), "No clarification provided")
-
-
-def test_a_topic_that_answers_make_too_long_is_refused(tmp_path: Path) -> None:
+        clarify_topic(ai, folder, lambda questions: ["", " ", ""])
+    failed = {"status": "failed", "failure_reason": "No clarification provided"}
+    assert folder.read_clarify() == pending.model_copy(update=failed)
     with pytest.raises(InputError, match="more than the 512"):
-        clarify_topic(options("ai"), RunFolder(tmp_path / "run"), lambda questions: ["x" * 600])
+        clarify_topic(ai, RunFolder(tmp_path / "long"), lambda questions: ["x" * 600])
+    intake = clarify_topic(ai, folder, lambda questions: SEED_ANSWERS)
+    assert intake == ("ai: artificial intelligence trends, 2024", "ai", "en", "deep")
+    assert clarify_topic(ai, folder, None) == intake
 
 
 def test_the_language_is_the_topics_unless_it_is_named(tmp_path: Path) -> None:
@@ -123,7 +101,7 @@ def test_the_language_is_the_topics_unless_it_is_named(tmp_path: Path) -> None:
     assert topic_language("少子化の対策") == "ja"
     assert topic_language("Wie wirksam sind Impfungen gegen Masern bei Kindern?") == "de"
     assert topic_language("Butter") == "en"
-    named = options("量子计算应用", lang="de")
+    named = ResearchOptions(topic="量子计算应用", lang="de")
     assert clarify_topic(named, RunFolder(tmp_path / "run"), None).lang == "de"
 
 

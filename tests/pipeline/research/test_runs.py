@@ -46,15 +46,10 @@ VERIFIED = VerifyResult(
 
 def log(folder: RunFolder, stage: Stage, ended: str = "", error: str | None = None) -> None:
     """Let a stage start, and end as `ended`, if it does."""
-    lines = [("started", StageDetails())]
-    if ended:
-        lines.append((ended, StageDetails(success=ended == "completed", error=error)))
-    for status, details in lines:
-        folder.append_log(
-            StageEvent.model_validate(
-                {"timestamp": NOON, "run_id": folder.run_id, "stage": stage, "status": status, "details": details}
-            )
-        )
+    details = StageDetails(success=ended == "completed", error=error)
+    event = {"timestamp": NOON, "run_id": folder.run_id, "stage": stage}
+    for status, told in (("started", StageDetails()), (ended, details)) if ended else (("started", StageDetails()),):
+        folder.append_log(StageEvent.model_validate({**event, "status": status, "details": told}))
 
 
 def finished_run(runs_dir: Path, run_id: str = "sun_1") -> RunFolder:
@@ -114,11 +109,15 @@ def test_a_finished_run_is_shown_with_all_that_it_came_to(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("state", "stage"),
-    [("unfinished", "fetch"), ("failed", "plan"), ("clarification needed", "intake"), ("damaged", "")],
+    [
+        *(("unfinished", "fetch"), ("failed", "plan"), ("clarification needed", "intake"), ("damaged", "")),
+        ("audit failed", "cache"),
+    ],
 )
 def test_a_run_that_did_not_come_to_its_end_says_how_far_it_is(tmp_path: Path, state: str, stage: str) -> None:
     folder = RunFolder(tmp_path / "half")
     if state == "unfinished":
+        Journal(folder.path).keep_setup({"topic": "太陽光"}, NOON.isoformat())
         log(folder, "harvest", "completed")
         log(folder, "fetch")
     if state == "failed":
@@ -129,25 +128,17 @@ def test_a_run_that_did_not_come_to_its_end_says_how_far_it_is(tmp_path: Path, s
     if state == "damaged":
         folder.log_file.parent.mkdir(parents=True)
         folder.log_file.write_text("nonsense\n\n", encoding="utf-8")
+    if state == "audit failed":
+        finished_run(tmp_path, "half").write_verify(VERIFIED.model_copy(update={"passed": False}))
     run = shown(tmp_path, "half")
     assert (run["state"], run["stage"]) == (state, stage)
+    assert run["topic"] == ("太陽光" if state in ("unfinished", "audit failed") else "")
     assert ("error" in run) == (state in ("failed", "damaged"))
     goes_on = f"pipeline research --run-id half --runs-dir {tmp_path}"
-    assert (goes_on in runs("show", "half", runs_dir=tmp_path).stderr) == (state != "damaged")
+    assert (goes_on in runs("show", "half", runs_dir=tmp_path).stderr) == (state not in ("damaged", "audit failed"))
     listed = runs("list", runs_dir=tmp_path)
     assert state in listed.stdout
     assert "runs show half" in listed.stderr
-
-
-def test_the_topic_of_a_run_that_has_just_begun_is_told_by_its_journal(tmp_path: Path) -> None:
-    Journal(tmp_path / "new").keep_setup({"topic": "太陽光"}, NOON.isoformat())
-    run = shown(tmp_path, "new")
-    assert (run["topic"], run["state"]) == ("太陽光", "unfinished")
-
-
-def test_a_report_that_the_audit_did_not_pass_is_not_finished_well(tmp_path: Path) -> None:
-    finished_run(tmp_path).write_verify(VERIFIED.model_copy(update={"passed": False}))
-    assert shown(tmp_path, "sun_1")["state"] == "audit failed"
 
 
 def test_a_topic_cannot_write_to_the_terminal(tmp_path: Path) -> None:
@@ -198,24 +189,16 @@ def test_deleting_takes_folder_and_rows_and_nothing_behind_a_link(tmp_path: Path
         assert (len(store.events("sun_1")), len(store.events("sun_2"))) == (0, 1)
 
 
-def test_deleting_goes_on_where_a_kill_ended_it(tmp_path: Path) -> None:
-    finished_run(tmp_path).path.rename(tmp_path / ".sun_1.deleted")
-    assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 0
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
-    assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 1
-
-
-def test_a_deletion_that_was_agreed_to_goes_on_without_asking_again(tmp_path: Path) -> None:
-    finished_run(tmp_path).path.rename(tmp_path / ".sun_1.deleted")
-    with open_store(tmp_path / "store.db") as store:
-        store.delete_run("sun_1")
-    done = runs("delete", "sun_1", runs_dir=tmp_path, answer="")
-    assert done.exit_code == 0, done.output
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
-
-
-def test_a_run_whose_folder_is_gone_is_still_listed_and_can_be_deleted(tmp_path: Path) -> None:
+def test_deleting_goes_on_where_a_kill_ended_it_and_where_the_folder_is_gone(tmp_path: Path) -> None:
     finished_run(tmp_path).path.rename(tmp_path.parent / f"{tmp_path.name}-moved")
     assert shown(tmp_path, "sun_1")["state"] == "folder gone"
     assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 0
     assert runs("list", runs_dir=tmp_path).stdout == ""
+    for words in (("--yes",), ()):  # agreed to before: nobody is asked again
+        finished_run(tmp_path).path.rename(tmp_path / ".sun_1.deleted")
+        with open_store(tmp_path / "store.db") as store:
+            store.delete_run("sun_1")
+        done = runs("delete", "sun_1", *words, runs_dir=tmp_path, answer="")
+        assert done.exit_code == 0, done.output
+        assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+    assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 1
