@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture
-def other(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    """A second workspace."""
-    return generation_bench(argilla_server, client, users)
-
-
 def changes(bench: Bench, out: Path, *workspaces: str, **wanted: object) -> Changes:
     names = workspaces or (bench.workspace,)
     found = export_csv(bench.client, names, out, ExportFilters.model_validate(wanted)).changes
@@ -163,35 +157,32 @@ def test_rows_that_other_options_leave_out_are_told_and_not_asked_about(
     assert changes(bench, out).total("added") == 4
 
 
-def test_a_round_that_is_not_asked_for_any_more_is_left_out_and_not_gone(generation: Bench, tmp_path: Path) -> None:
-    answered_by(generation, "anna")
-    trial = make_dataset(generation.client, generation.workspace_id, "generation", "calibration")
-    answered_by(generation._replace(datasets={"generation": trial}), "anna", record_uuid="r2")
-    export_csv(generation.client, generation.workspace, tmp_path / "out")
-    found = changes(generation, tmp_path / "out", rounds=("production",))
-    assert found.by_annotator == {username(generation, "anna"): {"left out": 1}}
-    assert changes(generation, tmp_path / "out").total("added") == 1
-
-
-def test_a_dataset_that_was_deleted_takes_rows_that_are_gone(generation: Bench, tmp_path: Path) -> None:
-    answered_by(generation, "anna")
-    trial = make_dataset(generation.client, generation.workspace_id, "generation", "calibration")
-    answered_by(generation._replace(datasets={"generation": trial}), "anna", record_uuid="r2")
-    export_csv(generation.client, generation.workspace, tmp_path / "out")
-    generation.client.request("DELETE", f"/datasets/{trial}")
-    assert changes(generation, tmp_path / "out").by_annotator == {username(generation, "anna"): {"gone": 1}}
-
-
-def test_pseudonyms_in_the_place_of_names_take_no_row_away(generation: Bench, tmp_path: Path) -> None:
-    answered_by(generation, "anna", "ben")
-    export_csv(generation.client, generation.workspace, tmp_path / "out")
-    found = changes(generation, tmp_path / "out", anonymized=True)
-    assert (found.total("changed"), found.total("gone"), found.total("added")) == (2, 0, 0)
-
-
-def test_a_unit_that_somebody_answered_in_two_workspaces_is_her_newest_answer(
-    generation: Bench, other: Bench, tmp_path: Path
+def test_rounds_stand_beside_each_other_and_one_that_is_left_out_is_not_gone_as_a_deleted_one_is(
+    generation: Bench, tmp_path: Path
 ) -> None:
+    answered_by(generation, "anna")
+    trial = make_dataset(generation.client, generation.workspace_id, "generation", "calibration")
+    answered_by(generation._replace(datasets={"generation": trial}), "anna")
+    out = tmp_path / "out"
+    export_csv(generation.client, generation.workspace, out, ExportFilters(extended=True))
+    assert {row["round"] for row in read_csv(out / "generation.csv")} == {"calibration", "production"}
+    found = changes(generation, out, anonymized=True)
+    assert (found.total("changed"), found.total("gone"), found.total("added")) == (1, 0, 0), "pseudonyms for names"
+    export_csv(generation.client, generation.workspace, out)
+    answered_by(generation._replace(datasets={"generation": trial}), "anna", record_uuid="r2")
+    assert changes(generation, out).total("added") == 1
+    found = changes(generation, out, rounds=("production",))
+    assert (found.total("left out"), found.total("gone")) == (1, 0)
+    assert len(read_csv(out / "generation.csv")) == 1
+    assert changes(generation, out).total("added") == 1
+    generation.client.request("DELETE", f"/datasets/{trial}")
+    assert changes(generation, out).total("gone") == 1
+
+
+def test_a_unit_that_somebody_answered_in_two_workspaces_is_their_newest_answer(
+    argilla_server: "ServerHandle", users: dict[str, str], generation: Bench, tmp_path: Path
+) -> None:
+    other = generation_bench(argilla_server, generation.client, users)
     for bench, said in ((generation, "yes"), (other, "no")):
         first = bench.response("anna", **answers("generation", helpful=said))
         bench.put("generation", record("generation", "r1", first))
@@ -206,28 +197,10 @@ def test_a_unit_that_somebody_answered_in_two_workspaces_is_her_newest_answer(
     counted = {each["workspace"]: (each["doubled"], each["doubled_differing"]) for each in manifest_of(out)["datasets"]}
     assert counted == {generation.workspace: (2, 1), other.workspace: (0, 0)}
     assert any("2 responses are left out" in warning and "1 of them" in warning for warning in export.warnings)
-    both = tmp_path / "both"
-    filters = ExportFilters(every_response=True)
-    export_csv(generation.client, (generation.workspace, other.workspace), both, filters)
-    assert pairs(read_csv(both / "generation.csv")) == [
-        ("r1", anna),
-        ("r1", anna),
-        ("r1", ben),
-        ("r2", anna),
-        ("r2", anna),
-    ]
-
-
-def test_two_rounds_of_a_workspace_stay_beside_each_other_and_each_can_be_exported(
-    generation: Bench, tmp_path: Path
-) -> None:
-    answered_by(generation, "anna")
-    trial = make_dataset(generation.client, generation.workspace_id, "generation", "calibration")
-    answered_by(generation._replace(datasets={"generation": trial}), "anna")
-    export_csv(generation.client, generation.workspace, tmp_path / "out", ExportFilters(extended=True))
-    assert {row["round"] for row in read_csv(tmp_path / "out" / "generation.csv")} == {"production", "calibration"}
-    export_csv(generation.client, generation.workspace, tmp_path / "one", ExportFilters(rounds=("production",)))
-    assert len(read_csv(tmp_path / "one" / "generation.csv")) == 1
+    every = ExportFilters(every_response=True)
+    export_csv(generation.client, (generation.workspace, other.workspace), tmp_path / "both", every)
+    wanted = [("r1", anna), ("r1", anna), ("r1", ben), ("r2", anna), ("r2", anna)]
+    assert pairs(read_csv(tmp_path / "both" / "generation.csv")) == wanted
 
 
 def test_the_manifest_and_the_command_count_drafts_and_discards(

@@ -11,7 +11,17 @@ from annotation.argilla.units import ASSIGNMENT, Assignment
 from exports.csv.folder import CONTROLS_FILE, INDEX_FILE, MANIFEST_FILE
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv, update_csv
-from tests.support.export_bench import Bench, answers, make_dataset, manifest_of, pairs, read_csv, record, username
+from tests.support.export_bench import (
+    Bench,
+    answered_by,
+    answers,
+    make_dataset,
+    manifest_of,
+    pairs,
+    read_csv,
+    record,
+    username,
+)
 
 pytestmark = pytest.mark.server
 
@@ -32,7 +42,7 @@ def put(
 @pytest.fixture
 def mixed(generation: Bench) -> Bench:
     """A workspace with one answered record of each purpose."""
-    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    answered_by(generation, "anna")
     put(generation, "known", KNOWN, "anna", "ben", helpful="yes")
     put(generation, "again", AGAIN, "anna", helpful="yes")
     put(generation, "case", CASE, "ben")
@@ -43,46 +53,34 @@ def files(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.iterdir() if path.name not in (MANIFEST_FILE, INDEX_FILE)}
 
 
-def test_only_answers_to_records_that_are_to_be_labelled_are_rows(mixed: Bench, tmp_path: Path) -> None:
-    found = mixed.export(tmp_path / "out")
-    assert pairs(found["generation"]) == [("r1", username(mixed, "anna"))]
-    assert [row["record_uuid"] for row in read_csv(tmp_path / "out" / "provenance.csv")] == ["r1"]
-    (dataset,) = manifest_of(tmp_path / "out")["datasets"]
+def test_controls_repeats_and_practice_are_rows_only_where_they_are_asked_for(
+    generation: Bench, mixed: Bench, tmp_path: Path
+) -> None:
+    out, anna, ben = tmp_path / "out", username(mixed, "anna"), username(mixed, "ben")
+    found = mixed.export(out)
+    assert pairs(found["generation"]) == [("r1", anna)]
+    assert [row["record_uuid"] for row in read_csv(out / "provenance.csv")] == ["r1"]
+    (dataset,) = manifest_of(out)["datasets"]
     assert (dataset["controls"], dataset["practice"], dataset["foreign_records"]) == (3, 1, 0)
     assert sum(counts["submitted"] for counts in dataset["annotators"].values()) == 1
-
-
-def test_answers_to_controls_and_repeats_have_a_file_of_their_own(mixed: Bench, tmp_path: Path) -> None:
-    rows = mixed.export(tmp_path / "out")["controls"]
-    anna, ben = username(mixed, "anna"), username(mixed, "ben")
-    known = [row for row in rows if row["record_uuid"] == "known"]
+    known = [row for row in found["controls"] if row["record_uuid"] == "known"]
     assert [(row["annotator_id"], row["kind"], row["label"], row["known"], row["given"]) for row in known] == [
         (who, "known", label, value, given)
         for who in sorted((anna, ben))
         for label, value, given in (("helpful", "True", "True"), ("unsafe_content", "False", "False"))
     ]
-    again = [row for row in rows if row["record_uuid"] == "again"]
-    assert {row["kind"] for row in again} == {"repeat"}
-    assert {(row["annotator_id"], row["repeats"], row["known"]) for row in again} == {(anna, "r1", "")}
+    again = [row for row in found["controls"] if row["record_uuid"] != "known"]
+    told = {(row["record_uuid"], row["annotator_id"], row["kind"], row["repeats"], row["known"]) for row in again}
+    assert told == {("again", anna, "repeat", "r1", "")}
     assert {row["label"]: row["given"] for row in again}["helpful"] == "True"
-    assert {row["record_uuid"] for row in rows} == {"known", "again"}
-
-
-def test_an_export_without_controls_has_no_file_of_them(generation: Bench, tmp_path: Path) -> None:
-    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
-    generation.export(tmp_path / "out")
-    assert not (tmp_path / "out" / CONTROLS_FILE).exists()
-
-
-def test_controls_and_repeats_are_rows_where_they_are_asked_for(mixed: Bench, tmp_path: Path) -> None:
-    found = mixed.export(tmp_path / "out", with_controls=True)
-    assert {row["record_uuid"] for row in found["generation"]} == {"r1", "known", "again"}
-    assert {row["record_uuid"] for row in found["controls"]} == {"known", "again"}
-
-
-def test_the_export_before_a_teardown_has_every_response(mixed: Bench, tmp_path: Path) -> None:
-    found = mixed.export(tmp_path / "out", with_controls=True, every_response=True)
-    assert {row["record_uuid"] for row in found["generation"]} == {"r1", "known", "again", "case"}
+    wanted = mixed.export(out, with_controls=True)
+    assert {row["record_uuid"] for row in wanted["generation"]} == {"r1", "known", "again"}
+    assert {row["record_uuid"] for row in wanted["controls"]} == {"known", "again"}
+    changes = export_csv(mixed.client, mixed.workspace, out).changes
+    assert changes is not None
+    assert (changes.total("left out"), changes.total("gone")) == (3, 0)
+    every = mixed.export(tmp_path / "every", with_controls=True, every_response=True)
+    assert {row["record_uuid"] for row in every["generation"]} == {"r1", "known", "again", "case"}
 
 
 def test_practice_is_exported_where_its_round_is_named(mixed: Bench, tmp_path: Path) -> None:
@@ -122,13 +120,6 @@ def test_an_update_keeps_the_controls_of_a_record_in_tasks_where_nothing_changed
     both.export(tmp_path / "full")
     assert files(tmp_path / "out") == files(tmp_path / "full")
     assert len({row["task"] for row in read_csv(tmp_path / "out" / CONTROLS_FILE)}) == 2
-
-
-def test_leaving_controls_out_again_is_no_loss_of_responses(mixed: Bench, tmp_path: Path) -> None:
-    mixed.export(tmp_path / "out", with_controls=True)
-    changes = export_csv(mixed.client, mixed.workspace, tmp_path / "out").changes
-    assert changes is not None
-    assert (changes.total("left out"), changes.total("gone")) == (3, 0)
 
 
 def test_an_annotator_reads_nothing_of_what_a_record_is_for(mixed: Bench) -> None:

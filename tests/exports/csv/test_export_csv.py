@@ -15,12 +15,22 @@ from annotation.push.push import push_records
 from exports.cli.csv import csv_command
 from exports.csv.folder import MANIFEST_FILE
 from exports.csv.rows import csv_line
-from exports.csv.schema import COLUMNS
+from exports.csv.schema import COLUMNS, ExportFilters, utc
 from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
 from pipeline.core.errors import NotFoundError
 from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
-from tests.support.export_bench import Bench, answers, full_bench, make_user, read_csv, record, username
+from tests.support.export_bench import (
+    Bench,
+    answered_by,
+    answers,
+    full_bench,
+    make_user,
+    pairs,
+    read_csv,
+    record,
+    username,
+)
 
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
@@ -61,29 +71,21 @@ def test_each_task_has_exactly_the_columns_and_values_of_its_schema(bench: Bench
     }
 
 
-def test_created_at_is_the_time_of_each_response_itself(generation: Bench, tmp_path: Path) -> None:
-    first = record("generation", "r1", generation.response("anna", **answers("generation")))
-    generation.put("generation", first)
-    generation.put("generation", {**first, "responses": [generation.response("ben", **answers("generation"))]})
-    rows = generation.export(tmp_path / "out")["generation"]
-    ((_, (stored,)),) = generation.client.record_pages(generation.datasets["generation"])
-    names = generation.client.usernames()
-    stamps = {names[found["user_id"]]: found["updated_at"] + "+00:00" for found in stored["responses"]}
-    assert {row["annotator_id"]: row["created_at"] for row in rows} == stamps
-    assert len(set(stamps.values())) == 2
-
-
-def test_a_draft_or_a_discard_beside_a_submitted_response_is_no_row(generation: Bench, tmp_path: Path) -> None:
+def test_a_row_has_its_responses_own_time_and_a_draft_or_a_discard_is_none(generation: Bench, tmp_path: Path) -> None:
+    answered_by(generation, "anna")
     submitted = generation.response("anna", **answers("generation"))
-    generation.put(
-        "generation", record("generation", "r1", submitted, generation.response("ben", "draft", helpful="yes"))
-    )
-    generation.put("generation", record("generation", "r2", submitted, generation.response("ben", "discarded")))
+    draft = generation.response("ben", "draft", helpful="yes")
+    generation.put("generation", record("generation", "r2", submitted, draft))
+    generation.put("generation", record("generation", "r3", submitted, generation.response("ben", "discarded")))
+    answered_by(generation, "ben")
     rows = generation.export(tmp_path / "out")["generation"]
-    assert [(row["record_uuid"], row["annotator_id"]) for row in rows] == [
-        ("r1", username(generation, "anna")),
-        ("r2", username(generation, "anna")),
-    ]
+    anna, ben = username(generation, "anna"), username(generation, "ben")
+    assert pairs(rows) == [("r1", anna), ("r1", ben), ("r2", anna), ("r3", anna)]
+    ((_, stored),) = generation.client.record_pages(generation.datasets["generation"])
+    given = [each for found in stored for each in found["responses"] if each["status"] == "submitted"]
+    stamps = {each["updated_at"] + "+00:00" for each in given}
+    assert {row["created_at"] for row in rows} == stamps
+    assert len(stamps) > 1
 
 
 def test_discarded_responses_are_in_a_file_of_their_own_with_or_without_values(
@@ -103,15 +105,6 @@ def test_discarded_responses_are_in_a_file_of_their_own_with_or_without_values(
     assert len(read.tables[0].units) == 0
 
 
-def test_texts_are_the_originals_byte_for_byte(generation: Bench, tmp_path: Path) -> None:
-    response = generation.response("anna", **answers("generation"), notes=HOSTILE)
-    generation.put("generation", record("generation", "r1", response, originals={"answer": HOSTILE}))
-    (row,) = generation.export(tmp_path / "out", text_pair=True)["generation"]
-    assert (row["query"], row["answer"], row["notes"]) == ("query of r1", HOSTILE, HOSTILE)
-    assert (row["text"], row["text_pair"]) == ("query of r1", HOSTILE)
-    assert tuple(row) == (*COLUMNS["generation"], "text", "text_pair")
-
-
 def test_texts_are_the_answers_own_whatever_annotators_are_shown(bench: Bench, tmp_path: Path) -> None:
     text = "# <script>alert(1)</script>\r\n[x](https://evil.example) ![](https://evil.example/p.png) `=1+1` & 六 [1]"
     passages = [Passage(chunk_id=f"d#{n}", doc_id="d", chunk_rank=n + 1, text=f"{text} {n}") for n in (0, 1)]
@@ -128,15 +121,18 @@ def test_texts_are_the_answers_own_whatever_annotators_are_shown(bench: Bench, t
     for task, dataset in bench.datasets.items():
         ((_, pushed),) = bench.client.record_pages(dataset)
         assert not any(text in shown for shown in pushed[0]["fields"].values())
-        responses = [bench.response("anna", **answers(task))]
+        responses = [bench.response("anna", **answers(task), notes=HOSTILE)]
         bench.put(task, *({"external_id": body["external_id"], "responses": responses} for body in pushed))
-    found = bench.export(tmp_path / "out", extended=True)
+    found = bench.export(tmp_path / "out", extended=True, text_pair=True)
     assert [(row["input_query"], row["chunk"]) for row in found["retrieval"]] == [
         (answer.query, passage.text) for passage in passages
     ]
     assert [(row["answer"], row["context_set"]) for row in found["grounding"]] == [(answer.answer, answer.context_set)]
-    assert [(row["query"], row["answer"]) for row in found["generation"]] == [(answer.query, answer.answer)]
-    assert {(row["language"], row["model_name"]) for rows in found.values() for row in rows} == {("ja", "grok")}
+    (row,) = found["generation"]
+    assert (row["query"], row["answer"], row["text"], row["text_pair"]) == (answer.query, answer.answer) * 2
+    assert tuple(row)[: len(COLUMNS["generation"]) + 2] == (*COLUMNS["generation"], "text", "text_pair")
+    told = {(row["language"], row["model_name"], row["notes"]) for rows in found.values() for row in rows}
+    assert told == {("ja", "grok", HOSTILE)}
 
 
 def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order_of_answers(
@@ -153,29 +149,17 @@ def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order_of_answ
 
 
 def test_the_same_data_gives_the_same_bytes_and_the_manifest_names_them(generation: Bench, tmp_path: Path) -> None:
-    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    answered_by(generation, "anna")
     first = export_csv(generation.client, generation.workspace, tmp_path / "one").manifest
     again = export_csv(generation.client, generation.workspace, tmp_path / "one").manifest
     assert first.files == again.files
-    content = (tmp_path / "one" / "generation.csv").read_bytes()
     manifest = json.loads((tmp_path / "one" / MANIFEST_FILE).read_text(encoding="utf-8"))
     assert manifest["files"] == [
         {
-            "file": "generation.csv",
-            "task": "generation",
-            "rows": 1,
-            "annotators": 1,
-            "records": 1,
-            "sha256": hashlib.sha256(content).hexdigest(),
-        },
-        {
-            "file": "provenance.csv",
-            "task": None,
-            "rows": 1,
-            "annotators": 0,
-            "records": 1,
-            "sha256": hashlib.sha256((tmp_path / "one" / "provenance.csv").read_bytes()).hexdigest(),
-        },
+            **{"file": name, "task": task, "rows": 1, "annotators": annotators, "records": 1},
+            "sha256": hashlib.sha256((tmp_path / "one" / name).read_bytes()).hexdigest(),
+        }
+        for name, task, annotators in (("generation.csv", "generation", 1), ("provenance.csv", None, 0))
     ]
     assert manifest["datasets"][0]["id"] == generation.datasets["generation"]
     assert manifest["server"] == generation.server.url
@@ -193,47 +177,41 @@ def test_extended_columns_name_statuses_ids_broken_rules_and_provenance(bench: B
     assert row["updated_at"] == row["created_at"] >= row["inserted_at"]
 
 
-def test_a_mistyped_workspace_or_task_is_an_error_that_names_what_exists(generation: Bench, tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=generation.workspace):
-        export_csv(generation.client, "nowhere", tmp_path / "out")
-    with pytest.raises(NotFoundError, match=r"no dataset for the task grounding; there are: '\S+' \(generation\)"):
-        generation.export(tmp_path / "out", tasks=["grounding"])
-    assert not list(tmp_path.iterdir())
-
-
-def test_without_any_submitted_response_nothing_is_written(bench: Bench, tmp_path: Path) -> None:
-    bench.put("generation", record("generation", "r1", bench.response("anna", "draft", helpful="yes")))
+def test_an_empty_task_is_an_error_when_named_and_a_warned_header_among_others(bench: Bench, tmp_path: Path) -> None:
+    bench.put("generation", record("generation", "r0", bench.response("anna", "draft", helpful="yes")))
+    with pytest.raises(NotFoundError, match=bench.workspace):
+        export_csv(bench.client, "nowhere", tmp_path / "out")
     with pytest.raises(NotFoundError, match="no submitted response, so nothing was written"):
         bench.export(tmp_path / "out")
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_empty_task_is_an_error_when_named_and_a_warned_header_among_others(bench: Bench, tmp_path: Path) -> None:
-    bench.put("generation", record("generation", "r1", bench.response("anna", **answers("generation"))))
+    answered_by(bench, "anna")
     with pytest.raises(NotFoundError, match="no submitted response to the task grounding"):
         bench.export(tmp_path / "out", tasks=["generation", "grounding"])
+    assert not list(tmp_path.iterdir())
     export = export_csv(bench.client, bench.workspace, tmp_path / "out")
     assert "grounding.csv has only its header" in " ".join(export.warnings)
     assert (tmp_path / "out" / "grounding.csv").read_bytes() == csv_line(COLUMNS["grounding"])
 
 
 def test_a_failed_export_leaves_the_earlier_one_as_it_was(generation: Bench, tmp_path: Path) -> None:
-    (record_id,) = generation.put(
-        "generation", record("generation", "r1", generation.response("anna", **answers("generation")))
-    )
+    answered_by(generation, "anna")
     generation.export(tmp_path / "out")
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    generation.client.request(
-        "DELETE", f"/datasets/{generation.datasets['generation']}/records", params={"ids": record_id}
-    )
-    with pytest.raises(NotFoundError):
-        generation.export(tmp_path / "out")
+    dataset = generation.datasets["generation"]
+    ((_, (stored,)),) = generation.client.record_pages(dataset)
+    generation.client.request("DELETE", f"/datasets/{dataset}/records", params={"ids": stored["id"]})
+    for wanted, said in (({}, "no submitted response"), ({"tasks": ["grounding"]}, r"there are: '\S+' \(generation\)")):
+        with pytest.raises(NotFoundError, match=said):
+            generation.export(tmp_path / "out", **wanted)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_her_id(generation: Bench, tmp_path: Path) -> None:
-    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_an_id_and_a_deleted_user_is_gone(
+    generation: Bench, tmp_path: Path
+) -> None:
+    carl = make_user(generation.client, "carl")["id"]
+    answered_by(generation._replace(annotators={**generation.annotators, "carl": carl}), "anna", "carl")
+    generation.client.request("DELETE", f"/users/{carl}")
     admin = make_user(generation.client, "admin", "admin")
     members = f"/workspaces/{generation.workspace_id}/users"
     anna = generation.annotators["anna"]
@@ -245,30 +223,18 @@ def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_her_id(gene
     assert [row["annotator_id"] for row in read_csv(tmp_path / "out" / "generation.csv")] == [anna]
 
 
-def test_a_deleted_users_responses_are_gone_and_the_others_stay(generation: Bench, tmp_path: Path) -> None:
-    carl = make_user(generation.client, "carl")["id"]
-    anna = generation.response("anna", **answers("generation"))
-    generation.put("generation", record("generation", "r1", anna, {**anna, "user_id": carl}))
-    generation.client.request("DELETE", f"/users/{carl}")
-    rows = generation.export(tmp_path / "out")["generation"]
-    assert [row["annotator_id"] for row in rows] == [username(generation, "anna")]
-
-
-def test_a_record_that_is_not_ours_is_left_out_and_told(generation: Bench, tmp_path: Path) -> None:
-    response = generation.response("anna", **answers("generation"))
-    generation.put("generation", record("generation", "r1", response))
-    generation.put("generation", {**record("generation", "r2", response), "metadata": None})
-    export = export_csv(generation.client, generation.workspace, tmp_path / "out")
-    assert export.manifest.datasets[0].foreign_records == 1
-    assert any("1 answered records" in warning and "left out" in warning for warning in export.warnings)
-    assert [row["record_uuid"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["r1"]
-
-
-def test_a_dataset_that_is_not_published_yet_stops_no_export(generation: Bench, tmp_path: Path) -> None:
-    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+def test_a_record_that_is_not_ours_is_left_out_and_reported_and_a_draft_dataset_stops_no_export(
+    generation: Bench, tmp_path: Path
+) -> None:
+    answered_by(generation, "anna")
+    foreign = record("generation", "r2", generation.response("anna", **answers("generation")))
+    generation.put("generation", {**foreign, "metadata": None})
     draft = {**define_dataset("grounding", read_wording("en")).body, "workspace_id": generation.workspace_id}
     generation.client.request("POST", "/datasets", json=draft)
-    assert len(generation.export(tmp_path / "out")["generation"]) == 1
+    export = export_csv(generation.client, generation.workspace, tmp_path / "out")
+    assert export.manifest.datasets[-1].foreign_records == 1
+    assert any("1 answered records" in warning and "left out" in warning for warning in export.warnings)
+    assert [row["record_uuid"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["r1"]
 
 
 def test_an_export_is_read_back_by_the_strict_reader(bench: Bench, tmp_path: Path) -> None:
@@ -285,25 +251,20 @@ def test_an_export_is_read_back_by_the_strict_reader(bench: Bench, tmp_path: Pat
 def test_the_command_says_what_it_did_and_what_comes_next(
     generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    answered_by(generation, "anna")
     monkeypatch.setenv("ARGILLA_API_KEY", generation.server.owner_api_key)
     out = tmp_path / "out"
-    options = ["--workspace", generation.workspace, "--api-url", generation.server.url, "--until", "2100-01-01"]
-    result = CliRunner().invoke(csv_command, [str(out), *options], catch_exceptions=False)
-    assert result.exit_code == 0
-    assert result.stdout == ""
+    options = ["--workspace", generation.workspace, "--api-url", generation.server.url, "--until"]
+    result = CliRunner().invoke(csv_command, [str(out), *options, "2100-01-01"], catch_exceptions=False)
+    assert (result.exit_code, result.stdout) == (0, "")
     assert ["generation.csv", "1", "1", "1"] in [line.split() for line in result.stderr.splitlines()]
     assert f"Next: `citejury exports agreement {out}`" in result.stderr
-
-
-def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
-    result = CliRunner().invoke(csv_command, [str(tmp_path), "--until", "yesterday"])
+    result = CliRunner().invoke(csv_command, [str(out), *options, "yesterday"])
     assert result.exit_code == 2
     assert "'yesterday' is no date or time" in result.stderr
 
 
-def test_a_stamp_of_the_server_counts_as_utc() -> None:
-    from exports.csv.schema import utc
-
+def test_a_stamp_of_the_server_and_a_moment_without_offset_count_as_utc() -> None:
     assert utc("2026-03-01T10:00:00.000001") == datetime(2026, 3, 1, 10, 0, 0, 1, tzinfo=UTC)
     assert utc("2026-03-01T10:00:00+02:00").isoformat() == "2026-03-01T08:00:00+00:00"
+    assert ExportFilters(until=datetime(2026, 3, 1)).until == datetime(2026, 3, 1, tzinfo=UTC)  # noqa: DTZ001

@@ -2,17 +2,16 @@
 
 import codecs
 import csv
-import threading
-from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from annotation.argilla.client import Argilla
 from exports.cli.csv import csv_command
+from exports.csv.fetch import check_server
 from exports.csv.schema import COLUMNS, ExportFilters
 from exports.csv.write import export_csv
 from pipeline.core.errors import ArgillaError, CitejuryError, NotFoundError
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
-
-PSEUDONYMS = ExportFilters(anonymized=True)
 
 
 @pytest.fixture
@@ -59,46 +56,27 @@ def test_a_window_does_not_hold_its_end(bench: Bench, tmp_path: Path) -> None:
         bench.export(tmp_path / "out", until=moment)
 
 
-def test_a_moment_without_offset_is_utc() -> None:
-    assert ExportFilters(until=datetime(2026, 3, 1)).until == datetime(2026, 3, 1, tzinfo=UTC)  # noqa: DTZ001
-
-
-def test_only_the_named_annotators_are_exported_by_name_or_id(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna", "ben")
-    for named in (username(bench, "ben"), bench.annotators["ben"]):
-        rows = bench.export(tmp_path / "out", annotators=(named,))["generation"]
-        assert pairs(rows) == [("r1", username(bench, "ben"))]
-
-
-def test_a_mistyped_annotator_is_an_error_that_names_those_who_answered(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna")
-    there = username(bench, "anna")
-    with pytest.raises(NotFoundError, match=rf"no submitted response by 'nna', .*by the annotators {there},"):
-        bench.export(tmp_path / "out", annotators=(there, "nna"))
-    assert not list(tmp_path.iterdir())
-
-
-def test_only_records_of_the_named_languages_are_exported(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna", language="ja")
+def test_only_named_annotators_and_languages_are_exported_and_a_typo_is_named(bench: Bench, tmp_path: Path) -> None:
+    carl = make_user(bench.client, "carl")["id"]
+    bench = bench._replace(annotators={**bench.annotators, "carl": carl})
+    answered_by(bench, "anna", "ben", "carl", language="ja")  # more than a record waits for
     answered_by(bench, "anna", record_uuid="r2", language="de")
+    anna, ben = username(bench, "anna"), username(bench, "ben")
+    for named in (ben, bench.annotators["ben"]):
+        assert pairs(bench.export(tmp_path / "out", annotators=(named,))["generation"]) == [("r1", ben)]
     rows = bench.export(tmp_path / "out", languages=("ja",))["generation"]
-    assert [(row["record_uuid"], row["language"]) for row in rows] == [("r1", "ja")]
-    with pytest.raises(NotFoundError, match=r"of the language 'fr', .*of the languages de, ja,"):
-        bench.export(tmp_path / "out", languages=("de", "fr"))
-
-
-def test_what_no_response_fits_together_is_an_error_that_says_so(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna", language="de")
-    answered_by(bench, "ben", record_uuid="r2", language="ja")
-    with pytest.raises(NotFoundError, match="that fits all the options"):
-        bench.export(tmp_path / "out", languages=("de",), annotators=(username(bench, "ben"),))
-
-
-def test_a_typo_is_named_whatever_else_was_asked_for(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna", language="de")
-    for typo, said in ({"annotators": ("nna",)}, "by 'nna'"), ({"languages": ("fr",)}, "of the language 'fr'"):
-        with pytest.raises(NotFoundError, match=f"no submitted response (to a record )?{said}"):
-            bench.export(tmp_path / "out", tasks=["generation"], rounds=["production"], **typo)
+    assert [(row["record_uuid"], row["language"]) for row in rows] == [("r1", "ja")] * 3
+    others: dict[str, Any] = {"tasks": ["generation"], "rounds": ["production"]}
+    for wanted, said in (
+        ({"annotators": (anna, "nna")}, rf"no submitted response by 'nna', .*by the annotators {anna},"),
+        ({"annotators": ("nna",), **others}, "no submitted response by 'nna'"),
+        ({"languages": ("de", "fr")}, r"of the language 'fr', .*of the languages de, ja,"),
+        ({"languages": ("fr",), **others}, "no submitted response to a record of the language 'fr'"),
+        ({"languages": ("de",), "annotators": (ben,)}, "that fits all the options"),
+    ):
+        with pytest.raises(NotFoundError, match=said):
+            bench.export(tmp_path / "none", **wanted)
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_round_is_a_choice_and_a_column(bench: Bench, tmp_path: Path) -> None:
@@ -128,40 +106,25 @@ def test_a_round_that_a_machine_filled_in_is_left_out_unless_it_is_named(bench: 
         export = export_csv(bench.client, bench.workspace, tmp_path / "all", everything)
         assert [row["record_uuid"] for row in read_csv(tmp_path / "all" / "generation.csv")] == ["r1", "r2"]
         assert not any("left out" in warning for warning in export.warnings)
-
-
-def test_only_rounds_that_a_machine_filled_in_are_an_error_with_the_way_out(other: Bench, tmp_path: Path) -> None:
-    other.client.request("DELETE", f"/datasets/{other.datasets['generation']}")
-    make_dataset(other.client, other.workspace_id, "generation", "suggested")
-    with pytest.raises(NotFoundError, match=r"only datasets whose answers .*round suggested\)\. .*`--round suggested`"):
-        export_csv(other.client, other.workspace, tmp_path / "out")
+    bench.client.request("DELETE", f"/datasets/{bench.datasets['generation']}")
+    said = r"only datasets whose answers .*round suggested-2\)\. .*`--round suggested-2`"
+    with pytest.raises(NotFoundError, match=said):
+        export_csv(bench.client, bench.workspace, tmp_path / "out")
 
 
 def test_several_workspaces_are_one_export_whatever_their_order(bench: Bench, other: Bench, tmp_path: Path) -> None:
-    answered_by(other, "anna", "ben")
-    answered_by(bench, "anna")
     names = [bench.workspace, other.workspace]
+    answered_by(bench, "anna")
+    with pytest.raises(NotFoundError, match=rf"no submitted response in '{other.workspace}', .*in {bench.workspace}/"):
+        export_csv(bench.client, names, tmp_path / "out")
+    answered_by(other, "anna", "ben")
     for folder, order in (("one", names), ("two", [*reversed(names), names[0]])):
         export_csv(bench.client, order, tmp_path / folder)
     rows = read_csv(tmp_path / "one" / "generation.csv")
-    anna, ben = username(bench, "anna"), username(bench, "ben")
-    assert pairs(rows) == [("r1", anna), ("r1", ben)]
+    assert pairs(rows) == [("r1", username(bench, "anna")), ("r1", username(bench, "ben"))]
     files = [(tmp_path / folder / "generation.csv").read_bytes() for folder in ("one", "two")]
     assert files[0] == files[1]
     assert manifest_of(tmp_path / "one")["workspaces"] == names
-
-
-def test_a_named_workspace_without_a_response_is_an_error(bench: Bench, other: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna")
-    with pytest.raises(NotFoundError, match=rf"no submitted response in '{other.workspace}', .*in {bench.workspace}/"):
-        export_csv(bench.client, [bench.workspace, other.workspace], tmp_path / "out")
-
-
-def test_more_responses_than_a_record_waits_for_are_all_rows(bench: Bench, tmp_path: Path) -> None:
-    carl = make_user(bench.client, "carl")["id"]
-    wide = bench._replace(annotators={**bench.annotators, "carl": carl})
-    answered_by(wide, "anna", "ben", "carl")
-    assert len(wide.export(tmp_path / "out")["generation"]) == 3
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])
@@ -180,50 +143,24 @@ def test_a_formula_is_text_in_a_spreadsheet_safe_export_only(bench: Bench, tmp_p
     assert tuple(safe) == COLUMNS["generation"]
 
 
-class OldServer(BaseHTTPRequestHandler):
-    """What a server of another kind answers to everything."""
-
-    status, body = 404, b'{"detail": "Not Found"}'
-
-    def do_GET(self) -> None:
-        self.send_response(self.status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(self.body)))
-        self.end_headers()
-        self.wfile.write(self.body)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-
 @pytest.mark.parametrize(
-    ("status", "body", "said"),
+    ("answer", "said"),
     [
-        (404, b'{"detail": "Not Found"}', "so it is Argilla 1 or something else"),
-        (200, b'{"version": "1.29.1"}', "is of version 1.29.1"),
-        (200, b'{"version": null}', "is of version None"),
-        (200, b"[]", r"is of version \[\]"),
+        (None, "so it is Argilla 1 or something else"),
+        ({"version": "1.29.1"}, "is of version 1.29.1"),
+        ({"version": None}, "is of version None"),
+        ([], r"is of version \[\]"),
     ],
 )
-def test_an_old_server_is_refused_in_one_sentence(tmp_path: Path, status: int, body: bytes, said: str) -> None:
-    handler = type("Answer", (OldServer,), {"status": status, "body": body})
-    with HTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            with (
-                Argilla(f"http://127.0.0.1:{server.server_port}", "key") as client,
-                pytest.raises(ArgillaError, match=f"({said}).*Argilla 2.0 or later"),
-            ):
-                export_csv(client, "w", tmp_path / "out")
-        finally:
-            server.shutdown()
-            thread.join()
+def test_an_old_server_is_refused_in_one_sentence(answer: object, said: str) -> None:
+    class OldServer(Argilla):
+        def request(self, *_: Any, **__: Any) -> Any:
+            if answer is None:
+                raise NotFoundError("there is no such path")
+            return answer
 
-
-def run(bench: Bench, monkeypatch: pytest.MonkeyPatch, *words: str) -> Result:
-    monkeypatch.setenv("ARGILLA_API_KEY", bench.server.owner_api_key)
-    return CliRunner().invoke(csv_command, [*words, "--api-url", bench.server.url])
+    with OldServer("http://127.0.0.1:1", "key") as client, pytest.raises(ArgillaError, match=f"({said}).*2.0 or later"):
+        check_server(client)
 
 
 def test_the_command_takes_every_filter_and_says_where_the_key_is(
@@ -231,37 +168,17 @@ def test_the_command_takes_every_filter_and_says_where_the_key_is(
 ) -> None:
     for each in (bench, other):
         answered_by(each, "anna", language="de")
+    monkeypatch.setenv("ARGILLA_API_KEY", bench.server.owner_api_key)
     out, key = tmp_path / "out", tmp_path / "keys" / "jury.json"
-    workspaces = ["--workspace", bench.workspace, "--workspace", other.workspace]
-    people = ["--annotator", username(bench, "anna"), "--language", "de", "--round", "production"]
-    window = ["--until", "2100-01-01"]
-    hidden = ["--anonymize", "--key-file", str(key), "--spreadsheet-safe"]
-    done = run(bench, monkeypatch, str(out), *workspaces, *people, *window, *hidden)
+    words = ["--api-url", bench.server.url, "--workspace", bench.workspace, "--workspace", other.workspace]
+    nothing = CliRunner().invoke(csv_command, [str(out), *words, "--language", "xx"])
+    assert isinstance(nothing.exception, CitejuryError)
+    assert not list(tmp_path.iterdir())
+    words += ["--annotator", username(bench, "anna"), "--language", "de", "--round", "production"]
+    words += ["--until", "2100-01-01", "--anonymize", "--key-file", str(key), "--spreadsheet-safe"]
+    done = CliRunner().invoke(csv_command, [str(out), *words])
     assert done.exit_code == 0, done.output
     assert f"Who is who stands in {key}" in done.stderr
-    assert manifest_of(out)["filters"] == {
-        "tasks": [],
-        "until": "2100-01-01T00:00:00Z",
-        "as_of": None,
-        "annotators": ["annotator-01"],
-        "languages": ["de"],
-        "rounds": ["production"],
-        "suggested": False,
-        "every_response": False,
-        "with_controls": False,
-        "whole_campaign": False,
-        "text_pair": False,
-        "extended": False,
-        "discarded": False,
-        "anonymized": True,
-        "spreadsheet_safe": True,
-    }
-
-
-def test_the_command_ends_with_an_error_of_ours_where_nothing_is_found(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answered_by(bench, "anna")
-    done = run(bench, monkeypatch, str(tmp_path / "out"), "--workspace", bench.workspace, "--language", "xx")
-    assert isinstance(done.exception, CitejuryError)
-    assert not list(tmp_path.iterdir())
+    wanted = {"until": "2100-01-01T00:00:00Z", "annotators": ["annotator-01"], "languages": ["de"]}
+    wanted |= {"rounds": ["production"], "anonymized": True, "spreadsheet_safe": True}
+    assert manifest_of(out)["filters"] == ExportFilters().model_dump(mode="json") | wanted

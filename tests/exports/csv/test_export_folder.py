@@ -14,19 +14,23 @@ from exports.csv.spool import Spool, SpooledRow
 from pipeline.core.errors import NotFoundError, OutputError
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "retrieval.csv", MANIFEST_FILE])
-def test_a_folder_that_holds_something_else_is_refused_and_untouched(tmp_path: Path, name: str) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / name).write_text("{}", encoding="utf-8")
-    with pytest.raises(OutputError), staged_folder(tmp_path / "out"):
-        pytest.fail("the folder was not refused")
-    assert (tmp_path / "out" / name).read_text(encoding="utf-8") == "{}"
-
-
-def test_the_current_folder_and_a_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_holds_something_else_and_one_that_may_not_be_replaced_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("notes.txt", "retrieval.csv", MANIFEST_FILE):
+        (tmp_path / name / "out").mkdir(parents=True)
+        (tmp_path / name / "out" / name).write_text("{}", encoding="utf-8")
+        with pytest.raises(OutputError), staged_folder(tmp_path / name / "out"):
+            pytest.fail("the folder was not refused")
+        assert (tmp_path / name / "out" / name).read_text(encoding="utf-8") == "{}"
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="is a file"):
         check_folder(tmp_path / "file")
+    with pytest.raises(OutputError, match="file/out` cannot be written"), staged_folder(tmp_path / "file" / "out"):
+        pytest.fail("the folder was not refused")
+    with pytest.raises(NotFoundError), staged_folder(tmp_path / "a" / "b" / "out"):
+        raise NotFoundError("nothing there")
+    assert not (tmp_path / "a").exists(), "none of the folders that it made is left"
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OutputError, match="current folder"):
         check_folder(Path())
@@ -90,9 +94,12 @@ with folder.staged_folder(Path({str(out)!r})) as work:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
 
 
-def test_an_export_killed_between_its_two_renames_is_mended_by_the_next(tmp_path: Path) -> None:
+def test_what_a_killed_export_left_is_mended_by_the_next(tmp_path: Path) -> None:
     out = tmp_path / "out"
+    killed_export(out, "die()")
+    assert len(list(tmp_path.iterdir())) == 1
     export_once(out, "first")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
     killed_export(out, "os.rename = lambda source, target, rename=os.rename: (rename(source, target), die())")
     assert not out.exists()
     with staged_folder(out):
@@ -100,13 +107,6 @@ def test_an_export_killed_between_its_two_renames_is_mended_by_the_next(tmp_path
     export_once(out, "second")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (out / "retrieval.csv").read_text(encoding="utf-8") == "second"
-
-
-def test_what_a_killed_export_left_is_gone_after_the_next(tmp_path: Path) -> None:
-    killed_export(tmp_path / "out", "die()")
-    assert len(list(tmp_path.iterdir())) == 1
-    export_once(tmp_path / "out", "whole")
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_two_exports_to_one_folder_at_once_are_refused(tmp_path: Path) -> None:
@@ -118,37 +118,14 @@ def test_two_exports_to_one_folder_at_once_are_refused(tmp_path: Path) -> None:
         pytest.fail("the second was not refused")
 
 
-def test_a_failed_export_leaves_none_of_the_folders_that_it_made(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError), staged_folder(tmp_path / "a" / "b" / "out"):
-        raise NotFoundError("nothing there")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_below_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="file/out` cannot be written"), staged_folder(tmp_path / "file" / "out"):
-        pytest.fail("the folder was not refused")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
-def test_an_export_that_is_told_to_stop_leaves_nothing(tmp_path: Path) -> None:
+def test_an_export_that_is_stopped_by_a_signal_leaves_nothing(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        command = [
-            sys.executable,
-            "-c",
-            "from exports.cli import main; main()",
-            "exports",
-            "csv",
-            str(tmp_path / "out"),
-        ]
-        with (
-            subprocess.Popen(
-                [*command, "--api-url", url], env={**os.environ, "ARGILLA_API_KEY": "key"}, stderr=subprocess.PIPE
-            ) as export,
-            silent.accept()[0],
-        ):  # it waits for an answer now
-            export.send_signal(signal.SIGTERM)
+        words = ["exports", "csv", str(tmp_path / "out"), "--api-url", f"http://127.0.0.1:{silent.getsockname()[1]}"]
+        command = [sys.executable, "-c", "from exports.cli import main; main()", *words]
+        environment = {**os.environ, "ARGILLA_API_KEY": "key"}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as export, silent.accept()[0]:
+            export.send_signal(signal.SIGTERM)  # it waits for an answer now
             _, said = export.communicate(timeout=60)
     assert (export.returncode, said.strip()) == (1, b"Aborted!")
     assert not list(tmp_path.iterdir())

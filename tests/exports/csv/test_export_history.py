@@ -1,6 +1,5 @@
 """`exports history` and `exports csv --as-of`: what was answered, changed and deleted, and any state that there was."""
 
-import csv
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.support.export_bench import (
     generation_bench,
     make_user,
     manifest_of,
+    read_csv,
     record,
 )
 
@@ -55,11 +55,6 @@ def people(client: Argilla) -> dict[str, str]:
 
 def tables(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def responses_of(bench: Bench, task: str) -> list[dict[str, Any]]:
@@ -116,7 +111,7 @@ def test_a_past_state_says_what_it_cannot_restore(
     client.request("DELETE", f"/datasets/{bench.datasets['generation']}/records", params={"ids": gone[0]})
     result = run("exports", "csv", tmp_path / "past", "--as-of", moment.isoformat(), "--workspace", bench.workspace)
     assert "2 submitted responses of that moment cannot be restored" in result.output
-    assert [row["record_uuid"] for row in rows_of(tmp_path / "past" / "generation.csv")] == ["kept", "kept"]
+    assert [row["record_uuid"] for row in read_csv(tmp_path / "past" / "generation.csv")] == ["kept", "kept"]
     for wrong, said in (("2020-01-01", "begins at"), ((moment + timedelta(days=1)).isoformat(), "still to come")):
         refused = run("exports", "csv", tmp_path / "no", "--as-of", wrong, "--workspace", bench.workspace, code=1)
         assert said in refused.output
@@ -137,7 +132,7 @@ def test_the_history_has_a_row_for_each_question_of_each_change(
     run("exports", "history", out, "--workspace", bench.workspace)
     assert out.read_bytes().startswith(before)  # it is only added to
     anna = client.usernames()[people["anna"]]
-    rows = rows_of(out)
+    rows = read_csv(out)
     labels = [*LABELS["retrieval"], "notes"]
     assert [(row["action"], row["label"]) for row in rows] == [
         *(("insert", label) for label in labels),
@@ -167,43 +162,29 @@ def test_the_history_has_a_row_for_each_question_of_each_change(
     assert "The history begins at 20" in first.output
     assert "generation" in first.output
     run("exports", "history", out, "--workspace", bench.workspace, "--task", "generation", "--spreadsheet-safe")
-    assert [row["status_after"] for row in rows_of(out)] == ["discarded"]
+    assert [row["status_after"] for row in read_csv(out)] == ["discarded"]
 
 
-def test_a_history_without_names_has_the_exports_pseudonyms(
+def test_a_history_without_names_has_the_exports_pseudonyms_and_somebody_who_is_forgotten_another_name(
     tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
 ) -> None:
-    bench = generation_bench(argilla_server, client, people)
+    bench, out = generation_bench(argilla_server, client, people), tmp_path / "history.csv"
     answered_by(bench, "anna", "ben")
-    key = tmp_path / "keys.json"
-    bench_export = tmp_path / "export"
-    words = ("--workspace", bench.workspace, "--anonymize", "--key-file", key)
-    run("exports", "csv", bench_export, *words)
-    run("exports", "history", tmp_path / "history.csv", *words)
-    rows = rows_of(tmp_path / "history.csv")
+    words = ("--workspace", bench.workspace, "--anonymize", "--key-file", tmp_path / "keys.json")
+    run("exports", "csv", tmp_path / "export", *words)
+    run("exports", "history", out, *words)
+    rows = read_csv(out)
     assert {row["annotator_id"] for row in rows} == {"annotator-01", "annotator-02"}
     assert {row["response_id"] for row in rows} == {""}
-
-
-def test_forgetting_somebody_takes_her_name_out_of_the_history(
-    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str]
-) -> None:
-    bench = generation_bench(argilla_server, client, people)
-    answered_by(bench, "anna", "ben")
     name = client.usernames()[people["anna"]]
     forget_user(client, name, pseudonym=f"former-{name[-8:]}")
-    out = tmp_path / "history.csv"
     export_history(client, [bench.workspace], out, ExportFilters())
-    assert {row["annotator_id"] for row in rows_of(out)} == {f"former-{name[-8:]}", client.usernames()[people["ben"]]}
+    assert {row["annotator_id"] for row in read_csv(out)} == {f"former-{name[-8:]}", client.usernames()[people["ben"]]}
     assert name.encode() not in out.read_bytes()
-
-
-def test_another_file_is_not_replaced(tmp_path: Path, generation: Bench, run: Callable[..., Result]) -> None:
-    out = tmp_path / "notes.csv"
-    out.write_text("my notes\n", encoding="utf-8")
-    result = run("exports", "history", out, "--workspace", generation.workspace, code=1)
+    (tmp_path / "notes.csv").write_text("my notes\n", encoding="utf-8")
+    result = run("exports", "history", tmp_path / "notes.csv", "--workspace", bench.workspace, code=1)
     assert "is no history of citejury's" in result.output
-    assert out.read_text(encoding="utf-8") == "my notes\n"
+    assert (tmp_path / "notes.csv").read_text(encoding="utf-8") == "my notes\n"
     missing = run("exports", "history", tmp_path / "new.csv", "--workspace", "nobody's", code=1)
     assert 'no workspace "nobody\'s"' in missing.output
     assert not (tmp_path / "new.csv").exists()

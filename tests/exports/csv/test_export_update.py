@@ -174,21 +174,15 @@ class Campaign:
         self.edits += 1
 
 
-def play(
-    server: "ServerHandle",
-    client: Argilla,
-    users: dict[str, str],
-    tmp_path: Path,
-    *,
-    batches: int,
-    each: int,
-    seed: int,
+@pytest.mark.parametrize(("batches", "each"), [(5, 40), pytest.param(12, 84, marks=pytest.mark.rare)])
+def test_after_many_random_edits_an_update_is_a_full_export_byte_for_byte(
+    argilla_server: "ServerHandle", client: Argilla, users: dict[str, str], tmp_path: Path, batches: int, each: int
 ) -> None:
-    """Edit in batches; after each, an update has to give what a full export gives, with and without options."""
-    first = full_bench(server, client, users)
+    """Edits come in batches; after each an update gives what a full export gives, with and without options."""
+    first = full_bench(argilla_server, client, users)
     calibration = make_dataset(client, first.workspace_id, "generation", "calibration")
-    second = generation_bench(server, client, users)
-    campaign = Campaign([first, first._replace(datasets={"generation": calibration}), second], seed)
+    second = generation_bench(argilla_server, client, users)
+    campaign = Campaign([first, first._replace(datasets={"generation": calibration}), second], seed=1)
     campaign.respond("submitted")
     wanted = {
         "plain": {},
@@ -201,19 +195,18 @@ def play(
         while campaign.edits < (batch + 1) * each:
             campaign.edit()
         for name in ("plain", ("extended", "hidden")[batch % 2]):
-            options = wanted[name]
-            out, full = tmp_path / name, tmp_path / f"{name}-full"
+            filters, out, full = ExportFilters.model_validate(wanted[name]), tmp_path / name, tmp_path / f"{name}-full"
             key = tmp_path / f"{name}.annotators.json"
             if key.is_file():  # both give the same pseudonyms to people who are new
                 shutil.copy(key, tmp_path / f"{name}-full.annotators.json")
             try:
-                export_csv(client, campaign.workspaces, full, ExportFilters.model_validate(options))
+                export_csv(client, campaign.workspaces, full, filters)
             except NotFoundError:
                 with pytest.raises(NotFoundError if out.exists() else InputError):
                     update_csv(client, out)
                 continue
             if not out.exists():
-                export_csv(client, campaign.workspaces, out, ExportFilters.model_validate(options))
+                export_csv(client, campaign.workspaces, out, filters)
             else:
                 export = update_csv(client, out)
                 whole += any("Everything was read" in warning for warning in export.warnings)
@@ -225,13 +218,6 @@ def play(
     assert updated > batches
     assert whole < updated / 3
     assert all(seen[kind] for kind in ("added", "changed", "withdrawn", "gone", "doubled")), seen
-
-
-@pytest.mark.parametrize(("batches", "each"), [(5, 40), pytest.param(12, 84, marks=pytest.mark.rare)])
-def test_after_many_random_edits_an_update_is_a_full_export_byte_for_byte(
-    argilla_server: "ServerHandle", client: Argilla, users: dict[str, str], tmp_path: Path, batches: int, each: int
-) -> None:
-    play(argilla_server, client, users, tmp_path, batches=batches, each=each, seed=1)
 
 
 def test_only_units_that_changed_are_read(generation: Bench, tmp_path: Path) -> None:
@@ -250,32 +236,26 @@ def test_only_units_that_changed_are_read(generation: Bench, tmp_path: Path) -> 
     assert (export.changes.total("added"), export.changes.total("changed"), export.changes.total("gone")) == (1, 1, 0)
 
 
-def test_a_stock_argilla_is_read_whole_and_that_is_said(generation: Bench, tmp_path: Path) -> None:
-    many(generation, 3)
-    export_csv(generation.client, generation.workspace, tmp_path / "out")
-    answered_by(generation, "ben", record_uuid="r001")
-    with Watched(generation.server, unknown="/citejury/") as client:
-        export = update_csv(client, tmp_path / "out")
-    assert any("this Argilla does not tell what changed" in warning for warning in export.warnings)
-    export_csv(generation.client, generation.workspace, tmp_path / "full")
-    assert content(tmp_path / "out") == content(tmp_path / "full")
-
-
-@pytest.mark.parametrize("damage", ["absent", "torn", "other version", "edited file"])
-def test_an_index_that_does_not_fit_is_not_trusted(generation: Bench, tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["absent", "torn", "other version", "edited file", "stock Argilla"])
+def test_everything_is_read_where_an_index_does_not_fit_or_a_stock_argilla_says_nothing(
+    generation: Bench, tmp_path: Path, damage: str
+) -> None:
     many(generation, 3)
     out, index = tmp_path / "out", tmp_path / "out" / INDEX_FILE
     export_csv(generation.client, generation.workspace, out)
+    answered_by(generation, "ben", record_uuid="r001")
     if damage == "absent":
         index.unlink()
     elif damage == "torn":
         index.write_bytes(index.read_bytes()[:-40])
     elif damage == "other version":
         index.write_bytes(index.read_bytes().replace(b'"citejury_index":', b'"citejury_index":9'))
-    else:
+    elif damage == "edited file":
         (out / "generation.csv").write_bytes((out / "generation.csv").read_bytes().replace(b"False", b"True", 1))
-    export = update_csv(generation.client, out)
-    assert any("Everything was read" in warning for warning in export.warnings)
+    is_stock = damage == "stock Argilla"
+    with Watched(generation.server, unknown="/citejury/" if is_stock else "none") as client:
+        (warning,) = (each for each in update_csv(client, out).warnings if "Everything was read" in each)
+    assert ("this Argilla does not tell what changed" in warning) is is_stock
     export_csv(generation.client, generation.workspace, tmp_path / "full")
     assert content(out) == content(tmp_path / "full")
 
@@ -295,27 +275,24 @@ def test_a_renamed_annotator_is_renamed_in_every_row_and_loses_none(generation: 
     assert content(tmp_path / "out") == content(tmp_path / "full")
 
 
-def test_the_index_tells_no_name_user_or_response_of_an_anonymous_export(generation: Bench, tmp_path: Path) -> None:
+def test_the_index_tells_nobody_of_an_anonymous_export_whose_update_needs_its_key(
+    generation: Bench, tmp_path: Path
+) -> None:
     answered_by(generation, "anna", "ben")
-    export_csv(generation.client, generation.workspace, tmp_path / "out", ExportFilters(anonymized=True))
-    text = (tmp_path / "out" / INDEX_FILE).read_text(encoding="utf-8")
+    filters = ExportFilters(anonymized=True, annotators=(generation.annotators["ben"],))
+    out, key = tmp_path / "out", tmp_path / "keys.json"
+    export_csv(generation.client, generation.workspace, out, filters, key_file=key)
+    text = (out / INDEX_FILE).read_text(encoding="utf-8")
     ((_, (stored,)),) = generation.client.record_pages(generation.datasets["generation"])
     secret = [*generation.client.usernames().items()]
     secret += [(response["id"], response["updated_at"]) for response in stored["responses"]]
     assert not [part for pair in secret for part in pair if part in text]
     assert generation.server.owner_api_key not in text
-
-
-def test_an_update_of_an_anonymous_export_needs_its_key(generation: Bench, tmp_path: Path) -> None:
-    answered_by(generation, "anna", "ben")
-    filters = ExportFilters(anonymized=True, annotators=(generation.annotators["ben"],))
-    key = tmp_path / "keys.json"
-    export_csv(generation.client, generation.workspace, tmp_path / "out", filters, key_file=key)
     with pytest.raises(InputError, match=r"their key file .* is not there"):
-        update_csv(generation.client, tmp_path / "out")
+        update_csv(generation.client, out)
     answered_by(generation, "ben", record_uuid="r2")
-    update_csv(generation.client, tmp_path / "out", key_file=key)
-    assert [file["rows"] for file in manifest_of(tmp_path / "out")["files"]] == [2, 2]
+    update_csv(generation.client, out, key_file=key)
+    assert [file["rows"] for file in manifest_of(out)["files"]] == [2, 2]
 
 
 def test_what_is_no_export_cannot_be_updated(generation: Bench, tmp_path: Path) -> None:

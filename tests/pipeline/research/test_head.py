@@ -15,11 +15,11 @@ READ_AT = "2026-11-20T10:00:00+00:00"
 
 
 def came(
-    topic: str, language: str, *stated: tuple[int, str], plan: Plan | None = None
-) -> tuple[Written, LaidOut, Plan]:
-    """The report of these claims, each with its section, all of one page, and their sections by the topic's words."""
+    topic: str, language: str, *stated: tuple[int, str], plan: tuple[str, ...] = ()
+) -> tuple[list[str], Written, LaidOut]:
+    """The head and the report of these claims, each with its section, of one page; sections by the topic's words."""
     intake = Intake(topic, topic, language, "brief")
-    plan = plan or asyncio.run(make_plan(intake, None))
+    sections = Plan(plan, ()) if plan else asyncio.run(make_plan(intake, None))
     text = "\n".join(words for _, words in stated)
     page = Page("https://a.example/", "Notes", "a.example", language, text, READ_AT)
     claims = []
@@ -28,12 +28,9 @@ def came(
         quote = Quote(page.url, words, start, start + len(words))
         claims.append(Checked(Claim(f"c{number}", words, section, (quote,)), "supported", 1.0, (), (page.url,)))
     verified = Verified(tuple(claims), 1.0)
-    written = asyncio.run(write_report(intake, plan, verified, [page], None))
-    return written, lay_out(intake, plan, verified, written, [page]), plan
-
-
-def head_of(written: Written) -> list[str]:
-    return [paragraph.text for paragraph in written.paragraphs if paragraph.section == ANSWER]
+    written = asyncio.run(write_report(intake, sections, verified, [page], None))
+    head = [paragraph.text for paragraph in written.paragraphs if paragraph.section == ANSWER]
+    return head, written, lay_out(intake, sections, verified, written, [page])
 
 
 BURNS = (
@@ -46,15 +43,17 @@ BURNS = (
 
 
 def test_a_report_begins_with_what_answers_its_topic_best_and_states_it_nowhere_else() -> None:
-    sides = Plan(("Butter or water on a burn", "Visits to the hospital", "What butter does"), ())
-    written, laid_out, _ = came("Butter or water on a burn", "en", *BURNS, plan=sides)
+    sides = ("Butter or water on a burn", "Visits to the hospital", "What butter does")
+    texts, _, laid_out = came("Butter or water on a burn", "en", *BURNS, plan=sides)
     assert laid_out.report.outline[0] == "In short"
     assert laid_out.markdown.startswith("# Butter or water on a burn\n\n## In short\n\n")
-    head = " ".join(head_of(written))
-    assert BURNS[1][1] in head
-    assert BURNS[4][1] in head
-    assert "grandmother" not in head
-    assert "example" not in head
+    head = " ".join(texts)
+    assert [words in head for words in (BURNS[1][1], BURNS[4][1], "grandmother", "example")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     for _, text in BURNS:
         assert laid_out.markdown.count(text) == 1
     assert audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations).passed
@@ -67,24 +66,21 @@ def test_a_statement_that_begins_with_a_small_letter_begins_a_paragraph() -> Non
         (0, "cron runs the jobs of the scheduler at their times."),
         (0, "Jobs of the scheduler that were missed are run later by anacron."),
     )
-    plan = Plan(("What does the scheduler run?",), ())
-    written, _, _ = came("What does the scheduler run?", "en", *stated, plan=plan)
-    begins = [paragraph.text.partition(" ")[0] for paragraph in written.paragraphs]
-    assert "cron" in begins
+    _, written, _ = came("What does the scheduler run?", "en", *stated, plan=("What does the scheduler run?",))
+    assert "cron" in [paragraph.text.partition(" ")[0] for paragraph in written.paragraphs]
     assert not any(". cron" in paragraph.text for paragraph in written.paragraphs)
 
 
 @pytest.mark.parametrize(("answer", "heading"), [(True, "In short"), (False, "Not answered by these pages")])
 def test_a_report_of_a_model_says_first_what_no_page_names(answer: bool, heading: str) -> None:
     stated = [(0, "A cluster for storage is set up on three servers at least.")] if answer else []
-    _, laid, _ = came("How do I set up Ceph, and how many servers does Ceph need?", "en", *stated)
+    _, _, laid = came("How do I set up Ceph, and how many servers does Ceph need?", "en", *stated)
     assert laid.report.outline[0] == f"{heading} – no page that was read names Ceph"
 
 
 def test_the_head_answers_each_of_several_questions() -> None:
-    topic = "How does a heat pump work, and what does a heat pump cost to run?"
-    written, _, plan = came(
-        topic,
+    head, _, _ = came(
+        "How does a heat pump work, and what does a heat pump cost to run?",
         "en",
         (0, "A heat pump works by moving heat from the outside air into the house."),
         (0, "The work of a heat pump is done by a compressor that raises the pressure."),
@@ -93,8 +89,6 @@ def test_the_head_answers_each_of_several_questions() -> None:
         (1, "The cost to run a heat pump is about 900 euros a year for a household."),
         (1, "Old houses need larger radiators when the cost of a heat pump counts to its owner."),
     )
-    assert len(plan.sections) == 2
-    head = head_of(written)
     assert "moving heat" in " ".join(head)
     assert "900 euros" in " ".join(head)
     assert sum(text.count(".") for text in head) <= 3
@@ -111,23 +105,19 @@ HONEY = (
 )
 
 
-@pytest.mark.parametrize("count", range(1, 8))
-def test_the_head_leaves_half_of_the_claims_to_the_sections(count: int) -> None:
-    written, _, _ = came("Honey in the kitchen", "en", *((0, words) for words in HONEY[:count]))
-    stated = [name for each in written.paragraphs if each.section == ANSWER for name in each.claim_ids]
-    assert len(stated) == min(3, -(-count // 2))
-
-
-def test_the_head_has_three_sentences_at_most_however_many_a_claim_has() -> None:
+def test_the_head_leaves_half_of_the_claims_to_the_sections_and_has_three_sentences_at_most() -> None:
+    for count in range(1, 8):
+        _, written, _ = came("Honey in the kitchen", "en", *((0, words) for words in HONEY[:count]))
+        stated = [name for each in written.paragraphs if each.section == ANSWER for name in each.claim_ids]
+        assert len(stated) == min(3, -(-count // 2))
     pairs = [(0, f"{HONEY[number]} {HONEY[number + 1]}") for number in (0, 2, 4)]
-    written, _, _ = came("Honey in the kitchen", "en", *pairs, (0, HONEY[6]), (0, "Honey needs no cold shelf."))
-    assert sum(text.count(".") for text in head_of(written)) == 3
+    head, _, _ = came("Honey in the kitchen", "en", *pairs, (0, HONEY[6]), (0, "Honey needs no cold shelf."))
+    assert sum(text.count(".") for text in head) == 3
 
 
 def test_a_section_whose_only_claim_stands_at_the_head_is_said_to_be_told_there() -> None:
-    sides = Plan(("Background", "How it works"), ())
     honey = (1, "Honey is a sweet food of the kitchen that bees make.")
-    _, laid_out, _ = came("Honey in the kitchen", "en", honey, plan=sides)
+    _, _, laid_out = came("Honey in the kitchen", "en", honey, plan=("Background", "How it works"))
     assert laid_out.report.outline == ("In short",)
     told = laid_out.markdown.partition("### What was looked for and not found")[2].partition("###")[0]
     assert "- On “How it works” there is nothing beyond what stands at the beginning." in told
@@ -138,43 +128,34 @@ def test_a_section_whose_only_claim_stands_at_the_head_is_said_to_be_told_there(
     ("text", "stands"),
     [("私有鍵は鍵ファイルの保存に必要で、秘密にします。", True), ("私は鍵ファイルの保存に封筒を使っています。", False)],
 )
-def test_what_somebody_tells_of_herself_is_no_answer_and_a_word_with_her_sign_is(text: str, stands: bool) -> None:
-    written, _, _ = came("鍵ファイルの保存", "ja", (0, text))
-    assert bool(head_of(written)) is stands
+def test_what_somebody_tells_of_themselves_is_no_answer_and_a_word_with_their_sign_is(text: str, stands: bool) -> None:
+    assert bool(came("鍵ファイルの保存", "ja", (0, text))[0]) is stands
 
 
-HEADINGS = {
-    "en": ("Honey of bees", "Honey of bees is a sweet food.", "In short", "Not answered by these pages"),
-    "de": (
-        "Honig der Bienen im Winter",
-        "Honig der Bienen ist ein süßes Lebensmittel für den Winter.",
-        "Kurz gesagt",
-        "Von diesen Seiten nicht beantwortet",
-    ),
-    "ja": (
-        "蜂蜜の作り方と保存",
-        "蜂蜜の保存は涼しい場所が望ましいです。",
-        "要点",
-        "これらのページには答えがありません",
-    ),
-}
-
-
-@pytest.mark.parametrize("language", HEADINGS)
-def test_the_head_says_in_the_reports_language_that_it_answers_or_that_nothing_does(language: str) -> None:
-    topic, answer, short, none = HEADINGS[language]
-    _, laid_out, _ = came(topic, language, (0, answer))
-    assert laid_out.report.outline[0] == short
-    _, laid_out, _ = came(topic, language)
-    assert laid_out.report.outline == (none,)
-    assert laid_out.report.sections == (f"## {none}",)
+@pytest.mark.parametrize(
+    ("language", "topic", "answer", "short", "none"),
+    [
+        ("en", "Honey of bees", "Honey of bees is a sweet food.", "In short", "Not answered by these pages"),
+        (
+            *("de", "Honig der Bienen im Winter", "Honig der Bienen ist ein süßes Lebensmittel für den Winter."),
+            *("Kurz gesagt", "Von diesen Seiten nicht beantwortet"),
+        ),
+        (
+            *("ja", "蜂蜜の作り方と保存", "蜂蜜の保存は涼しい場所が望ましいです。"),
+            *("要点", "これらのページには答えがありません"),
+        ),
+    ],
+)
+def test_the_head_says_in_the_reports_language_that_it_answers_or_that_nothing_does(
+    language: str, topic: str, answer: str, short: str, none: str
+) -> None:
+    assert came(topic, language, (0, answer))[2].report.outline[0] == short
+    laid_out = came(topic, language)[2]
+    assert (laid_out.report.outline, laid_out.report.sections) == ((none,), (f"## {none}",))
     assert laid_out.markdown.startswith(f"# {topic}\n\n## {none}\n\n## ")
     found = audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations)
     assert (found.total_paragraphs, found.passed) == (0, False)
-
-
-def test_sections_beside_the_point_follow_a_head_that_says_that_nothing_answers() -> None:
-    plan = Plan(("What do wasps eat?",), ("wasps",))
-    _, laid_out, _ = came("Mating of tortoises", "en", (0, "Wasps eat flies and ripe fruit in the garden."), plan=plan)
+    beside = (0, "Wasps eat flies and ripe fruit in the garden.")
+    laid_out = came("Mating of tortoises", "en", beside, plan=("What do wasps eat?",))[2]
     assert laid_out.report.outline == ("Not answered by these pages", "What do wasps eat?")
     assert audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations).passed

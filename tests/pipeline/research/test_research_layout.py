@@ -1,6 +1,7 @@
 """The report as it is laid out, and the plan that it follows."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from markdown_it import MarkdownIt
@@ -51,46 +52,62 @@ def test_text_of_pages_is_shown_as_it_is_and_nothing_of_it_works(text: str) -> N
     assert "https://" not in markdown
     assert "www.e" not in markdown
     assert not [mark for mark in find_marks(markdown) if mark.ids], "a page's own mark would cite a source of ours"
-
-
-def test_what_turns_the_direction_of_text_around_is_left_out() -> None:
     assert plain_markdown("Roofs \u202egnorw\u202c are \u2067old\u2069.") == "Roofs gnorw are old."
 
 
+def lay(
+    topic: str,
+    pages: Sequence[Page],
+    claims: Sequence[Checked] = (),
+    paragraphs: tuple[Paragraph, ...] = (),
+    left_out: tuple[Checked, ...] = (),
+    *,
+    sections: tuple[str, ...] = (),
+    lang: str = "en",
+    has_head: bool = True,
+    account: Account | None = None,
+    form: CitationForm = "c",
+) -> LaidOut:
+    intake, plan = Intake(topic, topic, lang, "brief"), Plan(sections or (topic,), (topic,))
+    written = Written(topic, paragraphs, left_out, has_head)
+    return lay_out(intake, plan, Verified(tuple(claims), 1.0), written, pages, account, form)
+
+
+def stated(name: str, page: Page, text: str, section: int = 0, *also: str, said: str = "") -> Checked:
+    """A supported claim with its quote on the page; `said` in other words."""
+    start = page.text.index(text)
+    claim = Claim(name, said or text, section, (Quote(page.url, text, start, start + len(text)),))
+    return Checked(claim, "supported", 1.0, (), (page.url, *also))
+
+
 def laid_out(form: CitationForm, account: Account | None = None, sites: int = 2, lang: str = "en") -> LaidOut:
-    pages = [
-        Page(
-            "https://b.example/x_(y)",
-            f"Title {HOSTILE}",
-            "b.example" if sites > 1 else "a.example",
-            "en",
-            "Bees fly. Wasps sting.",
-            "2026-11-20T10:00:00+00:00",
-        ),
-        Page("https://a.example/", "", "a.example", "en", "Ants walk.", "2026-11-21T10:00:00+00:00"),
-        Page("https://c.example/", "Unused", "c.example", "en", "Nothing.", "2026-11-21T10:00:00+00:00"),
-    ]
-    texts = (("Ants walk (C999).", pages[1]), ("Bees fly.", pages[0]), ("Wasps sting.", pages[0]))
-    claims = [
-        Claim(f"c{number}", text, 0, (Quote(page.url, page.text[:9], 0, 9),))
-        for number, (text, page) in enumerate(texts, start=1)
-    ]
-    supporters = ((pages[1].url,), (pages[0].url, pages[1].url), (pages[0].url,))
-    checked = tuple(Checked(claim, "supported", 1.0, (), urls) for claim, urls in zip(claims, supporters, strict=True))
-    paragraphs = (
-        Paragraph(0, "Ants walk (C999).", ("c1",), (pages[1].url,)),
-        Paragraph(1, "Bees fly. Wasps sting.", ("c2", "c3"), (pages[0].url, pages[1].url)),
+    host = "b.example" if sites > 1 else "a.example"
+    bees = Page(
+        "https://b.example/x_(y)", f"Title {HOSTILE}", host, "en", "Bees fly. Wasps sting.", "2026-11-20T10:00:00+00:00"
     )
-    lost = Checked(Claim("c4", "Cows <b>fly</b>.", 0, claims[0].quotes), "not_found", 0.1, ("no page says so",))
-    plan = Plan(("How it works", "What do bees do?", "Outlook"), ("insects",))
-    return lay_out(
-        Intake("Insects", "Insects", lang, "brief"),
-        plan,
-        Verified((*checked, lost), 1.0),
-        Written("Insects", paragraphs, (lost,)),
-        pages,
-        account,
-        form,
+    ants = Page("https://a.example/", "", "a.example", "en", "Ants walk.", "2026-11-21T10:00:00+00:00")
+    unused = ants._replace(url="https://c.example/", title="Unused", site="c.example", text="Nothing.")
+    claims = (
+        stated("c1", ants, "Ants walk.", said="Ants walk (C999)."),
+        stated("c2", bees, "Bees fly.", 0, ants.url),
+        stated("c3", bees, "Wasps sting."),
+    )
+    paragraphs = (
+        Paragraph(0, "Ants walk (C999).", ("c1",), (ants.url,)),
+        Paragraph(1, "Bees fly. Wasps sting.", ("c2", "c3"), (bees.url, ants.url)),
+    )
+    lost = Checked(Claim("c4", "Cows <b>fly</b>.", 0, claims[0].claim.quotes), "not_found", 0.1, ("no page says so",))
+    return lay(
+        "Insects",
+        [bees, ants, unused],
+        (*claims, lost),
+        paragraphs,
+        (lost,),
+        sections=("How it works", "What do bees do?", "Outlook"),
+        lang=lang,
+        has_head=False,
+        account=account,
+        form=form,
     )
 
 
@@ -138,14 +155,9 @@ def test_a_report_says_what_was_left_out_and_why_it_ended() -> None:
 
 
 def test_a_section_whose_claims_are_all_left_out_is_not_said_to_have_none() -> None:
-    quote = Quote("https://a.example/", "Ants walk.", 0, 10)
-    far = Checked(Claim("c1", "Ants walk.", 1, (quote,)), "supported", 1.0, ("it is far from the best",), (quote.url,))
-    plan = Plan(("What do bees do?", "What do ants do?"), ("insects",))
-    page = Page(quote.url, "Ants", "a.example", "en", "Ants walk.", READ_AT)
-    intake = Intake("Insects", "Insects", "en", "brief")
-    told = back_matter(
-        lay_out(intake, plan, Verified((far,), 0.5), Written("Insects", (), (far,), has_head=True), [page])
-    )
+    page = Page("https://a.example/", "Ants", "a.example", "en", "Ants walk.", READ_AT)
+    far = stated("c1", page, "Ants walk.", 1)._replace(problems=("it is far from the best",))
+    told = back_matter(lay("Insects", [page], [far], (), (far,), sections=("What do bees do?", "What do ants do?")))
     assert told["What was looked for and not found"].split("\n") == [
         "- Nothing on “What do bees do?”: no statement about it could be checked against a page.",
         "- On “What do ants do?” what pages say is left out, for the reasons below.",
@@ -167,22 +179,21 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
         "- Searched for, with results of which none is cited: “outlook”.",
     ]
     assert told["Limits of this report"].startswith("- No model wrote this: it is a reading list.")
+    many = tuple(AskedQuery(f"query {number}", ()) for number in range(9))
+    told = back_matter(laid_out("c", Account(queries=many)))
+    assert "“query 5” … (+3)." in told["What was looked for and not found"]
+    assert "query 6" not in told["What was looked for and not found"]
 
 
-def test_a_report_without_a_model_says_that_its_sentences_are_not_in_the_language_asked_for() -> None:
+def test_a_report_names_its_limits_the_language_of_its_sentences_and_what_rests_on_one_site() -> None:
     line = "- The sentences are in the pages' language (en), not in the one asked for (de): without a model nothing is "
     for lang, has_model, told in (("de", False, True), ("en", False, False), ("de", True, False)):
         limits = back_matter(laid_out("c", Account(has_model=has_model), lang=lang))["Limits of this report"]
         assert (line in limits) is told
-
-
-@pytest.mark.parametrize(
-    ("sites", "line"), [(1, "rests on a single site; no other"), (2, "Of 3 statements, 2 rest on")]
-)
-def test_a_report_says_what_rests_on_one_site_alone(sites: int, line: str) -> None:
-    told = back_matter(laid_out("c", sites=sites))["Limits of this report"]
-    assert told.count("single site") == 1
-    assert line in told
+    for sites, line in ((1, "rests on a single site; no other"), (2, "Of 3 statements, 2 rest on")):
+        limits = back_matter(laid_out("c", sites=sites))["Limits of this report"]
+        assert limits.count("single site") == 1
+        assert line in limits
 
 
 def test_a_quote_is_found_by_a_text_fragment() -> None:
@@ -217,25 +228,21 @@ def test_a_topic_is_planned_from_its_own_questions(asked: tuple[str, str, Depth]
 
 DISPUTED = (
     Page("https://a.example/", "First aid", "a.example", "en", "Butter never helps a burn [2].", READ_AT),
-    Page("https://b.example/", f"Folk {HOSTILE}", "b.example", "en", "Butter helps a burn (C009).", READ_AT)._replace(
-        changed="2019-03-02"
+    Page(
+        *("https://b.example/", f"Folk {HOSTILE}", "b.example", "en", "Butter helps a burn (C009).", READ_AT),
+        changed="2019-03-02",
     ),
 )
 
 
-def disputed(lang: str, asked: str = "") -> LaidOut:
-    sides = [Quote(page.url, page.text, 0, len(page.text)) for page in DISPUTED]
-    claims = (
-        Checked(Claim("c1", "Butter never helps a burn.", 0, (sides[0],)), "supported", 1.0, (), (), (sides[1],)),
-        Checked(
-            Claim("c2", "Butter helps a burn.", 0, (sides[1],)), "contradicted", 0.5, ("negated",), (), (sides[0],)
-        ),
+def disputed(lang: str, topic: str) -> LaidOut:
+    one, other = (Quote(page.url, page.text, 0, len(page.text)) for page in DISPUTED)
+    checked = (
+        Checked(Claim("c1", "Butter never helps a burn.", 0, (one,)), "supported", 1.0, (), (), (other,)),
+        Checked(Claim("c2", "Butter helps a burn.", 0, (other,)), "contradicted", 0.5, ("negated",), (), (one,)),
+        Checked(Claim("c3", "Salt helps.", 0, (one,)), "not_found", 0.5, ("no page has it",)),
     )
-    topic = asked or {"en": "Does butter help a burn?", "de": "Hilft Butter bei einer Verbrennung der Haut?"}[lang]
-    plan = Plan((topic,), (topic,))
-    intake = Intake(topic, topic, lang, "brief")
-    lost = Checked(Claim("c3", "Salt helps.", 0, (sides[0],)), "not_found", 0.5, ("no page has it",))
-    verified = Verified((*claims, lost), 1.0)
+    plan, intake, verified = Plan((topic,), (topic,)), Intake(topic, topic, lang, "brief"), Verified(checked, 1.0)
     written = asyncio.run(write_report(intake, plan, verified, DISPUTED, None))
     return lay_out(intake, plan, verified, written, DISPUTED)
 
@@ -250,89 +257,58 @@ def test_both_sides_of_a_disagreement_are_shown_once_behind_the_sections_and_the
         "Pages disagree: First aid (web page, read on 2026-11-20): “Butter never helps a burn.” Folk <script>"
     )
     assert "(web page, last changed on 2019-03-02): “Butter helps" in shown_words
-    assert words.replace("\u2060", "").endswith("“Butter helps a burn (C009).” (C001, C002)")
+    assert shown_words.endswith("“Butter helps a burn (C009).” (C001, C002)")
     assert section.count("\n") == 0
     assert came.report.outline == ("Not answered by these pages", "Where sources disagree")
-    assert came.report.citations == (), "neither side is stated as a fact"
     assert all(":~:text=Butter" in entry.locator and entry.quote_hash for entry in came.citations)
     assert came.markdown.count("Butter never helps a burn") == 1
-    assert audit(came.markdown, came.paragraphs, came.citations).passed
-
-
-def test_a_disagreement_about_what_is_asked_is_the_answer_and_stands_nowhere_else() -> None:
-    came = disputed("en")
-    assert came.report.outline == ("In short",)
-    assert came.markdown.partition("## In short\n\n")[2].startswith("Pages disagree: First aid (web page")
-    assert came.markdown.count("Pages disagree") == 1
-    assert came.report.citations == ()
-    assert audit(came.markdown, came.paragraphs, came.citations).passed
-
-
-def test_the_list_of_sources_has_the_day_of_reading_and_that_of_the_last_change() -> None:
-    first, second = (line for line in disputed("en").markdown.split("\n") if line[:3] in ("1. ", "2. "))
+    first, second = (line for line in came.markdown.split("\n") if line[:3] in ("1. ", "2. "))
     assert first.endswith("· a.example · read on 2026-11-20")
     assert second.endswith("· b.example · read on 2026-11-20 · last changed on 2019-03-02")
+    asked = disputed("en", "Does butter help a burn?")
+    assert asked.report.outline == ("In short",), "what is asked is the answer, and stands nowhere else"
+    assert asked.markdown.partition("## In short\n\n")[2].startswith("Pages disagree: First aid (web page")
+    assert asked.markdown.count("Pages disagree") == 1
+    for each in (came, asked):
+        assert each.report.citations == (), "neither side is stated as a fact"
+        assert audit(each.markdown, each.paragraphs, each.citations).passed
 
 
 @pytest.mark.parametrize(
     ("language", "topic", "line"),
     [
-        (
-            "en",
-            "How do I run a Kubernetes cluster?",
-            "Asked about, and on none of the pages that were read: Kubernetes.",
-        ),
+        ("en", "How do I run a Kubernetes cluster?", "{}Kubernetes."),
         ("ja", "Pacemaker で自動的に切り替えるには？", "質問にあり、読んだページのどれにも出てこない語: Pacemaker。"),
-        (
-            "en",
-            "How do I run a Klusters machine?",
-            "Asked about, and on none of the pages that were read: Klusters (did you mean “clusters”?).",
-        ),
+        ("en", "How do I run a Klusters machine?", "{}Klusters (did you mean “clusters”?)."),
         ("en", "How do I run a Xen cluster?", ""),
     ],
 )
 def test_a_report_says_which_names_none_of_its_pages_has(language: str, topic: str, line: str) -> None:
     page = Page("https://a.example/", "XEN", "a.example", language, "It runs in clusters.", READ_AT)
-    intake = Intake(topic, topic, language, "brief")
-    came = lay_out(intake, Plan((topic,), (topic,)), Verified((), 0.0), Written(topic, (), (), has_head=True), [page])
-    lines = [found for found in came.markdown.split("\n") if found.startswith("- ")]
+    lines = [found for found in lay(topic, [page], lang=language).markdown.split("\n") if found.startswith("- ")]
     told = [found for found in lines if "none of the pages" in found or "出てこない" in found]
-    assert told == ([f"- {line}"] if line else [])
+    named = line.replace("{}", "Asked about, and on none of the pages that were read: ")
+    assert told == ([f"- {named}"] if line else [])
 
 
 def test_half_of_a_question_that_no_sentence_tells_of_is_named() -> None:
     topic = "How do I parse command line arguments and write log messages to a file?"
     sentence = "The argparse module parses what stands on a command line."
-    text = f"Files\n\n{sentence}"
     headings = (Heading(0, 1, "Files"),)
-    page = Page("https://a.example/", "Arguments", "a.example", "en", text, READ_AT, headings)
-    quote = Quote(page.url, sentence, text.index(sentence), len(text))
-    claim = Checked(Claim("c1", sentence, 0, (quote,)), "supported", 1.0)
-    written = Written(topic, (Paragraph(ANSWER, sentence, ("c1",), (page.url,)),), (), has_head=True)
-    came = lay_out(
-        Intake(topic, topic, "en", "brief"), Plan((topic,), (topic,)), Verified((claim,), 0.0), written, [page]
-    )
-    told = back_matter(came)["What was looked for and not found"]
-    assert "- Asked about, and on none of the pages that were read: " not in told
-    assert "- Asked about, and named in no sentence above: write; log; messages." in told
+    page = Page("https://a.example/", "Arguments", "a.example", "en", f"Files\n\n{sentence}", READ_AT, headings)
+    paragraph = Paragraph(ANSWER, sentence, ("c1",), (page.url,))
+    told = back_matter(lay(topic, [page], [stated("c1", page, sentence)], (paragraph,)))
+    assert "on none of the pages that were read: " not in told["What was looked for and not found"]
+    line = "- Asked about, and named in no sentence above: write; log; messages."
+    assert line in told["What was looked for and not found"]
 
 
 @pytest.mark.parametrize(("host", "told"), [("papers.documents.invalid", True), ("a.example", False)])
 def test_addresses_that_stand_for_files_are_explained(host: str, told: bool) -> None:
     page = Page(f"https://{host}/dns.html", "DNS", host, "en", "Names are looked up.", READ_AT)
-    claim = Checked(Claim("c1", page.text, 0, (Quote(page.url, page.text, 0, 20),)), "supported", 1.0)
-    written = Written("DNS", (Paragraph(0, page.text, ("c1",), (page.url,)),), ())
-    came = lay_out(
-        Intake("DNS", "DNS", "en", "brief"), Plan(("DNS",), ("DNS",)), Verified((claim,), 1.0), written, [page]
-    )
+    paragraph = Paragraph(0, page.text, ("c1",), (page.url,))
+    came = lay("DNS", [page], [stated("c1", page, page.text)], (paragraph,), has_head=False)
     assert ("stand for files of the folder that was searched" in came.markdown) is told
-
-
-def test_many_vain_queries_are_counted() -> None:
-    queries = tuple(AskedQuery(f"query {number}", ()) for number in range(9))
-    told = back_matter(laid_out("c", Account(queries=queries)))["What was looked for and not found"]
-    assert "“query 5” … (+3)." in told
-    assert "query 6" not in told
 
 
 def test_pages_that_give_orders_to_the_machine_that_reads_are_named_whatever_they_are_called() -> None:
@@ -341,8 +317,7 @@ def test_pages_that_give_orders_to_the_machine_that_reads_are_named_whatever_the
         Page(f"https://{host}.example/", f"Tea {HOSTILE}", f"{host}.example", "en", text, READ_AT)
         for host, text in zip(("a", "b"), texts, strict=True)
     ]
-    intake, plan = Intake("Tea", "Tea", "en", "brief"), Plan(("What is tea?",), ("tea",))
-    markdown = lay_out(intake, plan, Verified((), 0.0), Written("Tea", (), ()), pages).markdown
+    markdown = lay("Tea", pages, sections=("What is tea?",), has_head=False).markdown
     line = next(line for line in markdown.split("\n") if "orders to the machine" in line)
     assert "(a.example)" in line
     assert "b.example" not in line
@@ -355,16 +330,12 @@ def test_disagreements_beyond_the_first_five_are_left_out_with_a_word_on_where_t
         Page(f"https://{host}.example/", host, f"{host}.example", "en", " ".join(each[side] for each in texts), READ_AT)
         for side, host in enumerate(("a", "b"))
     )
-    claims = []
-    for number, sides in enumerate(texts, start=1):
-        quotes = [
-            Quote(page.url, text, page.text.index(text), page.text.index(text) + len(text))
-            for page, text in zip((one, other), sides, strict=True)
-        ]
-        claims.append(Checked(Claim(f"c{number}", sides[0], 0, (quotes[0],)), "supported", 1.0, (), (), (quotes[1],)))
+    claims = [
+        stated(f"c{number}", one, sides[0])._replace(against=stated("", other, sides[1]).claim.quotes, supporters=())
+        for number, sides in enumerate(texts, start=1)
+    ]
     topic = "Which herbs help a cough?"
-    intake, plan = Intake(topic, topic, "en", "brief"), Plan((topic,), (topic,))
-    verified = Verified(tuple(claims), 1.0)
+    intake, plan, verified = Intake(topic, topic, "en", "brief"), Plan((topic,), (topic,)), Verified(tuple(claims), 1.0)
     written = asyncio.run(write_report(intake, plan, verified, [one, other], None))
     markdown = lay_out(intake, plan, verified, written, [one, other]).markdown
     assert markdown.count("Pages disagree: ") == 5
