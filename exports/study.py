@@ -310,20 +310,11 @@ def _unlabelled(month: Month) -> str:
     )
 
 
-MONTH = "month"
-"""The column that a trend adds to the provenance of each record."""
+MONTH = "month"  # the column that a trend adds to the provenance of each record
 
 
 def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
-    """What the jury found by month, and what differs between a month and the one before or the first.
-
-    The months are finished, and in their order; the options are those of each month's results.
-
-    Raises:
-        InputError: there are fewer than two months, or the files of one cannot be used.
-        BadRowsError: cells cannot be read; every one of them is listed.
-        SettingsError: `citejury.toml` defines a finding that cannot be used.
-    """
+    """What differs between a month and the one before or the first; `months` are finished, and in their order."""
     if len(months) < 2:
         raise InputError(
             f"A trend needs two months with results, and there {'is one' if months else 'are none'}. "

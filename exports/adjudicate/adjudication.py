@@ -28,15 +28,13 @@ from pipeline.text.normal_form import normal_form, normalise
 AdjudicationKind = Literal["blind", "votes", "quotes"]
 """What adjudicators see beside the unit: nothing, the votes, or that answers differ with words to look at."""
 ROUND = "adjudication"
-OWN = "citejury_own"
-"""Hidden metadata of a record: ids of the adjudicators who labelled its unit themselves."""
+OWN = "citejury_own"  # hidden metadata of a record: ids of the adjudicators who labelled its unit themselves
 
 
 class UnitId(NamedTuple):
     task: TaskName
     record_uuid: str
-    chunk_id: str
-    """Empty in tasks other than retrieval."""
+    chunk_id: str  # empty in tasks other than retrieval
 
     @property
     def external_id(self) -> str:
@@ -50,8 +48,7 @@ class UnitId(NamedTuple):
 class Undecided(NamedTuple):
     unit: UnitId
     label: str
-    votes: dict[str, bool]
-    """By name."""
+    votes: dict[str, bool]  # by name
 
 
 class Outcome(NamedTuple):
@@ -84,8 +81,7 @@ def to_adjudicate(
 ) -> dict[str, Any]:
     """The body of an Argilla record for adjudicators; what the record was for before annotators stays behind.
 
-    `own` are ids of adjudicators who labelled the unit themselves, `lacking` fields that their dataset goes without,
-    `beside` the text of the field `quotes`.
+    `own` are ids of adjudicators who labelled the unit themselves, `lacking` fields that their dataset goes without.
     """
     shown = shown_anew(record)
     fields = {name: text for name, text in shown["fields"].items() if name not in lacking}
@@ -118,8 +114,7 @@ def votes_text(
     return plain_text("\n\n".join(lines))
 
 
-Split = Mapping[UnitId, tuple[str, ...]]
-"""The labels on which annotators differ, by unit."""
+Split = Mapping[UnitId, tuple[str, ...]]  # the labels on which annotators differ, by unit
 
 
 def split_units(disagreements: Iterable[Disagreement], top: int | None = None) -> Split:
@@ -134,12 +129,9 @@ def split_units(disagreements: Iterable[Disagreement], top: int | None = None) -
 class Asked(NamedTuple):
     """What adjudicators were asked on one unit."""
 
-    labels: frozenset[str]
-    """The labels to decide; an adjudication of an earlier version asked for all."""
-    own: frozenset[str]
-    """Names of adjudicators who labelled the unit themselves."""
-    disputed: frozenset[str] = frozenset()
-    """Those of the labels on which a judge and the jury differ."""
+    labels: frozenset[str]  # the labels to decide; an adjudication of an earlier version asked for all
+    own: frozenset[str]  # names of adjudicators who labelled the unit themselves
+    disputed: frozenset[str] = frozenset()  # those of the labels on which a judge and the jury differ
 
     def with_more(self, other: "Asked | None") -> "Asked":
         """What both ask, as where the same unit was pushed blind and with votes."""
@@ -197,11 +189,7 @@ class Home(NamedTuple):
 
 
 def find_homes(argilla: Argilla, campaign: Campaign | None, workspace: str) -> tuple[Home, ...]:
-    """Where the split units of a campaign as it stands go: one home, or one for each language with its workspace.
-
-    Raises:
-        SettingsError: the campaign is another than Argilla's.
-    """
+    """Where the split units of a campaign as it stands go: one home, or one for each language with its workspace."""
     if campaign is None:
         return (Home(workspace, (workspace,), ()),)
     standing, known = as_it_stands(argilla, campaign, workspace), argilla.workspaces()
@@ -221,8 +209,7 @@ def find_homes(argilla: Argilla, campaign: Campaign | None, workspace: str) -> t
 
 
 class Members(NamedTuple):
-    names: dict[str, str]
-    """By id, with those who are to be members."""
+    names: dict[str, str]  # by id, with those who are to be members
     new: tuple[str, ...]
 
 
@@ -234,11 +221,7 @@ def find_members(
     of_campaign: Sequence[str],
     kind: AdjudicationKind,
 ) -> Members:
-    """The adjudicators there are, with those who are named and those of the campaign.
-
-    Raises:
-        InputError: there are none, a user does not exist, or is no annotator and the adjudication is blind.
-    """
+    """The adjudicators there are, with those who are named and those of the campaign."""
     names = [*dict.fromkeys([*checked_names(annotators), *of_campaign])]
     users = {user["username"]: user for user in argilla.users()} if names else {}
     missing = [name for name in names if name not in users]
@@ -268,11 +251,7 @@ def find_members(
 
 
 def refuse_annotators(campaign: Campaign | None, named: Collection[str]) -> None:
-    """Refuse annotators of the campaign as its adjudicators: nobody settles what they have labelled themselves.
-
-    Raises:
-        InputError: one of those who are named is one.
-    """
+    """Refuse annotators of the campaign as its adjudicators: nobody settles what they have labelled themselves."""
     people = campaign.annotators if campaign else ()
     listed = {each.name for each in people if each.role == "annotator" and not each.left}
     hers = [name for name in named if name in listed]
@@ -301,12 +280,10 @@ _MOST_QUOTES = 3
 
 
 class Disputes(NamedTuple):
-    units: Split
-    """The labels on which they differ, by unit, in an order that has nothing to do with either side."""
+    units: Split  # the labels on which they differ, by unit, in an order that has nothing to do with either side
     quotes: Mapping[UnitId, tuple[str, ...]]
     n_without_quote: int
-    n_unknown: int
-    """Usable judgements of units that neither the export nor its controls hold."""
+    n_unknown: int  # usable judgements of units that neither the export nor its controls hold
 
 
 def find_disputes(

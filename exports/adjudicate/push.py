@@ -54,8 +54,7 @@ class PushedUnits(NamedTuple):
     adjudicators: dict[str, tuple[str, ...]]
     new: tuple[UnitId, ...]
     kept: tuple[UnitId, ...]
-    refused: tuple[str, ...]
-    """A line for each unit that is not: which, and why."""
+    refused: tuple[str, ...]  # a line for each unit that is not: which, and why
     knowing: tuple[tuple[str, str], ...]
     """Adjudicators because of whose own answers units are refused, each with the workspace that she is in."""
 
@@ -77,10 +76,8 @@ class _Place(NamedTuple):
 
     home: Home
     name: str
-    id: str | None
-    """None where it is to be made."""
-    existing: Mapping[str, Mapping[str, Any]]
-    """Its datasets by name."""
+    id: str | None  # None where it is to be made
+    existing: Mapping[str, Mapping[str, Any]]  # its datasets by name
     there: Mapping[UnitId, "_Copy"]
 
 
@@ -174,11 +171,9 @@ def _standing(sources: Sequence[_SourceRecord], quotes: Sequence[str]) -> tuple[
 class _Copy(NamedTuple):
     unit: UnitId
     record_id: str
-    labels: tuple[str, ...] | None
-    """None for all labels, as in adjudications of earlier versions."""
+    labels: tuple[str, ...] | None  # None for all labels, as in adjudications of earlier versions
     own: tuple[str, ...]
-    is_answered: bool
-    """Whether one of them has answered or drafted it."""
+    is_answered: bool  # whether one of them has answered or drafted it
 
 
 def _copies(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[_Copy]:
@@ -331,12 +326,7 @@ def _apply(
 def read_outcome(
     argilla: Argilla, workspaces: str | Sequence[str], progress: Progress = lambda name, read, total: None
 ) -> Outcome:
-    """What adjudicators submitted, in all kinds of adjudication of the homes; nothing on the server changes.
-
-    Raises:
-        NotFoundError: none of them has an adjudication, or nobody has submitted anything in one.
-        ArgillaError: Argilla does not answer, or its records keep changing.
-    """
+    """What adjudicators submitted, in all kinds of adjudication of the homes; nothing on the server changes."""
     homes = [workspaces] if isinstance(workspaces, str) else workspaces
     wanted = [adjudication_workspace(name, kind) for name in homes for kind in _KINDS]
     known = argilla.workspaces()

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from exports.statistics.disagreements import Disagreement
     from exports.statistics.ratings import Ratings
 
-_SHOWN = 10
-"""Rows of each table at the terminal; the file has them all."""
+_SHOWN = 10  # rows of each table at the terminal; the file has them all
 Row = tuple[object, ...]
 
 _label_option = click.option(

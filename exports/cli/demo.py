@@ -43,23 +43,20 @@ class _Unit(NamedTuple):
     task: TaskName
     provider: str
     narrative_id: str
-    chunk_rank: int
-    """Rank of the passage, counted from 1; 0 for a whole answer."""
+    chunk_rank: int  # rank of the passage, counted from 1; 0 for a whole answer
 
 
 class _Juror(NamedTuple):
     username: str
     first_name: str
     last_name: str
-    care: float
-    """How rarely she slips: 1 is never."""
+    care: float  # how rarely she slips: 1 is never
 
 
 class Jury(NamedTuple):
     jurors: tuple[_Juror, ...]
     verdicts: Mapping[str, Any]
-    notes: Mapping[tuple[str, str], str]
-    """Text of a note by answer (`provider/narrative_id`) and task."""
+    notes: Mapping[tuple[str, str], str]  # text of a note by answer (`provider/narrative_id`) and task
 
 
 def read_jury(folder: Traversable) -> Jury:

@@ -1,15 +1,28 @@
-"""The groups `exports` and `annotation`, each command in its place."""
+"""The groups `exports` and `annotation`, and `annotation teardown`: nothing goes before it is exported."""
+
+import csv
+import re
+import signal
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from annotation.cli import annotation
+from annotation.cli.options import api_url_option
 from exports.cli.adjudicate import adjudicate
 from exports.cli.csv import csv_command, history
 from exports.cli.dataset import dataset, feedback
 from exports.cli.figures import agreement, results
-from exports.cli.teardown import teardown
+from pipeline.core.terminal import ProgressBars, interrupted_by
 
-__all__ = ["annotation", "exports"]
+if TYPE_CHECKING:
+    from annotation.argilla.client import Argilla
+    from annotation.campaign.teardown import Teardown
 
 
 @click.group()
@@ -19,4 +32,133 @@ def exports() -> None:
 
 for command in (csv_command, history, dataset, results, agreement, adjudicate, feedback):
     exports.add_command(command)
-annotation.add_command(teardown)
+
+
+@annotation.command()
+@click.option(
+    "--workspace",
+    help="Argilla workspace; the setting `workspace` (citejury) if not given, or the workspaces of all languages where "
+    "the campaign in citejury.toml has one for each.",
+)
+@click.option(
+    "--dataset",
+    "datasets",
+    multiple=True,
+    metavar="NAME",
+    help="Remove only this dataset, and keep the workspace; may be given more than once.",
+)
+@click.option("--users", is_flag=True, help="Remove the members too, but no owner, and nobody who works elsewhere.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--export",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="Where the export goes, into a new folder named for workspace and time; the current folder if not given.",
+)
+@api_url_option
+def teardown(
+    workspace: str | None, datasets: tuple[str, ...], users: bool, yes: bool, folder: Path, api_url: str | None
+) -> None:
+    """Remove a workspace with its datasets, after everything that was answered is exported.
+
+    What would be lost is shown first, and the workspace's name has to be typed; `--yes` does not ask. Then submitted
+    and discarded responses are exported with everything there is about them, and the files are counted against the
+    server; history.csv beside them has every change of every response. Only then is anything removed, the history of
+    what is removed too, and no dataset in which somebody worked meanwhile. Drafts, and records that
+    nobody answered, are in no export. Killed and run again, it removes the rest; an earlier export is never touched.
+    The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Examples:
+        citejury annotation teardown --export kept
+        citejury annotation teardown --workspace pilot --users
+        citejury annotation teardown --dataset calibration-1-retrieval-en --yes
+    """
+    from annotation.argilla.client import open_argilla
+    from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down
+    from pipeline.core.errors import InputError
+    from pipeline.core.terminal import counted, printable
+    from pipeline.settings import read_settings
+
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    with interrupted_by(signal.SIGTERM), open_argilla(settings) as argilla:
+        names = [settings.workspace] if workspace else _doomed_workspaces(argilla, settings.workspace)
+        if datasets and len(names) > 1:
+            raise InputError(f"Say with `--workspace` where the dataset {datasets[0]!r} is: {', '.join(names)}.")
+        plans = [plan_teardown(argilla, name, datasets, users, names) for name in names]
+        click.echo("This is removed for good:", err=True)
+        for line in dict.fromkeys(line for plan in plans for line in loss_lines(plan)):
+            click.echo(f"  {printable(line)}", err=True)
+        if drafts := sum(plan.drafts for plan in plans):
+            click.echo(f"Drafts are in no export: {counted(drafts, 'draft')} would be lost.", err=True)
+        _agree(settings.workspace, yes)
+        for plan in plans:
+            _export_first(argilla, plan, folder)
+        tear_down(argilla, plans, lambda line: click.echo(printable(line), err=True))
+
+
+def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
+    """The workspace of the settings; where each language of the campaign has its own, all that are still there."""
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.routing import as_it_stands, standing_workspaces
+
+    campaign = read_campaign()
+    if campaign is None or not as_it_stands(argilla, campaign, workspace).parts_languages:
+        return [workspace]
+    known = argilla.workspaces()
+    return [name for name in standing_workspaces(argilla, campaign, workspace) if name in known] or [workspace]
+
+
+def _agree(workspace: str, yes: bool) -> None:
+    from pipeline.core.errors import InputError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("Nothing was removed: there is no terminal to ask at. Add `--yes` if you mean it.")
+    typed = click.prompt("Type the workspace's name to remove all this", err=True, default="", show_default=False)
+    if typed != workspace:
+        raise InputError(f"Nothing was removed: {typed!r} is not the workspace's name {workspace!r}.")
+
+
+def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
+    from annotation.campaign.teardown import check_exported
+    from exports.csv.folder import HISTORY_FILE
+    from exports.csv.history import export_history, has_history
+    from exports.csv.schema import ExportFilters
+    from exports.csv.write import export_csv
+
+    out = new_folder(folder, plan.workspace, datetime.now(UTC))
+    filters = ExportFilters(extended=True, discarded=True, suggested=True, every_response=True, with_controls=True)
+    if plan.submitted + plan.discarded:
+        with ProgressBars("records") as bars:
+            export_csv(argilla, plan.workspace, out, filters, progress=bars.report, discarded_suffice=True)
+        check_exported(plan, _exported_rows(out))
+        click.echo(f"Exported to {out}.", err=True)
+    else:
+        click.echo("Nobody submitted or discarded anything, so there is no export.", err=True)
+    if has_history(argilla, plan.workspace):
+        with ProgressBars("changes") as bars:
+            export_history(argilla, [plan.workspace], out / HISTORY_FILE, ExportFilters(), progress=bars.report)
+        click.echo(f"How the answers came about stands in {out / HISTORY_FILE}.", err=True)
+
+
+def new_folder(folder: Path, workspace: str, now: datetime) -> Path:
+    name = f"{re.sub(r'[^A-Za-z0-9_-]+', '-', workspace)}-{now:%Y%m%dT%H%M%SZ}"
+    numbered = (folder / (name if number == 1 else f"{name}-{number}") for number in range(1, sys.maxsize))
+    return next(path for path in numbered if not path.exists())
+
+
+def _exported_rows(out: Path) -> Mapping[tuple[str, str], int]:
+    """Rows by dataset id and response status."""
+    from exports.csv.folder import CONTROLS_FILE, HISTORY_FILE, PROVENANCE_FILE
+
+    csv.field_size_limit(sys.maxsize)
+    others = (PROVENANCE_FILE, CONTROLS_FILE, HISTORY_FILE)
+    found: Counter[tuple[str, str]] = Counter()
+    for path in sorted(path for path in out.glob("*.csv") if path.name not in others):
+        with path.open(encoding="utf-8", newline="") as stream:
+            found.update((row["dataset_id"], row["response_status"]) for row in csv.DictReader(stream))
+    return found

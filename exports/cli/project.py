@@ -85,8 +85,7 @@ State = Literal["ok", "note", "missing"]
 
 class Check(NamedTuple):
     name: str
-    state: State
-    """`ok`; `note` where something is absent that not everybody needs; `missing` where something needed is."""
+    state: State  # `ok`; `note` where something is absent that not everybody needs; `missing` where something needed is
     found: str
     to_do: str = ""
 

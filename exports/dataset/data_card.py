@@ -21,16 +21,14 @@ from pipeline.core.tables import Table, escape_markdown
 
 class TaskFacts(NamedTuple):
     task: TaskName
-    n_units: int
-    """Units with a response."""
+    n_units: int  # units with a response
     n_records: int
     annotators: dict[str, int]
     languages: dict[str, int]
     split_records: dict[str, int]
     split_rows: dict[str, int]
     split_units: dict[str, int]
-    n_incomplete: int
-    """Responses that leave a label out: their vector is null."""
+    n_incomplete: int  # responses that leave a label out: their vector is null
     sources: dict[str, dict[str, int]]
     """Units by where the consensus comes from, for each label; `none` where votes tie or nobody answered."""
 

@@ -93,12 +93,7 @@ class RowStore:
         self._database.close()
 
     def add_file(self, path: Path, task: TaskName) -> None:
-        """Add the submitted and discarded responses of a file of the task.
-
-        Raises:
-            InputError: the file cannot be read, lacks a text, or has a time beside `created_at` that is none.
-            BadRowsError: after the last row: some cells could not be read; each is listed.
-        """
+        """Add the submitted and discarded responses of a file; cells that cannot be read are listed after its last row."""
         _, header = next(csv_rows(path))
         if not holds_discarded(path):
             self.check_columns(path, task, header)

@@ -13,8 +13,7 @@ from pipeline.core.schema import Frozen
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 
-_ROUNDING = 1e-6
-"""Shares are decimal fractions, so a quota of 8 records may be 7.999999999."""
+_ROUNDING = 1e-6  # shares are decimal fractions, so a quota of 8 records may be 7.999999999
 
 
 class SplitShares(Frozen):
@@ -29,14 +28,12 @@ class RecordLink(NamedTuple):
     record_uuid: str
     narrative_id: str
     query: str
-    passage: str = ""
-    """What stands for one of its passages; empty without one."""
+    passage: str = ""  # what stands for one of its passages; empty without one
 
 
 class Placed(NamedTuple):
     split: SplitName
-    group: str
-    """16 hexadecimal digits, the same for all records that must stay together."""
+    group: str  # 16 hexadecimal digits, the same for all records that must stay together
 
 
 def read_shares(text: str) -> SplitShares:

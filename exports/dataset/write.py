@@ -88,25 +88,21 @@ def write_dataset(
     decisions: Path | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> WrittenDataset:
-    """Write the folder `out`, which is replaced as a whole where it is an earlier dataset.
-
-    An earlier dataset of the same seed and shares lends its splits, as `place_records` says.
+    """Write the folder `out`, which is replaced as a whole where it is an earlier dataset, which lends its splits.
 
     Raises:
-        InputError: a file is no export, has no submitted response, or was written for spreadsheets; or `provenance.csv`
-            cannot be read.
+        InputError: a file is no export, has no submitted response, or was written for spreadsheets.
         BadRowsError: cells cannot be read; every one of them is listed.
         OutputError: `out` holds something else, or cannot be written.
     """
     with staged_folder(out, check_dataset_folder, "exports dataset") as work:
         paths = source(work)
         files = export_files(paths)
-        for file in files:
-            if has_filter(file.parent, "spreadsheet_safe"):
-                raise InputError(
-                    f"`{file}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, "
-                    "to make a dataset of it."
-                )
+        if changed := [file for file in files if has_filter(file.parent, "spreadsheet_safe")]:
+            raise InputError(
+                f"`{changed[0]}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, to "
+                "make a dataset of it."
+            )
         provenance = read_provenance(provenance_files(paths))
         found = read_tables(files)
         decided = {} if decisions is None else read_decisions(decisions).by_unit
@@ -136,9 +132,9 @@ def write_dataset(
         card = data_card(manifest, facts, agreement)
         folder = work / "export"
         (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
-        written = sorted(path for path in folder.rglob("*") if path.is_file())
-        files_of = {path.relative_to(folder).as_posix(): sha256_of(path) for path in written}
-        manifest = manifest.model_copy(update={"files": files_of})
+        written = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        digests = {path.relative_to(folder).as_posix(): sha256_of(path) for path in written}
+        manifest = manifest.model_copy(update={"files": digests})
         (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
     return WrittenDataset(manifest, facts, warnings)
 

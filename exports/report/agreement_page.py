@@ -1,8 +1,4 @@
-"""Agreement, judges against the jury, audit and controls as sections of sentences and tables.
-
-Sentences hold names of judges and annotators as they are: whoever puts one into HTML, Markdown or LaTeX escapes it
-whole.
-"""
+"""Agreement, judges against the jury, audit and controls as sections of sentences and tables."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -213,8 +209,7 @@ _JUDGED: tuple[Column[_Judged], ...] = (
     Column("Brier", lambda row: decimal(row[1].calibration.brier), ("page",)),
     Column("ECE", lambda row: decimal(row[1].calibration.ece), ("page",)),
 )
-_Scored = tuple[str, Scores, int, int]
-"""An annotator or a label, and how many controls and repeats were answered."""
+_Scored = tuple[str, Scores, int, int]  # an annotator or a label, and how many controls and repeats were answered
 _CONTROLS: tuple[Column[_Scored], ...] = (
     Column("", lambda row: row[0]),
     Column("controls", lambda row: f"{row[2]:,}"),

@@ -24,8 +24,7 @@ from pipeline.core.files import staged_file
 from pipeline.core.tables import Table
 from pipeline.records.run import numbered_lines
 
-_UnitKey = tuple[TaskName, str, str]
-"""Task, `record_uuid` and `chunk_id`."""
+_UnitKey = tuple[TaskName, str, str]  # task, `record_uuid` and `chunk_id`
 
 _COLUMNS = (
     *("task", "label", "record_uuid", "chunk_id", "language", "n_yes", "n_no", "influence", "contribution"),
@@ -72,12 +71,7 @@ class _UnitDetails:
 def with_details(
     disagreements: Sequence[Disagreement], paths: Sequence[Path], frames: Sequence[TableRows] = ()
 ) -> list[Disagreement]:
-    """The same with texts, notes, record ids and links, and marks of the `evidence.jsonl` beside a file.
-
-    Raises:
-        InputError: a path names no export, or a file cannot be read.
-        BadRowsError: cells of a file cannot be read.
-    """
+    """The same with texts, notes, record ids and links, and marks of the `evidence.jsonl` beside a file."""
     found = {(item.task, item.record_uuid, item.chunk_id): _UnitDetails() for item in disagreements}
     queries = {item.record_uuid: "" for item in disagreements if item.task == "grounding"}
     for path in export_files(paths):
@@ -180,9 +174,6 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
     """Write the list as CSV (RFC 4180, UTF-8) in its order, with a column of votes for each annotator, and of marks.
 
     A vote is `True`, `False`, or empty where the annotator gave none; what is undefined is empty.
-
-    Raises:
-        OutputError: the file cannot be written, or holds something else than a list of disagreements.
     """
     try:
         if path.is_file():  # a pipe or a device holds nothing, and whoever reads it waits for ever

@@ -29,8 +29,7 @@ from pipeline.core.files import staged_file
 from pipeline.core.tables import unescaped
 from pipeline.records.schema import CONTEXT_SEPARATOR
 
-_Unit = tuple[str, str]
-"""Record and passage."""
+_Unit = tuple[str, str]  # record and passage
 
 
 class Difference(NamedTuple):
@@ -38,10 +37,8 @@ class Difference(NamedTuple):
     chunk_id: str
     given: bool
     others: int
-    agreed: int
-    """How many of them answered otherwise than she did."""
-    decided: bool
-    """Whether it differs from a decision; else from what most others answered."""
+    agreed: int  # how many of them answered otherwise than she did
+    decided: bool  # whether it differs from a decision; else from what most others answered
 
 
 class LabelFeedback(NamedTuple):
@@ -54,8 +51,7 @@ class LabelFeedback(NamedTuple):
 
 class Feedback(NamedTuple):
     by_annotator: dict[str, tuple[LabelFeedback, ...]]
-    too_few: int
-    """Answers that differ from those of fewer others than wanted, and are in nobody's page."""
+    too_few: int  # answers that differ from those of fewer others than wanted, and are in nobody's page
 
 
 def compare(
@@ -125,8 +121,7 @@ _NAME = re.compile(r"feedback-.*\.html")
 class WrittenFeedback(NamedTuple):
     pages: dict[str, Path]
     feedback: Feedback
-    alone: tuple[str, ...]
-    """Annotators none of whose answers could be compared; they have no page."""
+    alone: tuple[str, ...]  # annotators none of whose answers could be compared; they have no page
 
 
 def write_feedback(

@@ -190,11 +190,7 @@ def check_results_folder(folder: Path) -> None:
 
 
 def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False) -> None:
-    """Write all files to `folder`, which is made; each takes the place of an earlier one of ours.
-
-    Raises:
-        OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
-    """
+    """Write all files to `folder`, which is made; each takes the place of an earlier one of ours."""
     with _replaced_files(folder, _RESULTS) as work:
         (work / RESULTS_FILE).write_bytes(results_json(results).encode())
         (work / "results.md").write_bytes(markdown_text(_RESULTS.command, results_sections(results)).encode())
@@ -229,10 +225,8 @@ class AgreementOptions(Frozen):
 class Measured(NamedTuple):
     agreement: Agreement
     tables: Sequence[Ratings]
-    remarks: Sequence[str]
-    """Plain sentences about rows that were left out; empty where all count."""
-    results: Results | None = None
-    """With the provenance beside the files; None where it was not or cannot be measured."""
+    remarks: Sequence[str]  # plain sentences about rows that were left out; empty where all count
+    results: Results | None = None  # with the provenance beside the files; None where it was not or cannot be measured
     controls: Sequence[AnnotatorScores] = ()
 
 

@@ -61,10 +61,8 @@ def _notebook_html(*parts: Child) -> str:
 class AgreementResult:
     """Agreement between annotators: figures as a model, as data frames, as JSON, and as a table in a notebook."""
 
-    agreement: Agreement
-    """Every figure, as in `agreement.json`."""
-    remarks: tuple[str, ...]
-    """Plain sentences about rows that were left out; empty where all count."""
+    agreement: Agreement  # every figure, as in `agreement.json`
+    remarks: tuple[str, ...]  # plain sentences about rows that were left out; empty where all count
 
     def to_pandas(self, table: str = "labels") -> "pandas.DataFrame":
         """One of the tables that `exports agreement` writes as CSV, with types; what is undefined is NA.
@@ -202,8 +200,7 @@ def find_disagreements(
 class ResultsResult:
     """What the jury found: figures as a model, as data frames, as JSON, and as tables in a notebook."""
 
-    results: results_schema.Results
-    """Every figure, as in `results.json`; `remarks` says what cannot be told."""
+    results: results_schema.Results  # every figure, as in `results.json`; `remarks` says what cannot be told
 
     def to_pandas(self, table: str = "groups") -> "pandas.DataFrame":
         """One of the tables that `exports results` writes as CSV, with types; what has no figure is NA.

@@ -85,8 +85,7 @@ def _counts(told: schema.JudgeHelp, narrow: bool) -> tuple[str, ...]:
     return f"{told.n_labelled:,}", f"{told.n_judged:,}", f"{told.n_narratives:,}"
 
 
-_GROUPS_SHOWN, _PAIRS_SHOWN = 12, 15
-"""So many groups and pairs are shown where a page has an end."""
+_GROUPS_SHOWN, _PAIRS_SHOWN = 12, 15  # so many groups and pairs are shown where a page has an end
 _CONTEXTS: Mapping[schema.Contexts, tuple[str, str]] = {
     "selected": (
         "Passages that citejury chose",
@@ -289,8 +288,7 @@ def _named_rates(found: schema.LabelResults) -> list[tuple[str, schema.Rate]]:
 
 _CAPTION = "What the jury found"
 _WIDTHS = (30, 20, 10, 12)
-_FIRST = 1
-"""So many differences, and things that cannot be compared, are in the short form; the report has all."""
+_FIRST = 1  # so many differences, and things that cannot be compared, are in the short form; the report has all
 
 
 def results_sections(results: schema.Results, place: Place = "page") -> Iterator[Section]:

@@ -1,8 +1,4 @@
-"""What the jury found, in plain sentences and short numbers, for terminal, Markdown, LaTeX, the report and the demo.
-
-Sentences hold names of models, narratives and findings as they are: whoever puts one into HTML, Markdown, LaTeX or a
-terminal escapes it whole.
-"""
+"""What the jury found, in plain sentences and short numbers, for terminal, Markdown, LaTeX, the report and the demo."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,16 +33,14 @@ FINDING_VALUES: dict[Consensus, str] = {
     ),
 }
 """How an answer counts for a composite finding by the votes on its parts."""
-_ROUNDING = 1e-9
-"""What is closer to 0 or 1 than this, sums of fractions made so."""
+_ROUNDING = 1e-9  # what is closer to 0 or 1 than this, sums of fractions made so
 _COLUMNS = {"model_name": "model", "model_version": "model version", "narrative_type": "narrative type"}
 
 
 class Figure(NamedTuple):
     """One label or composite finding, as a table or a plot shows it."""
 
-    task: TaskName | None
-    """The task of a label; None for a composite finding."""
+    task: TaskName | None  # the task of a label; None for a composite finding
     name: str
     title: str
     unit: str

@@ -16,8 +16,7 @@ _Row = TypeVar("_Row")
 _WIDTH = 80
 _PAPER = 70
 _WARNING = "! "
-_KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")
-"""Where no line may end."""
+_KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")  # where no line may end
 
 
 class Column(NamedTuple, Generic[_Row]):
@@ -46,13 +45,10 @@ class Section(NamedTuple):
     notes: tuple[str, ...] = ()
     points: tuple[Point, ...] = ()
     name: str = ""
-    caption: str = ""
-    """Its heading where it is shown without the other sections, as in a paper; the title where empty."""
-    alone: tuple[str, ...] = ()
-    """What its table needs below it there."""
+    caption: str = ""  # its heading where it is shown without the other sections, as in a paper; the title where empty
+    alone: tuple[str, ...] = ()  # what its table needs below it there
     depth: int = 3
-    folded: bool = False
-    """Whether Markdown shows it on a click only."""
+    folded: bool = False  # whether Markdown shows it on a click only
     widths: tuple[int, ...] = ()
     """How wide columns are at least on a terminal, so that the tables of several sections look like one."""
 

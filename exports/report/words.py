@@ -1,7 +1,6 @@
 """Agreement in plain sentences and short numbers, for the terminal, Markdown, LaTeX and the report.
 
-Sentences hold names of annotators and rounds as they are: whoever puts one into HTML, Markdown or LaTeX escapes it
-whole.
+Sentences hold names as they are: whoever puts one into HTML, Markdown or LaTeX escapes it whole.
 """
 
 import math
@@ -17,8 +16,7 @@ from exports.statistics.warnings import ADVICE
 from pipeline.core.terminal import counted
 
 _Interval = TypeVar("_Interval", schema.Interval, RateInterval)
-GateEnd = Literal["lower", "point"]
-"""What a threshold is held against: the lower end of α's interval, or α itself."""
+GateEnd = Literal["lower", "point"]  # what a threshold is held against: the lower end of α's interval, or α itself
 
 
 _METHODS: dict[schema.IntervalMethod, str] = {
@@ -59,8 +57,7 @@ FITNESS_MEANING = (
     "(Krippendorff's thresholds). Not fit: α is below .667, up to the upper end. Not shown yet: the interval holds "
     ".667, or rests on too few ratings to be trusted. Cannot be told: α or its interval is undefined."
 )
-THRESHOLDS = (0.667, 0.8)
-"""Krippendorff's: below the first discard, below the second draw tentative conclusions only."""
+THRESHOLDS = (0.667, 0.8)  # Krippendorff's: below the first discard, below the second draw tentative conclusions only
 _TOO_FEW = {"FEW_ITEMS", "RARE_CLASS"}
 """Warnings of so few ratings that neither is shown: that a label is fit, and that it is not."""
 
@@ -70,8 +67,7 @@ _NOBODY_TOLD = (
     "Whether an annotator stands out cannot be told: where two differ, only a third who answered the same units of the "
     "record shows which of them is off. Give some units to three annotators."
 )
-_EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
-"""Warnings that say why a figure is missing."""
+_EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}  # warnings that say why a figure is missing
 
 
 def percent(value: float | None) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TASKS, TaskName
@@ -13,18 +12,13 @@ from exports.report.words import UNDEFINED, decimal, percent
 from exports.statistics.disagreements import Disagreement
 from pipeline.core.terminal import counted
 
-SHOWN = 50
-"""So many disagreements are in the report, with their texts: all of a study would be hundreds of screens."""
-_OF_EACH_TASK = 5
-"""So many of each task are among them, also where those of another task weigh more."""
+SHOWN = 50  # so many disagreements are in the report, with their texts: all of a study would be hundreds of screens
+_OF_EACH_TASK = 5  # so many of each task are among them, also where those of another task weigh more
 _PATTERNS_SHOWN = 15
-_PATTERNS_OFFERED = 60
 PRINTED = 30
 """So many disagreements go on paper, as style.css says too, with their texts: all of them would fill forty pages."""
-_EXCERPT = 320
-"""Longer texts are shown by so many characters, and as a whole on a click."""
-LONGEST_TEXT = 20_000
-"""Of even longer texts the report holds so many characters."""
+_EXCERPT = 320  # longer texts are shown by so many characters, and as a whole on a click
+LONGEST_TEXT = 20_000  # of even longer texts the report holds so many characters
 _TEXT_NAMES: dict[TaskName, tuple[str, str]] = {
     "retrieval": ("Query", "Passage"),
     "grounding": ("Answer", "Context"),
@@ -34,15 +28,6 @@ _LINK_MEANING = (
     "The links show the record on an Argilla that citejury runs; any other Argilla shows the list of its records."
 )
 _ORDERS = {"weight": "influence on α", "share": "share of the disagreement", "entropy": "entropy"}
-
-
-class _Choice(NamedTuple):
-    """One thing to filter by."""
-
-    name: str
-    """Its name in the form, and after `data-` in each entry."""
-    title: str
-    options: Sequence[tuple[str, str]]
 
 
 def browser_section(disagreements: Sequence[Disagreement]) -> Element:
@@ -106,7 +91,25 @@ def _pattern_table(patterns: Sequence[Pattern]) -> Element:
 
 
 def _filters(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Element:
-    fields = [_select(choice) for choice in _choices(shown, patterns) if len(choice.options) > 1]
+    present = {(item.task, item.label, item.pattern) for item in shown}
+    offered = [
+        (str(place), f"{found.label}: {one_line(found.pattern, 80)} ({found.n_units})")
+        for place, found in enumerate(patterns)
+        if found.n_units > 1 and (found.task, found.label, found.pattern) in present
+    ]
+    # By the name in the form, which stands after `data-` in each entry.
+    choices = {
+        "task": ("Task", _same(item.task for item in shown)),
+        "label": ("Label", _same(item.label for item in shown)),
+        "raters": ("Annotator", _same(sorted(name for item in shown for name in item.votes))),
+        "pattern": ("Pattern", offered[:60]),
+        "language": ("Language", _same(sorted(item.language for item in shown))),
+    }
+    fields: list[Child] = []
+    for name, (title, values) in choices.items():
+        options = (element("option", text, value=json.dumps(value)) for value, text in values)
+        select = element("select", element("option", "any", value=""), options, name=name)
+        fields.append(element("label", f"{title} ", select) if len(values) > 1 else None)
     order = element("select", (element("option", text, value=value) for value, text in _ORDERS.items()), name="order")
     return element(
         "form",
@@ -121,32 +124,8 @@ def _filters(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Elem
     )
 
 
-def _choices(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> list[_Choice]:
-    present = {(item.task, item.label, item.pattern) for item in shown}
-    offered = [
-        (str(place), f"{found.label}: {one_line(found.pattern, 80)} ({found.n_units})")
-        for place, found in enumerate(patterns)
-        if found.n_units > 1 and (found.task, found.label, found.pattern) in present
-    ]
-    return [
-        _Choice("task", "Task", _same(item.task for item in shown)),
-        _Choice("label", "Label", _same(item.label for item in shown)),
-        _Choice("raters", "Annotator", _same(sorted(name for item in shown for name in item.votes))),
-        _Choice("pattern", "Pattern", offered[:_PATTERNS_OFFERED]),
-        _Choice("language", "Language", _same(sorted(item.language for item in shown))),
-    ]
-
-
 def _same(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in dict.fromkeys(values)]
-
-
-def _select(choice: _Choice) -> Element:
-    options = [
-        element("option", "any", value=""),
-        *(element("option", text, value=json.dumps(value)) for value, text in choice.options),
-    ]
-    return element("label", f"{choice.title} ", element("select", options, name=choice.name))
 
 
 def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:

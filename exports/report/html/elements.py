@@ -227,8 +227,7 @@ def section_parts(found: Section, name: str = "") -> list[Child]:
     return [folded(title, *parts)] if found.folded else [title, *parts]
 
 
-_ROW, _MIDDLE = 30, 15
-"""Height of a strip and its middle, in pixels."""
+_ROW, _MIDDLE = 30, 15  # height of a strip and its middle, in pixels
 
 
 class Axis(NamedTuple):

@@ -48,8 +48,7 @@ from exports.statistics.results_schema import Finding, LabelResults, Rate, Resul
 from pipeline.core.terminal import counted
 
 _WHOLE = Axis(0.0, 1.0)
-_TOLD = 5
-"""So many differences, and things that cannot be told, are on the first screen; the others are a click away."""
+_TOLD = 5  # so many differences, and things that cannot be told, are on the first screen; the others are a click away
 _READING = (
     "Dot: the share found. Line: its 95 % interval, the range in which the share may well lie, given how few "
     "narratives were asked."

@@ -232,17 +232,14 @@ def _beside(figure: Child) -> Element:
 
 
 _WIDTH, _HEIGHT = 340, 170
-_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 326, 12, 142
-"""Where the drawing proper ends within a panel, in pixels."""
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 326, 12, 142  # where the drawing proper ends within a panel, in pixels
 
 
 class _Point(NamedTuple):
     """A week that has an α, where it is drawn."""
 
-    x: float
-    """Pixels from the left."""
-    week: str
-    """ISO week such as `2025-W10`."""
+    x: float  # pixels from the left
+    week: str  # ISO week such as `2025-W10`
     alpha: float
     found: schema.SliceLabel
 

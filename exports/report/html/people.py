@@ -34,23 +34,18 @@ from exports.report.words import UNDEFINED, annotator_sentences, percent
 from exports.statistics.agreement_schema import Agreement, AnnotatorAgreement, PairAgreement, TaskAgreement
 from exports.statistics.warnings import FEW_SHARED
 
-MOST_ANNOTATORS = 20
-"""A map of more cannot be read."""
+MOST_ANNOTATORS = 20  # a map of more cannot be read
 _NAME_LENGTH = 12
-_SIDE, _LETTER = 38, 7
-"""Side of a cell, and the room that a letter of a name takes, in pixels."""
-_PALE = 0.08
-"""Strength of the colour at a kappa of 0 or less."""
+_SIDE, _LETTER = 38, 7  # side of a cell, and the room that a letter of a name takes, in pixels
+_PALE = 0.08  # strength of the colour at a kappa of 0 or less
 
 _Key = tuple[str, str]
 
 
 class _Map(NamedTuple):
     label: str
-    names: Mapping[str, str]
-    """The annotators, each with the form of the name that stands beside the map."""
-    pairs: Mapping[_Key, PairAgreement]
-    """The pairs by both names, in either order."""
+    names: Mapping[str, str]  # the annotators, each with the form of the name that stands beside the map
+    pairs: Mapping[_Key, PairAgreement]  # the pairs by both names, in either order
     left: float
     top: float
 
@@ -237,8 +232,7 @@ def _pair_table(pairs: Sequence[PairAgreement]) -> Element:
     return table("Pairs that share units", columns, rows, "figures")
 
 
-_MOST_ANNOTATORS = 40
-"""More rows a label nobody reads; `annotators.csv` has them all."""
+_MOST_ANNOTATORS = 40  # more rows a label nobody reads; `annotators.csv` has them all
 _SHARE = Axis(0.0, 1.0)
 _COLUMNS = (
     *("Annotator", "ratings", "says yes", "yes votes"),

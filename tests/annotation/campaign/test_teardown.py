@@ -13,7 +13,7 @@ from click.testing import Result
 from annotation.argilla.client import Argilla
 from annotation.argilla.units import HISTORY_PATH
 from annotation.campaign.teardown import check_exported, plan_teardown, tear_down
-from exports.cli.teardown import new_folder
+from exports.cli.groups import new_folder
 from pipeline.core.errors import ArgillaError, NotFoundError
 from tests.support.export_bench import Bench, answers, make_dataset, make_user, read_csv, record
 from tests.support.places import ROOT
