@@ -93,7 +93,7 @@ class RowStore:
         self._database.close()
 
     def add_file(self, path: Path, task: TaskName) -> None:
-        """Add the submitted and discarded responses of a file; cells that cannot be read are listed after its last row."""
+        """Add submitted and discarded responses of a file; cells that cannot be read are listed after its last row."""
         _, header = next(csv_rows(path))
         if not holds_discarded(path):
             self.check_columns(path, task, header)

@@ -96,12 +96,11 @@ def write_dataset(
         OutputError: `out` holds something else, or cannot be written.
     """
     with staged_folder(out, check_dataset_folder, "exports dataset") as work:
-        paths = source(work)
-        files = export_files(paths)
+        files = export_files(paths := source(work))
         if changed := [file for file in files if has_filter(file.parent, "spreadsheet_safe")]:
             raise InputError(
-                f"`{changed[0]}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, to "
-                "make a dataset of it."
+                f"`{changed[0]}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, "
+                "to make a dataset of it."
             )
         provenance = read_provenance(provenance_files(paths))
         found = read_tables(files)
@@ -129,9 +128,8 @@ def write_dataset(
             rows=rows,
             files={},
         )
-        card = data_card(manifest, facts, agreement)
         folder = work / "export"
-        (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
+        (folder / "README.md").write_text(data_card(manifest, facts, agreement), encoding="utf-8", newline="\n")
         written = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         digests = {path.relative_to(folder).as_posix(): sha256_of(path) for path in written}
         manifest = manifest.model_copy(update={"files": digests})

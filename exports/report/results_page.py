@@ -64,7 +64,9 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
     for name, rate, told in shown:
         if told.undefined in (None, "few_narratives"):
             helped = f"{share(rate.rate_ppi)} {span(rate.interval_ppi)}".rstrip()
-            rows.append((name, rate_estimate(rate), helped, *_counts(told, narrow), decimal(told.weight)))
+            numbers = [f"{number:,}" for number in (told.n_labelled, told.n_judged, told.n_narratives)]
+            sizes = ("/".join(numbers[:2]),) if narrow else numbers
+            rows.append((name, rate_estimate(rate), helped, *sizes, decimal(told.weight)))
     reasons = Counter(told.undefined for _, _, told in shown if told.undefined)
     notes = [
         f"{shown[0][2].judge} judged what people did not label too. The rate is people's, moved by what the judge says "
@@ -77,12 +79,6 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
     tables = (Table(rows, left=1),) if len(rows) > 1 else ()
     title = "Rates with the judge's help (people's labels correct it)"
     yield Section(title, tables=tables, notes=tuple(notes), name="judge")
-
-
-def _counts(told: schema.JudgeHelp, narrow: bool) -> tuple[str, ...]:
-    if narrow:
-        return (f"{told.n_labelled:,}/{told.n_judged:,}",)
-    return f"{told.n_labelled:,}", f"{told.n_judged:,}", f"{told.n_narratives:,}"
 
 
 _GROUPS_SHOWN, _PAIRS_SHOWN = 12, 15  # so many groups and pairs are shown where a page has an end

@@ -38,11 +38,17 @@ def browser_section(disagreements: Sequence[Disagreement]) -> Element:
     shown = _most_weighty(disagreements)
     entries = element("ol", (_entry(item, patterns) for item in shown), id="entries", class_="entries")
     paper = element("p", f"On paper: the first {PRINTED}.", class_="note paper") if len(shown) > PRINTED else None
+    extent = f"{counted(len(disagreements), 'disagreement')}: a unit and a label with both yes and no."
+    if left_out := len(disagreements) - len(shown):
+        extent += (
+            f" Below are {len(shown):,} that weigh most, some of each task; disagreements.csv also holds the other "
+            f"{left_out:,}."
+        )
     linked = any(is_web_address(item.link) for item in shown)
     return element(
         "section",
         heading,
-        _extent(disagreements, shown),
+        element("p", extent, class_="note"),
         folded("Who says what: the votes that come again", _pattern_table(patterns)),
         _filters(shown, patterns),
         paper,
@@ -63,17 +69,6 @@ def _most_weighty(disagreements: Sequence[Disagreement]) -> list[Disagreement]:
 def _weight(item: Disagreement) -> float:
     """The size of the influence; more than any where α is undefined without the unit."""
     return 9.0 if item.influence is None else abs(item.influence)
-
-
-def _extent(disagreements: Sequence[Disagreement], shown: Sequence[Disagreement]) -> Element:
-    text = f"{counted(len(disagreements), 'disagreement')}: a unit and a label with both yes and no."
-    left_out = len(disagreements) - len(shown)
-    if left_out:
-        text += (
-            f" Below are {len(shown):,} that weigh most, some of each task; disagreements.csv also holds the other "
-            f"{left_out:,}."
-        )
-    return element("p", text, class_="note")
 
 
 def _pattern_table(patterns: Sequence[Pattern]) -> Element:

@@ -211,12 +211,11 @@ def _labels_table(shown: Sequence[Figure], by: _By) -> Element:
 def _label_row(figure: Figure, by: _By, names: Sequence[str]) -> Element:
     groups = {group_name(group.by): group for group in figure.found.groups if tuple(group.by) == by}
     question = read_wording("en").questions[figure.task][figure.name].title if figure.task else ""
-    rates = [figure.found, *(groups.get(name) for name in names)]
-    return row(
-        head(figure.title, element("small", question, class_="below")),
-        *(cell(_estimated(rate), _below(rate, figure.unit)) if rate else cell(missing()) for rate in rates),
-    )
-
-
-def _below(rate: Rate, unit: str) -> Element | None:
-    return element("small", f"of {counted(rate.n_units, unit)}", class_="below") if rate.rate is not None else None
+    cells = []
+    for rate in (figure.found, *(groups.get(name) for name in names)):
+        if rate is None:
+            cells.append(cell(missing()))
+            continue
+        units = element("small", f"of {counted(rate.n_units, figure.unit)}", class_="below")
+        cells.append(cell(_estimated(rate), None if rate.rate is None else units))
+    return row(head(figure.title, element("small", question, class_="below")), *cells)

@@ -363,23 +363,16 @@ def _change_note(changes: Sequence[schema.AlphaChange]) -> Element | None:
 
 
 def _changes_table(caption: str, changes: Sequence[schema.AlphaChange]) -> Element:
-    rows = (
-        row(
-            head(change.label),
-            element("td", quoted(change.before), " → ", quoted(change.after), class_="words"),
-            cell(_estimated_change(change)),
-            cell(decimal_p(change.p_value)),
-            cell(decimal_p(change.p_holm)),
+    rows = []
+    for change in changes:
+        interval = change.interval
+        ends = f" [{signed(interval.low)}, {signed(interval.high)}]" if interval else ""
+        found = cell(element("b", signed(change.difference)), element("span", ends, class_="bounds"))
+        step = element("td", quoted(change.before), " → ", quoted(change.after), class_="words")
+        rows.append(
+            row(head(change.label), step, found, cell(decimal_p(change.p_value)), cell(decimal_p(change.p_holm)))
         )
-        for change in changes
-    )
     return table(caption, ("Label", "step", "change of α [95 %]", "p", "p after Holm"), rows, "figures second")
-
-
-def _estimated_change(change: schema.AlphaChange) -> Child:
-    interval = change.interval
-    ends = f" [{signed(interval.low)}, {signed(interval.high)}]" if interval else ""
-    return [element("b", signed(change.difference)), element("span", ends, class_="bounds")]
 
 
 def _slices_table(kind: str, slices: Sequence[schema.AgreementSlice], labels: Sequence[str]) -> Element:
