@@ -1,5 +1,7 @@
 """Results made by hand: three providers, one composite finding, two tasks, and what cannot be told."""
 
+from collections.abc import Callable
+
 from exports.statistics.groups import Denominators
 from exports.statistics.ratings import InputFile
 from exports.statistics.results_schema import (
@@ -123,3 +125,17 @@ def results(names: tuple[str, ...] = PROVIDERS) -> Results:
         tasks={"grounding": TaskResults(labels=grounding), "generation": TaskResults(labels=generation)},
         remarks=("Rates of retrieval are of passages that citejury chose.",),
     )
+
+
+def with_labels(found: Results, change: Callable[[LabelResults], dict[str, object]]) -> Results:
+    """The same results in which every label and finding has what the function changes of it."""
+
+    def changed(part: LabelResults) -> LabelResults:
+        return part.model_copy(update=change(part))
+
+    findings = {name: changed(finding) for name, finding in found.findings.items()}
+    tasks = {
+        task: part.model_copy(update={"labels": {name: changed(each) for name, each in part.labels.items()}})
+        for task, part in found.tasks.items()
+    }
+    return found.model_copy(update={"findings": findings, "tasks": tasks})

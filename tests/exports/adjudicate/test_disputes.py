@@ -1,7 +1,5 @@
 """Disputes of a judge with the jury: which they are, and what is shown of them."""
 
-import pytest
-
 from annotation.argilla.wording import read_wording
 from exports.adjudicate.adjudication import UnitId, dispute_text, find_disputes, standing_quotes
 from exports.statistics.consensus import ControlVotes
@@ -32,17 +30,14 @@ def test_a_dispute_is_a_quoted_answer_against_the_majority_and_a_tie_is_none() -
     assert found.units == {UnitId("grounding", "r1", ""): ("support_present",)}
     assert found.quotes == {UnitId("grounding", "r1", ""): ("some words",)}
     assert (found.n_without_quote, found.n_unknown) == (1, 1)
-    assert find_disputes([ratings], {}, {"grounding": said}, labels=["helpful"]).units == {}
-    assert find_disputes([ratings], {}, {"grounding": said}, tasks=["retrieval"]).units == {}
+    for chosen in ({"labels": ["helpful"]}, {"tasks": ["retrieval"]}):
+        assert find_disputes([ratings], {}, {"grounding": said}, **chosen).units == {}
 
 
 def test_controls_are_disputed_like_all_other_units_and_the_order_tells_nothing() -> None:
     rows = jury(**{f"r{number}": (number % 2,) * 3 for number in range(12)})
-    said = judged(
-        tuple([*(f"r{number}" for number in range(12)), "k1"]),
-        **{f"r{number}": NO if number % 2 else YES for number in range(12)},
-        k1=YES,
-    )
+    judges = {f"r{number}": NO if number % 2 else YES for number in range(12)} | {"k1": YES}
+    said = judged(tuple(judges), **judges)
     controls = {("grounding", "k1", "", "support_present"): ControlVotes(known=True, n_yes=1, n_no=2)}
     units = list(find_disputes([ratings_of(rows, "grounding")], controls, {"grounding": said}).units)  # type: ignore[arg-type]
     assert UnitId("grounding", "k1", "") in units
@@ -59,13 +54,12 @@ def test_a_quote_stands_where_only_marks_and_white_space_differ() -> None:
     )
 
 
-@pytest.mark.parametrize("locale", ["en", "de", "ja"])
-def test_both_answers_are_shown_alike_and_quotes_are_escaped(locale: str) -> None:
-    wording = read_wording(locale)
+def test_both_answers_are_shown_alike_and_quotes_are_escaped() -> None:
     quotes = ["<b>zeal</b>\nof bees", "Apples"]
-    shown = dispute_text(quotes, "grounding", wording, ["support_present"])
-    assert shown == dispute_text(quotes[::-1], "grounding", wording, ["support_present"])
-    assert f"{wording.answers['yes']} · {wording.answers['no']}" in shown
-    assert "<b>" not in shown
-    assert shown.index("zeal") < shown.index("Apples")
-    assert wording.adjudication["look"] in shown
+    for wording in map(read_wording, ("en", "de", "ja")):
+        shown = dispute_text(quotes, "grounding", wording, ["support_present"])
+        assert shown == dispute_text(quotes[::-1], "grounding", wording, ["support_present"])
+        assert f"{wording.answers['yes']} · {wording.answers['no']}" in shown
+        assert "<b>" not in shown
+        assert shown.index("zeal") < shown.index("Apples")
+        assert wording.adjudication["look"] in shown

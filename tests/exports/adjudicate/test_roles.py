@@ -62,20 +62,14 @@ class Study:
             base_url=base, headers={"Authorization": f"Bearer {token}"}, timeout=60, verify=False, trust_env=False
         )
 
-    def submit(self, who: str, dataset: str, **answers: Mapping[str, str]) -> list[httpx.Response]:
-        """What the server says to somebody's answers to all records of her dataset of that name."""
+    def submit(self, who: str, dataset: str, **answers: str) -> httpx.Response:
+        """What the server says to somebody's answer to the record of their dataset of that name."""
         with self.client(who) as http:
             (found,) = (each for each in http.get("/me/datasets").json()["items"] if each["name"] == dataset)
-            search = f"/me/datasets/{found['id']}/records/search"
-            records = [each["record"] for each in http.post(search, json={}).json()["items"]]
-            bodies = [
-                {"status": "submitted", "values": {label: {"value": value} for label, value in answers["all"].items()}}
-                for _ in records
-            ]
-            return [
-                http.post(f"/records/{record['id']}/responses", json=body)
-                for record, body in zip(records, bodies, strict=True)
-            ]
+            (item,) = http.post(f"/me/datasets/{found['id']}/records/search", json={}).json()["items"]
+            values = {label: {"value": value} for label, value in answers.items()}
+            body = {"status": "submitted", "values": values}
+            return http.post(f"/records/{item['record']['id']}/responses", json=body)
 
 
 @pytest.fixture
@@ -87,16 +81,16 @@ def study(argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.Mo
     study = Study(argilla_server, owner)
     study.write_campaign(ADJUDICATORS)
     study.run("annotation", "setup", "--passwords", "passwords.json")
-    records = [
-        QueryResponse(record_uuid=f"r-{locale}", query="Who?", answer="Ann.", language=locale)
+    lines = [
+        QueryResponse(record_uuid=f"r-{locale}", query="Who?", answer="Ann.", language=locale).model_dump_json() + "\n"
         for locale in ("en", "de")
     ]
-    Path("r.jsonl").write_text("\n".join(each.model_dump_json() for each in records) + "\n", encoding="utf-8")
+    Path("r.jsonl").write_text("".join(lines), encoding="utf-8")
     study.run("annotation", "push", "r.jsonl")
     no = dict.fromkeys(LABELS["generation"], "no")
     for who, dataset, label in (("anna", "en", "helpful"), ("cem", "de", "incomplete")):
-        assert study.submit(who, f"3-generation-{dataset}", all=no)[0].is_success
-        assert study.submit("ben", f"3-generation-{dataset}", all=no | {label: "yes"})[0].is_success
+        assert study.submit(who, f"3-generation-{dataset}", **no).is_success
+        assert study.submit("ben", f"3-generation-{dataset}", **no | {label: "yes"}).is_success
     study.run("exports", "csv", "export")
     return study
 
@@ -115,15 +109,13 @@ def test_adjudicators_of_the_campaign_decide_what_is_split_in_their_language_and
             path = f"/me/datasets/{found['id']}/records/search"
             (shown,) = http.post(path, json={}).json()["items"]
         assert (found["name"], shown["record"]["metadata"]) == (dataset, {"citejury_disputed": [label]})
-        refused = study.submit(who, dataset, all={"unsafe_content": "no"})[0]
+        refused = study.submit(who, dataset, unsafe_content="no")
         assert (refused.status_code, label in refused.text) == (422, True)
-        assert study.submit(who, dataset, all={label: "yes", "unsafe_content": "yes"})[0].status_code == 201
+        assert study.submit(who, dataset, **{label: "yes", "unsafe_content": "yes"}).status_code == 201
     study.run("exports", "adjudicate", "read", "--out", "decisions.csv", "--export", "export")
     rows = read_csv(Path("decisions.csv"))
-    assert [(row["record_uuid"], row["label"], row["decision"]) for row in rows] == [
-        ("r-de", "incomplete", "True"),
-        ("r-en", "helpful", "True"),
-    ]
+    decided = [("r-de", "incomplete", "True"), ("r-en", "helpful", "True")]
+    assert [(row["record_uuid"], row["label"], row["decision"]) for row in rows] == decided
     assert "own" not in rows[0]
     again = study.run("exports", "adjudicate", "push", "export", "--blind")
     assert "Units new: 0, there before: 2, refused: 0." in again.stdout
@@ -151,7 +143,7 @@ def test_who_labelled_a_unit_is_refused_as_its_adjudicator_unless_that_is_said(s
     assert f"left: {home}" in undone
     assert "left = true" not in undone  # that would take her out of production
     study.run(*words, "--annotator", study.name("cem"), "--allow-own")
-    study.submit("anna", "adjudication-3-generation-en", all=dict.fromkeys(LABELS["generation"], "no"))
+    study.submit("anna", "adjudication-3-generation-en", **dict.fromkeys(LABELS["generation"], "no"))
     said = study.run("exports", "adjudicate", "read", "--out", "decisions.csv").stderr
     assert "Decided by somebody who labelled the unit: 1; the column `own` says which." in said
     (row,) = read_csv(Path("decisions.csv"))
@@ -208,7 +200,7 @@ def test_a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(
     generation = Path("export/generation.csv")
     before = generation.read_text(encoding="utf-8")
     study.run(*push)
-    study.submit("dora", "adjudication-3-generation-en", all={"helpful": "yes"})
+    study.submit("dora", "adjudication-3-generation-en", helpful="yes")
     rows = [line.split(",") for line in before.splitlines()]
     column = rows[0].index("unsafe_content")
     for row in rows[1:]:
@@ -220,6 +212,5 @@ def test_a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(
     with study.client("emil") as http:
         (found,) = http.get("/me/datasets").json()["items"]
         items = http.post(f"/me/datasets/{found['id']}/records/search", json={}).json()
-    assert [each["record"]["metadata"]["citejury_disputed"] for each in items["items"]] == [
-        ["incomplete", "unsafe_content"]
-    ]
+    (item,) = items["items"]
+    assert item["record"]["metadata"]["citejury_disputed"] == ["incomplete", "unsafe_content"]

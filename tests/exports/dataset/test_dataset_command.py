@@ -26,71 +26,63 @@ def run(*words: str | Path) -> Result:
     return CliRunner().invoke(dataset, list(map(str, words)))
 
 
-def test_an_earlier_dataset_is_replaced_even_when_datasets_left_its_cache_there(tmp_path: Path) -> None:
-    source = write_export(tmp_path / "in", "generation", [row("generation", "r1")])
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_export(tmp_path / "in", "generation", [row("generation", "r1")])
+
+
+def test_an_earlier_dataset_is_replaced_even_when_datasets_left_its_cache_there(tmp_path: Path, source: Path) -> None:
     make(tmp_path / "out", source)
     (tmp_path / "out" / "datasets" / "generation" / "train" / "cache-0123.arrow").write_bytes(b"")
-    make(tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r2")]))
+    make(tmp_path / "out", write_export(source, "generation", [row("generation", "r2")]))
     assert [found["record_uuid"] for found in rows_of(tmp_path / "out", "merged")] == ["r2"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
-@pytest.mark.parametrize("place", ["thesis.txt", "parquet/thesis.txt", "datasets/generation/thesis.txt"])
-def test_a_file_of_somebody_else_is_never_replaced(tmp_path: Path, place: str) -> None:
-    source = write_export(tmp_path / "in", "generation", [row("generation", "r1")])
+def test_a_file_of_somebody_else_is_never_replaced_and_an_export_is_no_dataset(tmp_path: Path, source: Path) -> None:
     make(tmp_path / "out", source)
-    (tmp_path / "out" / place).write_text("my thesis", encoding="utf-8")
-    with pytest.raises(OutputError, match=r"thesis\.txt', which is no part of a dataset"):
-        make(tmp_path / "out", source)
-    assert (tmp_path / "out" / place).read_text(encoding="utf-8") == "my thesis"
-
-
-def test_a_csv_export_is_no_dataset_to_replace(tmp_path: Path) -> None:
-    source = write_export(tmp_path / "in", "generation", [row("generation", "r1")])
+    for place in ("thesis.txt", "parquet/thesis.txt", "datasets/generation/thesis.txt"):
+        (tmp_path / "out" / place).write_text("my thesis", encoding="utf-8")
+        with pytest.raises(OutputError, match=r"thesis\.txt', which is no part of a dataset"):
+            make(tmp_path / "out", source)
+        assert (tmp_path / "out" / place).read_text(encoding="utf-8") == "my thesis"
+        (tmp_path / "out" / place).unlink()
     (source / "manifest.json").write_text('{"citejury": "0.1.0", "workspace": "w", "files": []}', encoding="utf-8")
     with pytest.raises(OutputError, match=r"generation\.csv"):
         make(source, source)
     assert (source / "generation.csv").is_file()
 
 
-def test_a_bad_cell_leaves_the_earlier_dataset_as_it_was(tmp_path: Path) -> None:
-    make(tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r1")]))
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row("generation", "r1", helpful="perhaps")], "`helpful`: found 'perhaps'"),
+        ([row("generation", "r1", inserted_at="soon")], r"generation\.csv, line 2, `inserted_at`: found 'soon'"),
+        ([], "no submitted response"),
+    ],
+)
+def test_what_cannot_be_read_leaves_the_earlier_dataset_as_it_was(
+    tmp_path: Path, source: Path, rows: list[dict[str, object]], said: str
+) -> None:
+    make(tmp_path / "out", source)
     before = (tmp_path / "out" / "manifest.json").read_bytes()
-    with pytest.raises(InputError, match="`helpful`: found 'perhaps'"):
-        make(
-            tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r1", helpful="perhaps")])
-        )
+    write_export(source, "generation", rows, ("inserted_at",))
+    with pytest.raises(InputError, match=said):
+        make(tmp_path / "out", source)
     assert (tmp_path / "out" / "manifest.json").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
-def test_an_export_for_spreadsheets_is_refused(tmp_path: Path) -> None:
-    source = write_export(tmp_path / "in", "generation", [row("generation", "r1")])
+def test_an_export_for_spreadsheets_or_without_a_text_is_refused(tmp_path: Path, source: Path) -> None:
     manifest = {"citejury": "0.1.0", "files": [], "filters": {"spreadsheet_safe": True}}
     (source / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(InputError, match="`--spreadsheet-safe`, which changes texts"):
         make(tmp_path / "out", source)
-
-
-def test_a_missing_text_column_is_named(tmp_path: Path) -> None:
-    source = write_export(tmp_path / "in", "generation", [row("generation", "r1")])
+    (source / "manifest.json").unlink()
     lines = (source / "generation.csv").read_text(encoding="utf-8").replace("query,answer,", "query,reply,", 1)
     (source / "generation.csv").write_text(lines, encoding="utf-8")
     with pytest.raises(InputError, match="`answer`"):
         make(tmp_path / "out", source)
-
-
-def test_a_time_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
-    rows = [row("generation", "r1", inserted_at="soon")]
-    source = write_export(tmp_path / "in", "generation", rows, ("inserted_at",))
-    with pytest.raises(InputError, match=r"generation\.csv, line 2, `inserted_at`: found 'soon'"):
-        make(tmp_path / "out", source)
-
-
-def test_an_export_without_responses_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no submitted response"):
-        make(tmp_path / "out", write_export(tmp_path / "in", "generation", []))
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_shows_a_table_and_names_what_comes_next(tmp_path: Path) -> None:
@@ -106,22 +98,14 @@ def test_the_command_shows_a_table_and_names_what_comes_next(tmp_path: Path) -> 
     assert options == {"rule": "majority", "shares": {"train": 0.5, "validation": 0.25, "test": 0.25}, "seed": 3}
 
 
-def test_options_of_argilla_do_not_go_with_files(tmp_path: Path) -> None:
-    result = run(tmp_path / "out", "--from", tmp_path, "--round", "pilot")
-    assert result.exit_code == 2
-    assert "`--round` says what to read from Argilla and does not go with `--from`" in result.stderr
-
-
-def test_shares_that_cannot_be_are_a_usage_error(tmp_path: Path) -> None:
-    result = run(tmp_path / "out", "--from", tmp_path, "--split", "80,20")
-    assert result.exit_code == 2
-    assert "'80,20' is not three shares" in result.stderr
-
-
-def test_a_seed_that_cannot_be_is_a_usage_error(tmp_path: Path) -> None:
-    result = run(tmp_path / "out", "--from", tmp_path, "--seed", "-1")
-    assert result.exit_code == 2
-    assert "Invalid value for '--seed'" in result.stderr
+def test_options_that_cannot_be_are_usage_errors(tmp_path: Path) -> None:
+    for words, said in (
+        (("--round", "pilot"), "`--round` says what to read from Argilla and does not go with `--from`"),
+        (("--split", "80,20"), "'80,20' is not three shares"),
+        (("--seed", "-1"), "Invalid value for '--seed'"),
+    ):
+        result = run(tmp_path / "out", "--from", tmp_path, *words)
+        assert (result.exit_code, said in result.stderr) == (2, True), result.output
 
 
 @pytest.mark.server
@@ -142,10 +126,8 @@ def test_a_dataset_is_read_from_argilla_with_guidelines_discards_and_pseudonyms(
     words = ["--workspace", bench.workspace, "--api-url", argilla_server.url, "--anonymize"]
     result = run(tmp_path / "out", *words)
     assert result.exit_code == 0, result.output
-    assert {found["annotator_id"] for found in rows_of(tmp_path / "out", "grounding")} == {
-        "annotator-01",
-        "annotator-02",
-    }
+    people = {found["annotator_id"] for found in rows_of(tmp_path / "out", "grounding")}
+    assert people == {"annotator-01", "annotator-02"}
     (place,) = {(found["split"], found["group"]) for task in TASKS for found in rows_of(tmp_path / "out", task)}
     assert {(found["split"], found["group"]) for found in rows_of(tmp_path / "out", "merged")} == {place}
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
@@ -188,10 +170,7 @@ def test_an_unknown_workspace_writes_nothing(
     argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    words = [str(tmp_path / "out"), "--workspace", "nowhere", "--api-url", argilla_server.url]
     with pytest.raises(NotFoundError, match="'nowhere'"):
-        CliRunner().invoke(
-            dataset,
-            [str(tmp_path / "out"), "--workspace", "nowhere", "--api-url", argilla_server.url],
-            catch_exceptions=False,
-        )
+        CliRunner().invoke(dataset, words, catch_exceptions=False)
     assert not list(tmp_path.iterdir())

@@ -14,15 +14,8 @@ from tests.support.provenance_file import TOLD, write_provenance
 pytest.importorskip("datasets", reason="needs the extra data")
 
 JOINED = (
-    "answer_id",
-    "contexts",
-    "model_name",
-    "model_version",
-    "narrative_id",
-    "narrative_type",
-    "run_id",
-    "repeat",
-    "answer_timestamp",
+    *("answer_id", "contexts", "model_name", "model_version", "narrative_id", "narrative_type", "run_id"),
+    *("repeat", "answer_timestamp"),
 )
 TABLES = (*LABELS, *(f"{task}_consensus" for task in LABELS), "merged")
 
@@ -59,17 +52,14 @@ def test_narratives_of_provenance_keep_records_together(tmp_path: Path) -> None:
     assert len({name for name, _, _ in found}) == len({group for _, group, _ in found}) == len(found) == 10
 
 
-def test_what_nothing_tells_is_null_and_counted(tmp_path: Path) -> None:
-    written = make(tmp_path / "out", export(tmp_path / "in"))
+def test_what_nothing_or_no_file_tells_of_a_record_is_null_or_empty_and_counted(tmp_path: Path) -> None:
+    source = export(tmp_path / "in")
+    written = make(tmp_path / "out", source)
     assert {(r["model_name"], r["narrative_id"]) for r in rows_of(tmp_path / "out", "merged")} == {(None, None)}
     (warning,) = about(written.warnings, "Null for 3 of 3 records")
     assert "`model_name`" in warning
     assert "`narrative_id`" in warning
     assert "model_name" not in rows_of(tmp_path / "out", "generation")[0]
-
-
-def test_records_that_the_file_lacks_or_does_not_know_are_counted(tmp_path: Path) -> None:
-    source = export(tmp_path / "in")
     write_provenance(source, r0={}, r1={"model_name": ""})
     written = make(tmp_path / "out", source)
     assert [r["model_name"] for r in rows_of(tmp_path / "out", "merged")] == ["openai", "", ""]
@@ -117,18 +107,15 @@ def test_two_exports_lend_each_other_what_they_tell(tmp_path: Path) -> None:
 
 def test_passages_keep_records_together_by_their_text_and_by_their_ids(tmp_path: Path) -> None:
     source = tmp_path / "in"
-    write_export(
-        source,
-        "retrieval",
-        [
-            row("retrieval", "r0", chunk="Water  boils\nat 100 °C.", chunk_id="c1"),
-            row("retrieval", "r2", chunk="Water boils.", chunk_id="d#1", doc_id="d"),
-            row("retrieval", "r3", chunk="Water boils earlier high up.", chunk_id="d#1", doc_id="d"),
-            row("retrieval", "r4", chunk="Of the same page.", chunk_id="d#2", doc_id="d"),
-            row("retrieval", "r5", chunk=" ", chunk_id="c1"),
-            row("retrieval", "r6", chunk="", chunk_id="c1"),
-        ],
-    )
+    passages = {
+        "r0": {"chunk": "Water  boils\nat 100 °C.", "chunk_id": "c1"},
+        "r2": {"chunk": "Water boils.", "chunk_id": "d#1", "doc_id": "d"},
+        "r3": {"chunk": "Water boils earlier high up.", "chunk_id": "d#1", "doc_id": "d"},
+        "r4": {"chunk": "Of the same page.", "chunk_id": "d#2", "doc_id": "d"},
+        "r5": {"chunk": " ", "chunk_id": "c1"},
+        "r6": {"chunk": "", "chunk_id": "c1"},
+    }
+    write_export(source, "retrieval", [row("retrieval", name, **cells) for name, cells in passages.items()])
     contexts = {"r1": "Iron is heavy. [CTX_SEP] Water boils at 100 °C.", "r7": " [CTX_SEP] ", "r8": ""}
     write_export(source, "grounding", [row("grounding", name, context_set=text) for name, text in contexts.items()])
     make(tmp_path / "out", source)

@@ -1,7 +1,3 @@
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -40,40 +36,19 @@ def write_decisions(path: Path, decisions: dict[UnitLabel, bool]) -> Path:
     return path
 
 
-def test_pandas_reads_typed_columns_in_one_line(jury: Path) -> None:
+def test_pandas_reads_typed_columns_in_one_line_and_datasets_knows_the_labels_names(jury: Path) -> None:
     frame = pandas.read_parquet(jury / "parquet" / "retrieval.parquet")
     types = {name: str(frame.dtypes[name]) for name in frame}
     assert {types[label] for label in LABELS["retrieval"]} == {"boolean"}
-    assert types["chunk_rank"] == "Int64"
-    assert types["created_at"] == "datetime64[us, UTC]"
+    assert (types["chunk_rank"], types["created_at"]) == ("Int64", "datetime64[us, UTC]")
     assert {types[name] for name in ("text", "text_pair", "notes", "record_uuid", "annotator_id")} == {"str"}
     assert (frame["notes"] == "").all()
-
-
-def test_datasets_loads_offline_in_one_line_and_knows_the_labels_names(jury: Path, tmp_path: Path) -> None:
-    code = f"""
-import datasets, json
-found = datasets.load_from_disk({str(jury / "datasets" / "retrieval")!r})
-train = found["train"]
-print(json.dumps([list(found), train.features["labels_yes"].feature.names, train.info.description, train[0]["labels"]]))
-"""
-    home = tmp_path / "home"
-    home.mkdir()
-    offline = {**os.environ, "HF_HUB_OFFLINE": "1", "HOME": str(home), "HF_HOME": str(home / "hf")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=offline)
-    splits, names, about, vector = json.loads(done.stdout)
-    assert splits == ["train", "validation", "test"]
-    assert names == list(LABELS["retrieval"])
-    assert "topically_relevant, evidence_sufficient, misleading" in about
-    assert len(vector) == 3
-    assert not list(home.iterdir())
-
-
-def test_the_folder_is_a_repository_that_load_dataset_reads(jury: Path, tmp_path: Path) -> None:
-    found = datasets.load_dataset(str(jury), "retrieval_consensus", cache_dir=str(tmp_path))
-    assert {split: len(rows) for split, rows in found.items()} == {
-        split: len(rows) for split, rows in datasets.load_from_disk(jury / "datasets" / "retrieval_consensus").items()
-    }
+    found = datasets.load_from_disk(jury / "datasets" / "retrieval")
+    train = found["train"]
+    assert list(found) == ["train", "validation", "test"]
+    assert train.features["labels_yes"].feature.names == list(LABELS["retrieval"])
+    assert "topically_relevant, evidence_sufficient, misleading" in train.info.description
+    assert len(train[0]["labels"]) == 3
 
 
 def test_a_tiny_model_trained_on_the_train_split_beats_chance_on_the_test_split(jury: Path) -> None:
@@ -105,25 +80,21 @@ def test_a_narrative_is_in_one_split_in_every_task(jury: Path) -> None:
         assert {records[record].copy().pop() for record in rows["record_uuid"]} == {split}
 
 
-def test_the_vector_holds_the_booleans_in_their_order(tmp_path: Path) -> None:
-    rows = [row("generation", "r1", helpful="True"), row("generation", "r2", proper_action="True", incomplete="True")]
-    make(tmp_path / "out", write_export(tmp_path / "in", "generation", rows))
-    assert [(found["labels"], found["labels_yes"]) for found in rows_of(tmp_path / "out", "generation")] == [
-        ([0, 0, 1, 0, 0], [2]),
-        ([1, 0, 0, 1, 0], [0, 3]),
+def test_the_vector_holds_the_booleans_in_their_order_and_is_null_where_a_label_is_left_out(tmp_path: Path) -> None:
+    rows = [
+        row("generation", "r1", helpful=""),
+        row("generation", "r2", helpful="True"),
+        row("generation", "r3", proper_action="True", incomplete="True"),
     ]
-
-
-def test_a_label_left_out_is_null_and_so_is_its_vector(tmp_path: Path) -> None:
-    rows = [row("generation", "r1", helpful=""), row("generation", "r2")]
     written = make(tmp_path / "out", write_export(tmp_path / "in", "generation", rows))
-    first, second = rows_of(tmp_path / "out", "generation")
-    assert (first["helpful"], first["incomplete"], first["labels"], first["labels_yes"]) == (None, False, None, None)
-    assert second["labels"] == [0] * 5
+    vectors = [
+        (found["helpful"], found["labels"], found["labels_yes"]) for found in rows_of(tmp_path / "out", "generation")
+    ]
+    assert vectors == [(None, None, None), (True, [0, 0, 1, 0, 0], [2]), (False, [1, 0, 0, 1, 0], [0, 3])]
     assert any("1 responses leave a label out" in warning for warning in written.warnings)
-    assert "| generation | 2 | 2 | 2 | 1 | 1 |" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert written.facts[0].sources["helpful"] == {"none": 1, "single": 1}
-    (unit, _) = rows_of(tmp_path / "out", "generation_consensus")
+    assert "| generation | 3 | 3 | 3 | 1 | 1 |" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert written.facts[0].sources["helpful"] == {"none": 1, "single": 2}
+    (unit, *_) = rows_of(tmp_path / "out", "generation_consensus")
     assert (unit["helpful"], unit["helpful_vote_share"], unit["labels"]) == (None, None, None)
 
 
@@ -132,15 +103,9 @@ def test_a_tie_is_null_until_an_adjudicator_decides(tmp_path: Path) -> None:
     source = write_export(tmp_path / "in", "generation", split)
     make(tmp_path / "out", source)
     (unit,) = rows_of(tmp_path / "out", "generation_consensus")
-    assert (unit["n_ratings"], unit["helpful"], unit["helpful_vote_share"], unit["helpful_source"]) == (
-        2,
-        None,
-        0.5,
-        None,
-    )
-    assert (unit["incomplete"], unit["incomplete_source"]) == (False, "unanimous")
-    assert unit["labels"] == [0, 0, 0.5, 0, 0]
-    assert unit["labels_yes"] is None
+    names = ("n_ratings", "helpful", "helpful_vote_share", "helpful_source", "incomplete", "incomplete_source")
+    assert [unit[name] for name in names] == [2, None, 0.5, None, False, "unanimous"]
+    assert (unit["labels"], unit["labels_yes"]) == ([0, 0, 0.5, 0, 0], None)
     decisions = write_decisions(tmp_path / "decisions.csv", {("r1", "", "helpful"): True, ("r9", "", "helpful"): True})
     make(tmp_path / "out", source, decisions=decisions)
     (unit,) = rows_of(tmp_path / "out", "generation_consensus")
@@ -169,28 +134,18 @@ def test_the_models_consensus_brings_its_probability_into_the_vector(jury: Path,
     for unit in told:
         assert unit["labels"][0] == pytest.approx(unit["topically_relevant_posterior"], abs=1e-6)
         assert unit["topically_relevant"] == (unit["topically_relevant_posterior"] > 0.5)
-    by_majority = rows_of(jury, "retrieval_consensus")
-    assert [u["topically_relevant_posterior"] for u in by_majority] == [
-        u["topically_relevant_posterior"] for u in units
-    ]
+    by_majority, posterior = rows_of(jury, "retrieval_consensus"), "topically_relevant_posterior"
+    assert [unit[posterior] for unit in by_majority] == [unit[posterior] for unit in units]
     assert {unit["topically_relevant_source"] for unit in by_majority} == {"majority", "unanimous"}
 
 
-def test_the_newest_response_counts_and_the_others_are_told(tmp_path: Path) -> None:
-    newer = row("generation", "r1", helpful="True", created_at="2026-03-02T10:00:00+02:00")
-    source = write_export(tmp_path / "in", "generation", [newer, row("generation", "r1")])
-    written = make(tmp_path / "out", source)
-    (found,) = rows_of(tmp_path / "out", "generation")
-    assert found["helpful"] is True
-    assert found["created_at"].isoformat() == "2026-03-02T08:00:00+00:00"
-    assert any("generation" in warning and "repeat" in warning for warning in written.warnings)
-
-
 @pytest.mark.parametrize(("discarded_at", "rows"), [("2026-04-01", 0), ("2026-02-01", 1)])
-def test_a_discard_counts_in_place_of_an_older_response_as_in_agreement(
+def test_the_newest_response_counts_and_a_discard_in_its_place_as_in_agreement(
     tmp_path: Path, discarded_at: str, rows: int
 ) -> None:
-    source = write_export(tmp_path / "in", "generation", [row("generation", "r1"), row("generation", "r2")])
+    newer = row("generation", "r2", helpful="True", created_at="2026-03-02T10:00:00+02:00")
+    responses = [row("generation", "r1"), newer, row("generation", "r2")]
+    source = write_export(tmp_path / "in", "generation", responses)
     gone = row("generation", "r1", created_at=f"{discarded_at}T10:00:00+00:00", response_status="discarded")
     write_export(tmp_path / "discards", "generation", [gone], ("response_status",))
     (tmp_path / "discards" / "generation.csv").rename(source / "generation_discarded.csv")
@@ -198,24 +153,20 @@ def test_a_discard_counts_in_place_of_an_older_response_as_in_agreement(
     for table in ("generation", "generation_consensus", "merged"):
         assert [found["record_uuid"] for found in rows_of(tmp_path / "out", table)] == ["r1"] * rows + ["r2"]
     assert sum(written.facts[0].annotators.values()) == written.facts[0].n_rows == rows + 1
-    assert "response_status" not in rows_of(tmp_path / "out", "generation")[0]
+    found = rows_of(tmp_path / "out", "generation")[-1]
+    assert (found["helpful"], found["created_at"].isoformat()) == (True, "2026-03-02T08:00:00+00:00")
+    assert "response_status" not in found
+    assert any("generation" in warning and "repeat" in warning for warning in written.warnings)
 
 
 def test_merged_has_a_row_a_record_and_nulls_where_a_task_is_missing(tmp_path: Path) -> None:
-    passages = [
-        row(
-            "retrieval",
-            "r1",
-            input_query="q",
-            chunk_id="c2",
-            chunk_rank=2,
-            topically_relevant="True",
-            misleading="True",
-        ),
-        row("retrieval", "r1", input_query="q", chunk_id="c10", chunk_rank=10, topically_relevant="True"),
-        row("retrieval", "r1", input_query="q", chunk_id="c1", chunk_rank=1),
-        row("retrieval", "r1", input_query="q", chunk_id="c3", chunk_rank=3, evidence_sufficient=""),
-    ]
+    cells = (
+        {"chunk_rank": 2, "topically_relevant": "True", "misleading": "True"},
+        {"chunk_rank": 10, "topically_relevant": "True"},
+        {"chunk_rank": 1},
+        {"chunk_rank": 3, "evidence_sufficient": ""},
+    )
+    passages = [row("retrieval", "r1", input_query="q", chunk_id=f"c{each['chunk_rank']}", **each) for each in cells]
     write_export(tmp_path / "in", "retrieval", passages)
     write_export(tmp_path / "in", "generation", [row("generation", "r2", who, helpful="True") for who in JURY])
     make(tmp_path / "out", tmp_path / "in")
@@ -230,15 +181,9 @@ def test_merged_has_a_row_a_record_and_nulls_where_a_task_is_missing(tmp_path: P
 
 def test_columns_of_an_extended_export_are_kept_and_join_narratives(tmp_path: Path) -> None:
     extra = ("narrative_id", "model_name", "inserted_at", "mood")
+    told = {"model_name": "grok", "inserted_at": ""}
     rows = [
-        row(
-            "generation",
-            f"r{number}",
-            narrative_id=f"n{number // 2}",
-            model_name="grok",
-            query=f"q{number}",
-            inserted_at="",
-        )
+        row("generation", f"r{number}", narrative_id=f"n{number // 2}", query=f"q{number}", **told)
         for number in range(40)
     ]
     written = make(tmp_path / "out", write_export(tmp_path / "in", "generation", rows, extra))
@@ -275,26 +220,19 @@ def test_an_empty_split_is_told_and_can_be_loaded(tmp_path: Path) -> None:
 
 def test_the_same_export_gives_the_same_bytes(tmp_path: Path) -> None:
     rows = [row("generation", f"r{number}", who) for number in range(5) for who in JURY]
-    make(tmp_path / "a", write_export(tmp_path / "in", "generation", rows))
-    make(tmp_path / "b", write_export(tmp_path / "in", "generation", rows))
+    for out in ("a", "b"):
+        make(tmp_path / out, write_export(tmp_path / "in", "generation", rows))
     names = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file()]
-    assert [
-        name for name in names if (tmp_path / "a" / name).read_bytes() != (tmp_path / "b" / name).read_bytes()
-    ] == []
-    shuffled = write_export(tmp_path / "shuffled", "generation", rows[::-1])
-    make(tmp_path / "c", shuffled)
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in names)
+    make(tmp_path / "c", write_export(tmp_path / "shuffled", "generation", rows[::-1]))
     assert rows_of(tmp_path / "c", "generation") == rows_of(tmp_path / "a", "generation")
 
 
 @pytest.mark.skipif(not EXPORT_A.is_dir(), reason=NO_SHARED)
 def test_a_published_export_becomes_a_dataset_with_every_row(tmp_path: Path) -> None:
     written = make(tmp_path / "out", EXPORT_A)
-    assert {name: written.manifest.rows[f"parquet/{name}.parquet"] for name in (*LABELS, "merged")} == {
-        "retrieval": 668,
-        "grounding": 164,
-        "generation": 160,
-        "merged": 90,
-    }
+    rows = {name: written.manifest.rows[f"parquet/{name}.parquet"] for name in (*LABELS, "merged")}
+    assert rows == {"retrieval": 668, "grounding": 164, "generation": 160, "merged": 90}
     frame = pandas.read_parquet(tmp_path / "out" / "parquet" / "retrieval.parquet")
     source = pandas.read_csv(EXPORT_A / "retrieval.csv", dtype=str, keep_default_na=False)
     keys = ["record_uuid", "chunk_id", "annotator_id"]

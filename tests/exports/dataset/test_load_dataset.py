@@ -39,6 +39,7 @@ def load(folder: Path, home: Path) -> dict[str, Any]:
     words = [sys.executable, "-c", LOAD, str(folder)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=offline)
     assert done.returncode == 0, done.stderr[-2000:]
+    assert {path.name for path in home.iterdir()} <= {"hf"}
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -61,7 +62,6 @@ def test_every_configuration_of_the_card_loads_with_its_splits(tmp_path: Path) -
 
 def test_a_split_without_rows_is_not_in_the_card(tmp_path: Path) -> None:
     make(tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r1")]), DatasetOptions())
-    found = load(tmp_path / "out", tmp_path / "home")
-    assert found == {
-        name: {"train": [1, True, True], "left out": []} for name in ("generation", "generation_consensus", "merged")
-    }
+    names = ("generation", "generation_consensus", "merged")
+    only = {name: {"train": [1, True, True], "left out": []} for name in names}
+    assert load(tmp_path / "out", tmp_path / "home") == only

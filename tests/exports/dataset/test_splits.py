@@ -43,25 +43,15 @@ def test_the_order_of_rows_does_not_matter(links: list[RecordLink], chance: rand
     assert group_records(sorted(links, key=lambda _: chance.random())) == group_records(links)
 
 
-def test_links_hold_through_other_records() -> None:
+def test_links_hold_through_other_records_and_tasks_and_name_the_group_after_its_narrative() -> None:
     groups = group_records([RecordLink("a", "n1", "q1"), RecordLink("b", "", "q1"), RecordLink("c", "n1", "q2")])
     assert len(set(groups.values())) == 1
-
-
-def test_records_without_narrative_and_query_stand_alone() -> None:
-    groups = group_records([RecordLink("a", "", ""), RecordLink("b", "", "")])
-    assert len(set(groups.values())) == 2
-
-
-def test_a_group_is_named_after_its_narrative_whatever_passages_it_has() -> None:
+    assert len(set(group_records([RecordLink("a", "", ""), RecordLink("b", "", "")]).values())) == 2
+    of_tasks = group_records([RecordLink("a", "", ""), RecordLink("a", "", "q"), RecordLink("b", "", "q")])
+    assert of_tasks["a"] == of_tasks["b"]
     (plain,) = set(group_records([RecordLink("b", "n1", "")]).values())
     tied = group_records([RecordLink("b", "n1", ""), RecordLink("b", "", "", "0"), RecordLink("a", "", "", "0")])
-    assert tied == {"a": plain, "b": plain}
-
-
-def test_a_record_of_one_task_follows_its_query_in_another() -> None:
-    groups = group_records([RecordLink("a", "", ""), RecordLink("a", "", "q"), RecordLink("b", "", "q")])
-    assert groups["a"] == groups["b"]
+    assert tied == {"a": plain, "b": plain}  # whatever passages it has
 
 
 def splits_of(places: dict[str, Placed]) -> dict[str, SplitName]:
@@ -95,43 +85,25 @@ WANTED = st.tuples(st.integers(1, 100), st.integers(0, 50), st.integers(0, 50)).
 )
 
 
-@given(GROUPS, WANTED, st.integers(0, 3))
-def test_no_split_is_off_by_as_much_as_one_group(groups: dict[str, str], shares: SplitShares, seed: int) -> None:
-    check_shares(place_records(groups, shares, seed), shares)
-
-
 @given(GROUPS, GROUPS, WANTED, st.integers(0, 3))
-def test_nor_where_an_earlier_dataset_has_placed_some(
+def test_no_split_is_off_by_as_much_as_one_group_nor_where_an_earlier_dataset_has_placed_some(
     groups: dict[str, str], before: dict[str, str], shares: SplitShares, seed: int
 ) -> None:
+    places = place_records(groups, shares, seed)
+    check_shares(places, shares)
+    assert place_records(groups, shares, seed, splits_of(places)) == places  # over their own dataset they stay
     earlier = splits_of(place_records(before, shares, seed))
     check_shares(place_records(groups, shares, seed, earlier), shares)
 
 
-@given(GROUPS, WANTED, st.integers(0, 3))
-def test_the_same_records_over_their_own_dataset_stay_where_they_are(
-    groups: dict[str, str], shares: SplitShares, seed: int
-) -> None:
-    places = place_records(groups, shares, seed)
-    assert place_records(groups, shares, seed, splits_of(places)) == places
-
-
 @pytest.mark.parametrize("seed", range(20))
-def test_eighty_narratives_of_one_size_are_dealt_exactly(seed: int) -> None:
+def test_narratives_of_one_size_are_dealt_exactly_and_a_large_group_goes_where_it_fits(seed: int) -> None:
     groups = group_records(RecordLink(f"r{n}-{m}", f"n{n}", "") for n in range(80) for m in range(5))
     counts = Counter(place.split for place in place_records(groups, SHARES, seed).values())
     assert counts == {"train": 320, "validation": 40, "test": 40}
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_one_large_group_goes_where_it_fits_and_the_others_make_the_shares_exact(seed: int) -> None:
-    groups = {f"r{n}": "hub" if n < 60 else f"g{n}" for n in range(100)}
-    places = place_records(groups, SHARES, seed)
+    places = place_records({f"r{n}": "hub" if n < 60 else f"g{n}" for n in range(100)}, SHARES, seed)
     assert places["r0"].split == "train"
     assert Counter(place.split for place in places.values()) == {"train": 80, "validation": 10, "test": 10}
-
-
-def test_a_group_that_fits_nowhere_takes_the_split_that_lacks_most() -> None:
     places = place_records({f"r{n}": "hub" if n < 96 else f"g{n}" for n in range(100)}, SHARES, 0)
     assert Counter(place.split for place in places.values()) == {"train": 96, "validation": 2, "test": 2}
 
@@ -163,11 +135,6 @@ def test_where_groups_grow_together_only_they_and_what_no_longer_fits_move() -> 
     assert sum(after[record].split != place.split for record, place in before.items()) <= 10
 
 
-def test_another_seed_deals_otherwise() -> None:
-    groups = group_records(RecordLink(f"r{number}", f"n{number}", "") for number in range(500))
-    assert place_records(groups, SHARES, 0) != place_records(groups, SHARES, 1)
-
-
 def test_which_split_a_group_gets_does_not_hang_on_its_size() -> None:
     groups = {f"r{n}-{m}": f"g{n}" for n in range(2000) for m in range(1 + n % 5)}
     found = sizes_by_split(place_records(groups, SHARES, 0))
@@ -176,13 +143,11 @@ def test_which_split_a_group_gets_does_not_hang_on_its_size() -> None:
     assert all(abs(mean - 3) < 0.3 for mean in means.values()), means
 
 
-def test_a_share_of_nothing_gets_nothing() -> None:
-    groups = group_records(RecordLink(f"r{number}", "", "") for number in range(500))
+def test_another_seed_deals_otherwise_and_a_share_of_nothing_gets_nothing() -> None:
+    groups = group_records(RecordLink(f"r{number}", f"n{number}", "") for number in range(500))
+    assert place_records(groups, SHARES, 0) != place_records(groups, SHARES, 1)
     places = place_records(groups, read_shares("70,0,30"), 0)
     assert {place.split for place in places.values()} == {"train", "test"}
-
-
-@pytest.mark.parametrize("text", ["80,20", "80,10,20", "0,50,50", "110,-5,-5", "a,b,c", "", "nan,50,50"])
-def test_shares_that_do_not_make_100_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"100|three shares|could not convert"):
-        read_shares(text)
+    for text in ("80,20", "80,10,20", "0,50,50", "110,-5,-5", "a,b,c", "", "nan,50,50"):
+        with pytest.raises(ValueError, match=r"100|three shares|could not convert"):
+            read_shares(text)

@@ -3,47 +3,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exports.cli import main
 from exports.csv.schema import COLUMNS
-from exports.report.files import agreement_json
 from exports.statistics.agreement import measure_figures
 from exports.statistics.agreement_schema import LabelAgreement
-from exports.statistics.ratings import FloatArray, Ratings
+from exports.statistics.ratings import Ratings
 from exports.statistics.warnings import with_cautions
 from pipeline.core.errors import InputError
 from tests.support.agreement_data import CASES, SINGLE_LABEL, ratings_of_case, ratings_of_matrix
 from tests.support.measured_files import measure_files
 from tests.support.places import NO_SHARED
 
-EVERY_CASE = SINGLE_LABEL + sorted((CASES / "real").glob("*.csv"))
-EXPECTED_NAMES = {
-    "prevalence_ratings": "prevalence",
-    "alpha": "krippendorff_alpha",
-    **{
-        name: name
-        for name in (
-            "n_items",
-            "n_pairable_items",
-            "n_ratings",
-            "percent_agreement",
-            "full_agreement_share",
-            "fleiss_kappa",
-            "gwet_ac1",
-            "brennan_prediger",
-            "positive_agreement",
-            "negative_agreement",
-        )
-    },
+EXPECTED_NAMES = {"prevalence_ratings": "prevalence", "alpha": "krippendorff_alpha"} | {
+    name: name
+    for name in (
+        *("n_items", "n_pairable_items", "n_ratings", "percent_agreement", "full_agreement_share", "fleiss_kappa"),
+        *("gwet_ac1", "brennan_prediger", "positive_agreement", "negative_agreement"),
+    )
 }
 FEW_RESAMPLES = 20
-GENERATION_HEAD = (
-    "query,answer,proper_action,response_on_topic,helpful,incomplete,unsafe_content,notes,"
-    "record_uuid,annotator_id,task,language,created_at"
-)
+RETRIEVAL_HEAD = ",".join(COLUMNS["retrieval"])
 
 
 def measure(*units: tuple[int, int], n_annotators: int = 5) -> LabelAgreement:
@@ -52,27 +33,22 @@ def measure(*units: tuple[int, int], n_annotators: int = 5) -> LabelAgreement:
     for unit, (zeros, ones) in enumerate(units):
         for place, answer in enumerate([0] * zeros + [1] * ones):
             matrix[unit, (unit + place) % n_annotators] = answer
-    return measure_matrix(matrix)
-
-
-def measure_matrix(matrix: FloatArray) -> LabelAgreement:
     return measure_case(ratings_of_matrix(matrix))
 
 
 def measure_case(ratings: Ratings) -> LabelAgreement:
-    labels = measure_figures(ratings, FEW_RESAMPLES, 0).labels
-    return with_cautions(ratings, labels)["proper_action"]
+    return with_cautions(ratings, measure_figures(ratings, FEW_RESAMPLES, 0).labels)["proper_action"]
 
 
 def write_generation(path: Path, *rows: str) -> Path:
-    path.write_text("\n".join([GENERATION_HEAD, *rows]) + "\n", encoding="utf-8")
+    path.write_text("\n".join([",".join(COLUMNS["generation"]), *rows]) + "\n", encoding="utf-8")
     return path
 
 
 def generation_row(
-    record: str, annotator: str, labels: str = "1,1,1,0,0", created_at: str = "2025-03-01T10:00:00+00:00"
+    record: str, annotator: str, labels: str = "1,1,1,0,0", at: str = "2025-03-01T10:00:00+00:00"
 ) -> str:
-    return f"q,a,{labels},,{record},{annotator},generation,en,{created_at}"
+    return f"q,a,{labels},,{record},{annotator},generation,en,{at}"
 
 
 def assert_as_expected(found: LabelAgreement, expected: dict[str, float | None]) -> None:
@@ -82,7 +58,7 @@ def assert_as_expected(found: LabelAgreement, expected: dict[str, float | None])
         assert (ours in found.undefined) == (value is None), ours
 
 
-@pytest.mark.parametrize("path", EVERY_CASE, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SINGLE_LABEL + sorted((CASES / "real").glob("*.csv")), ids=lambda path: path.stem)
 def test_published_and_constructed_cases_come_out_to_nine_digits(path: Path) -> None:
     found = measure_case(ratings_of_case(path))
     assert_as_expected(found, json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["expected"])
@@ -113,54 +89,34 @@ def test_a_case_worked_by_hand() -> None:
     # Fleiss: p_e = 1 − 209/450 = 241/450; κ = (7/12 − 241/450)/(209/450) = (43/900)/(209/450) = 43/418.
     # P⁺ = Σn1(n1−1)/Σn1(m−1) = (2+0+0+2)/(2+1+0+4) = 4/7; P⁻ = (0+0+2+0)/(0+1+2+2) = 2/5.
     found = measure((0, 2), (1, 1), (2, 0), (1, 2), (0, 1))
-    assert (found.n_items, found.n_pairable_items, found.n_ratings) == (5, 4, 10)
-    assert found.prevalence == pytest.approx(6 / 10)
-    assert found.krippendorff_alpha == pytest.approx(1 / 5)
-    assert found.percent_agreement == pytest.approx(7 / 12)
-    assert found.brennan_prediger == pytest.approx(1 / 6)
-    assert found.gwet_ac1 == pytest.approx(107 / 482)
-    assert found.fleiss_kappa == pytest.approx(43 / 418)
-    assert found.positive_agreement == pytest.approx(4 / 7)
-    assert found.negative_agreement == pytest.approx(2 / 5)
-    assert found.full_agreement_share == pytest.approx(2 / 4)
+    by_hand = {"n_items": 5, "n_pairable_items": 4, "n_ratings": 10, "prevalence": 6 / 10, "krippendorff_alpha": 1 / 5}
+    by_hand |= {"percent_agreement": 7 / 12, "brennan_prediger": 1 / 6, "gwet_ac1": 107 / 482, "fleiss_kappa": 43 / 418}
+    by_hand |= {"positive_agreement": 4 / 7, "negative_agreement": 2 / 5, "full_agreement_share": 2 / 4}
+    assert {name: getattr(found, name) for name in by_hand} == pytest.approx(by_hand)
 
 
-def test_unanimous_answers_have_no_alpha_but_full_percent_agreement_and_ac1() -> None:
-    found = measure((0, 3), (0, 3))
-    assert (found.krippendorff_alpha, found.fleiss_kappa, found.negative_agreement) == (None, None, None)
-    assert found.undefined == dict.fromkeys(
-        ("krippendorff_alpha", "fleiss_kappa", "negative_agreement"), "no_variation"
-    ) | {"mean_pairwise_kappa": "constant_both_raters"}
-    assert (found.percent_agreement, found.gwet_ac1, found.brennan_prediger) == (1, 1, 1)
-
-
-def test_a_no_given_once_alone_leaves_alpha_undefined_and_fleiss_defined() -> None:
-    found = measure((0, 2), (0, 2), (1, 0))
-    assert found.undefined["krippendorff_alpha"] == "no_variation"
-    assert found.fleiss_kappa == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    ("n_annotators", "reason", "warning"),
-    [(1, "single_annotator", "SINGLE_ANNOTATOR"), (2, "no_pairable_items", "NO_OVERLAP")],
-    ids=["one annotator", "two without a shared unit"],
-)
-def test_without_a_shared_unit_only_the_prevalence_is_defined(n_annotators: int, reason: str, warning: str) -> None:
-    found = measure((1, 0), (0, 1), n_annotators=n_annotators)
-    assert found.prevalence == 0.5
-    assert found.percent_agreement is None
-    assert set(found.undefined.values()) == {reason}
-    assert found.warnings == (warning,)
-
-
-def test_one_unit_that_is_disputed_has_alpha_zero() -> None:
+def test_what_such_answers_cannot_show_is_undefined_with_its_reason() -> None:
+    unanimous = measure((0, 3), (0, 3))
+    lacking = ("krippendorff_alpha", "fleiss_kappa", "negative_agreement")
+    assert unanimous.undefined == dict.fromkeys(lacking, "no_variation") | {
+        "mean_pairwise_kappa": "constant_both_raters"
+    }
+    assert [getattr(unanimous, name) for name in lacking] == [None, None, None]
+    assert (unanimous.percent_agreement, unanimous.gwet_ac1, unanimous.brennan_prediger) == (1, 1, 1)
+    once_alone = measure((0, 2), (0, 2), (1, 0))
+    assert once_alone.undefined["krippendorff_alpha"] == "no_variation"
+    assert once_alone.fleiss_kappa == pytest.approx(1)
+    for n_annotators, reason, warning in (
+        (1, "single_annotator", "SINGLE_ANNOTATOR"),
+        (2, "no_pairable_items", "NO_OVERLAP"),
+    ):
+        unshared = measure((1, 0), (0, 1), n_annotators=n_annotators)
+        assert (unshared.prevalence, unshared.percent_agreement, unshared.warnings) == (0.5, None, (warning,))
+        assert set(unshared.undefined.values()) == {reason}
+    nothing = measure(n_annotators=0)
+    assert (nothing.n_items, nothing.n_ratings, nothing.prevalence) == (0, 0, None)
+    assert set(nothing.undefined.values()) == {"no_pairable_items"}
     assert measure((1, 1)).krippendorff_alpha == 0
-
-
-def test_no_ratings_at_all_leave_every_figure_undefined() -> None:
-    found = measure(n_annotators=0)
-    assert (found.n_items, found.n_ratings, found.prevalence) == (0, 0, None)
-    assert set(found.undefined.values()) == {"no_pairable_items"}
 
 
 @settings(max_examples=20)
@@ -174,85 +130,51 @@ def test_the_order_of_rows_and_the_names_of_annotators_do_not_matter(
     labels = {True: "1,1,1,0,0", False: "0,1,,0,1"}
     rows = [generation_row(f"r{unit}", f"anna{person}", labels[yes]) for unit, person, yes in answers]
     renamed = [row.replace("anna", "zoë") for row in reversed(rows)]
-    first = measure_files([write_generation(folder / "a.csv", *rows)], FEW_RESAMPLES).agreement.tasks["generation"]
-    second = measure_files([write_generation(folder / "b.csv", *renamed)], FEW_RESAMPLES).agreement.tasks["generation"]
-    assert first.labels == second.labels
-    assert first.constraint_violations == second.constraint_violations
+    first, second = (
+        measure_files([write_generation(folder / name, *each)], FEW_RESAMPLES).agreement.tasks["generation"]
+        for name, each in (("a.csv", rows), ("b.csv", renamed))
+    )
+    assert (first.labels, first.constraint_violations) == (second.labels, second.constraint_violations)
 
 
 def test_of_several_answers_to_one_unit_the_newest_counts_and_the_others_are_told(tmp_path: Path) -> None:
     path = write_generation(
         tmp_path / "generation.csv",
-        generation_row("r1", "anna", "1,1,1,1,1", created_at="2025-03-02T01:00:00+02:00"),
-        generation_row("r1", "anna", "0,0,0,0,0", created_at="2025-03-01T22:30:00Z"),
+        generation_row("r1", "anna", "1,1,1,1,1", "2025-03-02T01:00:00+02:00"),
+        generation_row("r1", "anna", "0,0,0,0,0", "2025-03-01T22:30:00Z"),
         generation_row("r1", "ben", "1,1,1,1,1"),
     )
     measured = measure_files([path])
     figures = measured.agreement.tasks["generation"]
-    assert figures.n_duplicates == 1
-    assert figures.labels["helpful"].percent_agreement == 1
+    assert (figures.n_duplicates, figures.labels["helpful"].percent_agreement) == (1, 1)
     assert "generation.csv, line 3" in measured.remarks[0]
     assert measured.agreement.latest_response == "2025-03-01T23:00:00+00:00"
 
 
 def test_a_blank_label_is_missing_for_that_label_only(tmp_path: Path) -> None:
-    path = write_generation(
-        tmp_path / "generation.csv", generation_row("r1", "anna", "1,,1,0,0"), generation_row("r1", "ben")
-    )
-    labels = measure_files([path]).agreement.tasks["generation"].labels
+    rows = generation_row("r1", "anna", "1,,1,0,0"), generation_row("r1", "ben")
+    labels = measure_files([write_generation(tmp_path / "generation.csv", *rows)]).agreement.tasks["generation"].labels
     assert (labels["response_on_topic"].n_ratings, labels["response_on_topic"].n_pairable_items) == (1, 0)
     assert labels["response_on_topic"].undefined["krippendorff_alpha"] == "single_annotator"
     assert labels["helpful"].n_pairable_items == 1
 
 
-def test_broken_rules_between_labels_are_counted(tmp_path: Path) -> None:
-    head = (
-        "input_query,chunk,chunk_id,doc_id,chunk_rank,topically_relevant,evidence_sufficient,misleading,notes,"
-        "record_uuid,annotator_id,task,language,created_at\n"
-    )
-    end = ",,r1,{},retrieval,en,2025-03-01T10:00:00+00:00\n"
-    rows = [f"q,p,c1,d,1,{labels}" + end.format(name) for name, labels in {"a": "0,1,1", "b": "1,1,1"}.items()]
-    (tmp_path / "retrieval.csv").write_text(head + "".join(rows), encoding="utf-8")
-    assert measure_files([tmp_path]).agreement.tasks["retrieval"].constraint_violations == {
-        "evidence_requires_relevance": 1,
-        "evidence_excludes_misleading": 2,
-    }
-
-
-def test_a_passage_id_that_repeats_across_records_is_not_one_unit(tmp_path: Path) -> None:
-    head = (
-        "input_query,chunk,chunk_id,doc_id,chunk_rank,topically_relevant,evidence_sufficient,misleading,notes,"
-        "record_uuid,annotator_id,task,language,created_at\n"
-    )
-    row = "q,p,c1,d,1,1,0,0,,{},{},retrieval,en,2025-03-01T10:00:00+00:00\n"
-    (tmp_path / "retrieval.csv").write_text(head + row.format("r1", "anna") + row.format("r2", "ben"), encoding="utf-8")
+def test_broken_rules_are_counted_and_a_passage_id_that_repeats_across_records_is_not_one_unit(tmp_path: Path) -> None:
+    said = {("r1", "a"): "0,1,1", ("r1", "b"): "1,1,1", ("r2", "c"): "1,0,0"}
+    end = "retrieval,en,2025-03-01T10:00:00+00:00"
+    rows = [f"q,p,c1,d,1,{labels},,{record},{name},{end}" for (record, name), labels in said.items()]
+    (tmp_path / "retrieval.csv").write_text("\n".join([RETRIEVAL_HEAD, *rows, ""]), encoding="utf-8")
     figures = measure_files([tmp_path]).agreement.tasks["retrieval"]
-    assert (figures.n_units, figures.labels["misleading"].n_pairable_items) == (2, 0)
+    broken = {"evidence_requires_relevance": 1, "evidence_excludes_misleading": 2}
+    assert figures.constraint_violations == broken
+    assert (figures.n_units, figures.labels["misleading"].n_pairable_items) == (2, 1)
 
 
-def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
-    path = write_generation(tmp_path / "generation.csv", generation_row("r1", "anna"), generation_row("r1", "ben"))
-    first, second = (agreement_json(measure_files([path]).agreement) for _ in range(2))
-    assert first == second
-    assert list(json.loads(first)["tasks"]) == ["generation"]
-
-
-def test_a_header_without_rows_beside_answers_is_a_task_without_figures(tmp_path: Path) -> None:
+def test_a_task_without_rows_has_no_figures_and_no_rows_at_all_are_refused(tmp_path: Path) -> None:
     write_generation(tmp_path / "generation.csv", generation_row("r1", "anna"))
     (tmp_path / "grounding.csv").write_text(",".join(COLUMNS["grounding"]) + "\r\n", encoding="utf-8")
     figures = measure_files([tmp_path]).agreement.tasks["grounding"]
     assert (figures.n_units, figures.macro_alpha) == (0, None)
     assert set(figures.labels["source_cited"].undefined.values()) == {"no_pairable_items"}
-
-
-def test_files_without_any_submitted_response_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no submitted response"):
         measure_files([write_generation(tmp_path / "generation.csv")])
-
-
-def test_a_path_that_is_not_there_is_one_plain_line_and_exit_1(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["exports", "agreement", str(tmp_path / "nowhere")])
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: There is no file or folder")
-    assert len(result.stderr.splitlines()) == 1

@@ -24,32 +24,30 @@ def rows_of(table: Table, **options: bool) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(table.csv(**options).decode("utf-8-sig"), newline="")))
 
 
-def test_tables_hold_numbers_in_full_precision_and_reasons_for_empty_cells() -> None:
-    rows = rows_of(agreement_tables(agreement(retrieval=RICH))["labels.csv"])
-    assert [row["label"] for row in rows] == ["misleading", "topically_relevant"]
-    assert (rows[0]["krippendorff_alpha"], rows[0]["krippendorff_alpha_low"]) == ("0.74", "0.62")
-    assert (rows[0]["krippendorff_alpha_method"], rows[0]["warnings"]) == ("bca", "RARE_CLASS")
-    assert (rows[1]["krippendorff_alpha"], rows[1]["undefined"]) == ("", "krippendorff_alpha=no_variation")
-    assert float(rows[0]["p_below_0.667"]) == 0.1
-
-
-def test_tables_have_the_same_columns_without_a_single_row() -> None:
-    full, empty = agreement_tables(agreement(retrieval=RICH)), agreement_tables(agreement())
-    assert list(full) == [
-        "tasks.csv",
-        "labels.csv",
-        "pairs.csv",
-        "annotators.csv",
-        "slices.csv",
-        "changes.csv",
-        "conditional.csv",
+def test_tables_hold_numbers_in_full_precision_reasons_for_empty_cells_and_rows_for_slices_and_changes() -> None:
+    tables = agreement_tables(agreement(retrieval=RICH))
+    first, second = rows_of(tables["labels.csv"])
+    assert [first["label"], second["label"]] == ["misleading", "topically_relevant"]
+    assert (first["krippendorff_alpha"], first["krippendorff_alpha_low"]) == ("0.74", "0.62")
+    assert (first["krippendorff_alpha_method"], first["warnings"]) == ("bca", "RARE_CLASS")
+    assert (second["krippendorff_alpha"], second["undefined"]) == ("", "krippendorff_alpha=no_variation")
+    assert float(first["p_below_0.667"]) == 0.1
+    slices = rows_of(tables["slices.csv"])
+    labels = ("misleading", "topically_relevant")
+    assert [(row["kind"], row["label"], row["krippendorff_alpha"]) for row in slices] == [
+        ("round", label, alpha) for alpha in ("0.4", "0.6") for label in labels
     ]
+    assert slices[0]["positive_rates"] == '{"=1+1": 0.25}'
+    assert rows_of(tables["changes.csv"])[0]["p_holm"] == "0.012"
+
+
+def test_tables_have_the_same_columns_without_a_single_row_and_columns_for_every_interval() -> None:
+    full, empty = agreement_tables(agreement(retrieval=RICH)), agreement_tables(agreement())
+    names = ("tasks", "labels", "pairs", "annotators", "slices", "changes", "conditional")
+    assert list(full) == [f"{name}.csv" for name in names]
     for name, table in full.items():
         assert empty[name].csv() == table.csv().split(b"\r\n")[0] + b"\r\n"
         assert len({len(row) for row in table.rows}) == 1, name
-
-
-def test_every_float_of_a_label_that_can_have_an_interval_has_columns_for_it() -> None:
     floats = {name for name, field in LabelAgreement.model_fields.items() if field.annotation == float | None}
     assert floats - set(STATISTICS) == {"undefined_resamples", "standard_error", "design_effect", "n_effective"}
 
@@ -58,21 +56,7 @@ def test_tables_keep_hostile_names_as_they_are_unless_a_spreadsheet_is_to_open_t
     table = agreement_tables(agreement(retrieval=RICH))["annotators.csv"]
     assert rows_of(table)[0]["rater"] == HOSTILE
     safe = rows_of(table, spreadsheet_safe=True)[0]
-    assert safe["rater"] == f"'{HOSTILE}"
-    assert float(safe["bias_index"]) == -0.1
-
-
-def test_slices_and_changes_are_rows_of_their_own() -> None:
-    tables = agreement_tables(agreement(retrieval=RICH))
-    slices = rows_of(tables["slices.csv"])
-    assert [(row["kind"], row["label"], row["krippendorff_alpha"]) for row in slices] == [
-        ("round", "misleading", "0.4"),
-        ("round", "topically_relevant", "0.4"),
-        ("round", "misleading", "0.6"),
-        ("round", "topically_relevant", "0.6"),
-    ]
-    assert slices[0]["positive_rates"] == '{"=1+1": 0.25}'
-    assert rows_of(tables["changes.csv"])[0]["p_holm"] == "0.012"
+    assert (safe["rater"], float(safe["bias_index"])) == (f"'{HOSTILE}", -0.1)
 
 
 def test_markdown_shows_figures_rounds_and_findings_and_nothing_that_a_name_makes_of_it() -> None:
@@ -110,12 +94,9 @@ def test_a_name_is_read_from_markdown_as_it_was_written() -> None:
     assert not re.search(r"[@#]\w|www\.", page)  # GitHub links these even where they are escaped
 
 
-def test_a_name_keeps_its_letters_in_markdown() -> None:
+def test_latex_commands_and_columns_cannot_come_from_a_name_which_keeps_its_letters() -> None:
     assert escape_markdown("evidence_sufficient – é漢 1.5") == "evidence\\_sufficient – é漢 1.5"
     assert escape_markdown("a\\|b") == "a\\\\\\|b"
-
-
-def test_latex_commands_and_columns_cannot_come_from_a_name() -> None:
     found = escape_latex(HOSTILE)
     assert r"\input" not in found
     assert not re.search(r"(?<!\\)[%&#$_^~](?!\\alpha|\^)", found.replace("$-$", ""))

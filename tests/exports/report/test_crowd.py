@@ -61,6 +61,11 @@ def test_the_pairs_that_share_most_units_are_listed_and_the_others_counted(tmp_p
     assert left_out == figures.pairs_left_out > 0
     told = json.loads((tmp_path / "agreement.json").read_text(encoding="utf-8"))
     assert told["tasks"]["generation"]["pairs_left_out"] == left_out
+    names = most_shared(figures)
+    assert len(names) == MOST_ANNOTATORS
+    assert {"w10", "w30", "w50", "w70"} <= set(names)
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "pairs of annotators share no unit and cannot be compared" in report
     assert measured.remarks[-1] == (
         f"generation: 200 of {len(shared)} pairs of annotators who share a unit are listed, those with most shared "
         f"units; the remaining {left_out} are not shown."
@@ -82,16 +87,6 @@ def test_of_twenty_annotators_all_pairs_are_listed_and_nothing_is_said(tmp_path:
     listed, text, remarks = pairs_of(21)
     assert (listed, len(remarks)) == (200, 1)
     assert '"pairs_left_out": 10' in text
-
-
-def test_the_map_of_many_shows_the_pairs_that_share_most(tmp_path: Path) -> None:
-    source = crowd_export(tmp_path / "in")
-    measured = measure_and_write([source], tmp_path, AgreementOptions(resamples=20))
-    names = most_shared(measured.agreement.tasks["generation"])
-    assert {"w10", "w30", "w50", "w70"} <= set(names)
-    assert len(names) == MOST_ANNOTATORS
-    report = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "pairs of annotators share no unit and cannot be compared" in report
 
 
 @pytest.mark.skipif(not RATINGS.is_file(), reason=NO_SHARED)

@@ -17,6 +17,7 @@ from tests.support.report_page import Page
 HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'
 LABELS = {"proper_action": "True", "response_on_topic": "True", "incomplete": "False", "unsafe_content": "False"}
 PAIRS = (("anna", "True"), ("ben", "False"))
+LATER = "2026-03-02T10:00:00+00:00"
 HEAD = (*COLUMNS["generation"], "response_status")
 
 
@@ -49,26 +50,24 @@ def test_texts_and_notes_of_the_newest_submitted_responses_are_filled_in(tmp_pat
     assert (found.record_id, found.link) == ("", "")
 
 
-def test_marked_words_stand_beside_the_disagreement_as_text(tmp_path: Path) -> None:
+def write_grounding(path: Path, *records: str) -> Path:
     labels = dict.fromkeys(LABEL_COLUMNS["grounding"], "True")
+    said = {"answer": "No.", "context_set": "C", "notes": "", "language": "en", "task": "grounding"}
+    head = COLUMNS["grounding"]
     rows = [
-        {**labels, "support_present": vote, "record_uuid": "r1", "annotator_id": who, "task": "grounding"}
-        | {
-            "answer": "No.",
-            "context_set": "C",
-            "notes": "",
-            "language": "en",
-            "created_at": "2026-03-02T10:00:00+00:00",
-        }
+        labels | said | {"support_present": vote, "record_uuid": record, "annotator_id": who, "created_at": LATER}
+        for record in records
         for who, vote in PAIRS
     ]
-    head = COLUMNS["grounding"]
-    (tmp_path / "grounding.csv").write_bytes(b"".join(csv_line([row[name] for name in head]) for row in rows))
-    (tmp_path / "grounding.csv").write_bytes(csv_line(head) + (tmp_path / "grounding.csv").read_bytes())
-    tables = read_tables(export_files([tmp_path / "grounding.csv"])).tables
-    (before,) = found_in(tmp_path / "grounding.csv")
-    write_disagreements_csv(tmp_path / "before" / "disagreements.csv", [before])
-    assert (before.marks, read(tmp_path / "before" / "disagreements.csv")[0].get("marks")) == ({}, None)
+    path.write_bytes(b"".join(map(csv_line, (head, *([row[name] for name in head] for row in rows)))))
+    return path
+
+
+def test_marked_words_stand_beside_the_disagreement_as_text(tmp_path: Path) -> None:
+    path, out = write_grounding(tmp_path / "grounding.csv", "r1"), tmp_path / "list.csv"
+    (before,) = found_in(path)
+    write_disagreements_csv(out, [before])
+    assert (before.marks, read(out)[0].get("marks")) == ({}, None)
     marks = [
         mark("anna", "</p><script>alert(1)</script>"),
         mark("anna", "=2+2", label="contradicts"),
@@ -77,22 +76,22 @@ def test_marked_words_stand_beside_the_disagreement_as_text(tmp_path: Path) -> N
         mark("ben", "another record", record_uuid="r2"),
     ]
     (tmp_path / "evidence.jsonl").write_text("".join(f"{each.model_dump_json()}\n" for each in marks))
-    (found,) = found_in(tmp_path / "grounding.csv")
+    (found,) = found_in(path)
     assert found.marks == {"anna": ("supports: </p><script>alert(1)</script>", "contradicts: =2+2")}
-    write_disagreements_csv(tmp_path / "before" / "disagreements.csv", [found])
-    (written,) = read(tmp_path / "before" / "disagreements.csv")
+    write_disagreements_csv(out, [found])
+    (written,) = read(out)
     assert written["marks"] == "anna: supports: </p><script>alert(1)</script>\nanna: contradicts: =2+2"
-    report = render_report(drawn_agreement(tables), [found])
+    report = render_report(drawn_agreement(read_tables([path]).tables), [found])
     assert "Marked by " in report
     assert "<script>alert(1)" not in report
     assert "&lt;script&gt;alert(1)" in report
     (tmp_path / "evidence.jsonl").write_text("{}\n")
     with pytest.raises(InputError, match=r"evidence\.jsonl`, line 1, is no mark of an export"):
-        found_in(tmp_path / "grounding.csv")
+        found_in(path)
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
+    with path.open(encoding="utf-8-sig", newline="") as stream:
         return list(csv.DictReader(stream))
 
 
@@ -104,23 +103,10 @@ def mark(annotator: str, text: str, **changed: str) -> EvidenceRow:
 
 
 def test_an_answer_that_is_split_in_grounding_has_its_records_query_beside_it(tmp_path: Path) -> None:
-    head = (*COLUMNS["grounding"], "response_status")
-    labels = dict.fromkeys(LABEL_COLUMNS["grounding"], "True")
-    split = [
-        {**labels, "support_present": vote, "record_uuid": record, "annotator_id": who, "task": "grounding"}
-        | {"answer": "No.", "context_set": "C", "notes": "", "language": "en", "response_status": "submitted"}
-        | {"created_at": "2026-03-01T10:00:00+00:00"}
-        for record in ("r1", "r2")
-        for who, vote in PAIRS
-    ]
-    folder = tmp_path / "export"
-    folder.mkdir()
-    rows = [[cells[name] for name in head] for cells in split]
-    (folder / "grounding.csv").write_bytes(b"".join(map(csv_line, (head, *rows))))
-    write_export(folder / "generation.csv", row("anna", "True", query=HOSTILE))
-    files = export_files([folder])
-    (grounding,) = (table for table in read_tables(files).tables if table.task == "grounding")
-    found = with_details(find_disagreements(grounding), [folder])
+    write_grounding(tmp_path / "grounding.csv", "r1", "r2")
+    write_export(tmp_path / "generation.csv", row("anna", "True", query=HOSTILE))
+    (grounding,) = (table for table in read_tables(export_files([tmp_path])).tables if table.task == "grounding")
+    found = with_details(find_disagreements(grounding), [tmp_path])
     assert {item.record_uuid: item.query for item in found} == {"r1": HOSTILE, "r2": ""}
     write_disagreements_csv(tmp_path / "list.csv", found)
     assert "zwei" not in (tmp_path / "list.csv").read_text(encoding="utf-8")
@@ -128,24 +114,18 @@ def test_an_answer_that_is_split_in_grounding_has_its_records_query_beside_it(tm
     assert [text for _, text in page.all("h4")].count("Query") == 1
 
 
-def test_the_list_keeps_hostile_text_as_data(tmp_path: Path) -> None:
-    path = write_export(tmp_path / "generation.csv", row("=anna", "True"), row("ben", "False"))
-    write_disagreements_csv(tmp_path / "list.csv", found_in(path))
-    with (tmp_path / "list.csv").open(encoding="utf-8", newline="") as stream:
-        (listed,) = csv.DictReader(stream)
+def test_the_list_keeps_hostile_text_as_data_and_one_for_spreadsheets_holds_no_formula(tmp_path: Path) -> None:
+    path, out = write_export(tmp_path / "generation.csv", row("=anna", "True"), row("ben", "False")), tmp_path / "l.csv"
+    write_disagreements_csv(out, found_in(path))
+    (listed,) = read(out)
     assert (listed["text_pair"], listed["vote of =anna"], listed["vote of ben"]) == (HOSTILE, "True", "False")
-
-
-def test_a_list_for_spreadsheets_holds_no_formula(tmp_path: Path) -> None:
     rows = [row(who, helpful, record, query="@SUM(A1)") for record in ("r1", "r2") for who, helpful in PAIRS]
     rows += [row(who, "True", "r3") for who in ("anna", "ben")]
-    path = write_export(tmp_path / "generation.csv", *rows)
-    write_disagreements_csv(tmp_path / "list.csv", found_in(path), spreadsheet_safe=True)
-    assert (tmp_path / "list.csv").read_bytes().startswith(b"\xef\xbb\xbf")
-    with (tmp_path / "list.csv").open(encoding="utf-8-sig", newline="") as stream:
-        listed = list(csv.DictReader(stream))
-    assert {row["text"] for row in listed} == {"'@SUM(A1)"}
-    assert all(float(row["influence"]) < 0 for row in listed)
+    write_disagreements_csv(out, found_in(write_export(path, *rows)), spreadsheet_safe=True)
+    assert out.read_bytes().startswith(b"\xef\xbb\xbf")
+    safe = read(out)
+    assert {each["text"] for each in safe} == {"'@SUM(A1)"}
+    assert all(float(each["influence"]) < 0 for each in safe)
 
 
 def test_only_an_earlier_list_is_replaced(tmp_path: Path) -> None:
@@ -159,9 +139,7 @@ def test_only_an_earlier_list_is_replaced(tmp_path: Path) -> None:
 
 
 def test_patterns_are_counted_over_units(tmp_path: Path) -> None:
-    rows = [
-        row(who, helpful, record) for record in ("r1", "r2") for who, helpful in (("anna", "True"), ("ben", "False"))
-    ]
+    rows = [row(who, helpful, record) for record in ("r1", "r2") for who, helpful in PAIRS]
     rows += [row("anna", "False", "r3"), row("ben", "True", "r3")]
     patterns = count_patterns(found_in(write_export(tmp_path / "generation.csv", *rows)))
     assert [(each.n_units, each.pattern) for each in patterns] == [(2, "anna yes; ben no"), (1, "ben yes; anna no")]

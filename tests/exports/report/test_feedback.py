@@ -28,28 +28,35 @@ def export(folder: Path, votes: dict[str, str], language: str = "de", extra: str
             for number, vote in enumerate(said, start=1):
                 if vote == " ":
                     continue
-                row = dict.fromkeys(COLUMNS["retrieval"], "")
-                row |= {
-                    "input_query": f"Frage {number} {extra}",
-                    "chunk": f"Stelle {number}",
-                    "chunk_id": f"c{number}",
-                    "doc_id": "d",
-                    "chunk_rank": "1",
-                    **dict.fromkeys(LABELS, "False"),
-                    "topically_relevant": str(vote == "y"),
-                    "record_uuid": f"r{number}",
-                    "annotator_id": name,
-                    "task": "retrieval",
-                    "language": language,
-                    "created_at": "2026-11-23T10:00:00+00:00",
-                }
-                writer.writerow({key: value for key, value in row.items() if key in COLUMNS["retrieval"]})
+                row = dict.fromkeys(COLUMNS["retrieval"], "") | dict.fromkeys(LABELS, "False")
+                row |= {"input_query": f"Frage {number} {extra}", "chunk": f"Stelle {number}", "doc_id": "d"}
+                row |= {"chunk_id": f"c{number}", "chunk_rank": "1", "topically_relevant": str(vote == "y")}
+                row |= {"record_uuid": f"r{number}", "annotator_id": name, "task": "retrieval", "language": language}
+                writer.writerow(row | {"created_at": "2026-11-23T10:00:00+00:00"})
     return folder
 
 
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(main, ["exports", "feedback", *arguments])
     return result.exit_code, result.output
+
+
+def page_of(folder: Path, who: str, source: Path) -> str:
+    assert run(str(folder / "out"), "--from", str(source))[0] == 0
+    return (folder / "out" / f"feedback-{who}.html").read_text(encoding="utf-8")
+
+
+def write_controls(source: Path, record: str) -> None:
+    with (source / "controls.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, CONTROL_COLUMNS)
+        writer.writeheader()
+        writer.writerow(dict.fromkeys(CONTROL_COLUMNS, "") | {"record_uuid": record, "chunk_id": "c1"})
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Anna differs from two others on both units."""
+    return export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
 
 
 def test_an_answer_differs_from_most_others_never_from_a_tie_or_one_person(tmp_path: Path) -> None:
@@ -82,22 +89,18 @@ def test_each_page_has_her_own_differences_in_her_language_and_nobodys_name(tmp_
     votes = dict(zip(PEOPLE, ("yn", "nn", "nn", "ny"), strict=True))
     source = export(tmp_path / "export", votes, extra=HOSTILE)
     code, said = run(str(tmp_path / "out"), "--from", str(source))
-    assert code == 0
-    assert "Next: read a page yourself" in said
-    page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
-    assert "Ihre Antworten neben denen der anderen" in page
-    assert "Frage 1" in page
-    assert "Frage 2" not in page
-    assert "Ihre Antwort: Ja" in page
-    assert "Die meisten der 3 anderen: Nein" in page
-    assert "1 von 2 Antworten weichen ab" in page
-    assert "<script>" not in page
-    assert "\x1b" not in page
+    assert (code, "Next: read a page yourself" in said) == (0, True)
+    pages = {path.stem.removeprefix("feedback-"): path.read_text("utf-8") for path in (tmp_path / "out").iterdir()}
+    page = pages["anna"]
+    for there in (
+        *("Ihre Antworten neben denen der anderen", "Frage 1", "Ihre Antwort: Ja"),
+        *("Die meisten der 3 anderen: Nein", "1 von 2 Antworten weichen ab"),
+    ):
+        assert there in page
+    assert not any(secret in page for secret in ("Frage 2", "<script>", "\x1b"))
     assert not any(re.search(rf"\b{name}\b", page) for name in PEOPLE)
-    assert "Frage 2" in (tmp_path / "out" / "feedback-Jörg-Müller.html").read_text(encoding="utf-8")
-    assert "Überall, wo es sich vergleichen ließ" in (tmp_path / "out" / "feedback-ben.html").read_text(
-        encoding="utf-8"
-    )
+    assert "Frage 2" in pages["Jörg-Müller"]
+    assert "Überall, wo es sich vergleichen ließ" in pages["ben"]
 
 
 def test_her_language_is_that_of_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,48 +115,28 @@ def test_her_language_is_that_of_the_campaign(tmp_path: Path, monkeypatch: pytes
     assert '<html lang="de">' in texts["cora"]
 
 
-def test_controls_are_in_no_page_even_where_an_export_has_their_rows(tmp_path: Path) -> None:
-    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
-    with (source / "controls.csv").open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, CONTROL_COLUMNS)
-        writer.writeheader()
-        writer.writerow(dict.fromkeys(CONTROL_COLUMNS, "") | {"record_uuid": "r1", "chunk_id": "c1"})
-    assert run(str(tmp_path / "out"), "--from", str(source))[0] == 0
-    page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
-    assert "Frage 2" in page
-    assert "Frage 1" not in page
+def test_controls_are_in_no_page_even_where_an_export_has_their_rows(tmp_path: Path, source: Path) -> None:
+    write_controls(source, "r1")
+    page = page_of(tmp_path, "anna", source)
+    assert ("Frage 1" in page, "Frage 2" in page) == (False, True)
+    table = (source / "retrieval.csv").read_text("utf-8").replace("r1", "'=r1").replace("r2", "'=r2")
+    (source / "retrieval.csv").write_text(table, "utf-8")  # ids that a spreadsheet would run
+    write_controls(source, "'=r1")
+    assert page_of(tmp_path, "anna", source) == page
 
 
-@pytest.mark.parametrize(
-    ("written", "said"),
-    [
+def test_controls_that_cannot_be_read_end_it_in_a_sentence(tmp_path: Path, source: Path) -> None:
+    for written, said in (
         (b"record_uuid,kind\nr1,planted\n", "needs the column"),
         (b"record_uuid\xff\n", "is not UTF-8"),
         (",".join(CONTROL_COLUMNS).encode() + b"\nr1\n", "found 1 cells, the header has"),
-    ],
-)
-def test_controls_that_cannot_be_read_end_it_in_a_sentence(tmp_path: Path, written: bytes, said: str) -> None:
-    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
-    (source / "controls.csv").write_bytes(written)
-    code, told = run(str(tmp_path / "out"), "--from", str(source))
-    assert (code, said in told, "Traceback" in told) == (1, True, False)
+    ):
+        (source / "controls.csv").write_bytes(written)
+        code, told = run(str(tmp_path / "out"), "--from", str(source))
+        assert (code, said in told, "Traceback" in told) == (1, True, False)
 
 
-def test_a_control_whose_id_a_spreadsheet_would_run_is_left_out_too(tmp_path: Path) -> None:
-    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
-    table = (source / "retrieval.csv").read_text("utf-8").replace("r1", "'=r1").replace("r2", "'=r2")
-    (source / "retrieval.csv").write_text(table, "utf-8")
-    with (source / "controls.csv").open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, CONTROL_COLUMNS)
-        writer.writeheader()
-        writer.writerow(dict.fromkeys(CONTROL_COLUMNS, "") | {"record_uuid": "'=r1", "chunk_id": "c1"})
-    assert run(str(tmp_path / "out"), "--from", str(source))[0] == 0
-    page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
-    assert ("Frage 1" in page, "Frage 2" in page) == (False, True)
-
-
-def test_practice_is_in_no_page_and_where_it_cannot_be_told_that_is_said(tmp_path: Path) -> None:
-    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
+def test_practice_is_in_no_page_and_where_it_cannot_be_told_that_is_said(tmp_path: Path, source: Path) -> None:
     datasets = [{"task": "retrieval", "round": each} for each in ("practice", "production")]
     (source / "manifest.json").write_text(json.dumps({"citejury": "0.1.0", "datasets": datasets, "files": []}))
     code, said = run(str(tmp_path / "out"), "--from", str(source))
@@ -164,8 +147,7 @@ def test_practice_is_in_no_page_and_where_it_cannot_be_told_that_is_said(tmp_pat
         writer = csv.DictWriter(stream, [*COLUMNS["retrieval"], "round"])
         writer.writeheader()
         writer.writerows({**row, "round": "practice" if row["chunk_id"] == "c1" else "production"} for row in rows)
-    assert run(str(tmp_path / "out"), "--from", str(source))[0] == 0
-    page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
+    page = page_of(tmp_path, "anna", source)
     assert ("Frage 1" in page, "Frage 2" in page) == (False, True)
 
 
@@ -178,15 +160,10 @@ def test_pages_that_are_wanted_no_longer_go_and_strangers_stay(tmp_path: Path) -
     assert names == {"feedback-anna.html", "feedback-ben.html", "feedback-cora.html", "feedback-of-a-film.html"}
 
 
-def test_where_nothing_can_be_compared_one_line_says_so(tmp_path: Path) -> None:
-    code, said = run(str(tmp_path / "out"), "--from", str(export(tmp_path / "export", {"anna": "y", "ben": "n"})))
-    assert code == 1
-    assert "no unit has a decision or the answers of 3 people" in said
-    assert not (tmp_path / "out").exists()
-
-
-def test_what_too_few_others_answered_is_counted(tmp_path: Path) -> None:
+def test_what_too_few_others_answered_is_counted_and_where_that_is_all_one_line_says_so(tmp_path: Path) -> None:
     source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "n ", "dora": "  "})
-    code, said = run(str(tmp_path / "out"), "--from", str(source))
-    assert code == 0
-    assert "Left out: 2 answers that differ from those of fewer than 2 others." in said
+    code, said = run(str(tmp_path / "some"), "--from", str(source))
+    assert (code, "Left out: 2 answers that differ from those of fewer than 2 others." in said) == (0, True)
+    code, said = run(str(tmp_path / "out"), "--from", str(export(tmp_path / "two", {"anna": "y", "ben": "n"})))
+    assert (code, "no unit has a decision or the answers of 3 people" in said) == (1, True)
+    assert not (tmp_path / "out").exists()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,69 +38,58 @@ def run(*words: str | Path) -> Result:
     return CliRunner().invoke(main, ["exports", "results", *map(str, words)])
 
 
+def label_of(task: str = "generation", label: str = LABEL) -> dict[str, Any]:
+    found = json.loads(Path("out/results.json").read_text(encoding="utf-8"))
+    return found["tasks"][task]["labels"][label]  # type: ignore[no-any-return]
+
+
+def told(printed: Result) -> str:
+    return " ".join(printed.stdout.split()).replace("! ", "")
+
+
 def helped(export: Path, judgements: Path, records: Path, *words: str) -> tuple[Result, dict[str, Any]]:
     """What was printed, and the figures of the label."""
     printed = run(export, "--judge", judgements, "--records", records, "--out", "out", *words)
     assert printed.exit_code == 0, printed.output
-    return printed, json.loads(Path("out/results.json").read_text(encoding="utf-8"))["tasks"]["generation"]["labels"][
-        LABEL
-    ]
+    return printed, label_of()
 
 
-def a_study(tmp_path: Path) -> tuple[Path, Path, Path]:
-    answers = judged_answers(400)
-    return write_judged_study(tmp_path, answers, first_narratives(answers, 80))
+def a_study(tmp_path: Path, narratives: int = 400, labelled: int = 80, **options: Any) -> tuple[Path, Path, Path]:
+    answers = judged_answers(narratives, **options)
+    return write_judged_study(tmp_path, answers, first_narratives(answers, labelled))
+
+
+def write_sample(probabilities: Mapping[str, float]) -> None:
+    rows = "".join(f"{record},{share}\n" for record, share in sorted(probabilities.items()))
+    Path("sample.csv").write_text(f"record_uuid,inclusion_probability\n{rows}", encoding="utf-8")
 
 
 def test_every_group_gets_a_rate_with_the_judges_help_and_a_narrower_interval(tmp_path: Path) -> None:
     _, label = helped(*a_study(tmp_path), "--by", "model_name,language")
-    assert [tuple(group["by"].values()) for group in label["groups"]][:4] == [
-        ("claude",),
-        ("gemini",),
-        ("de",),
-        ("en",),
-    ]
+    names = [value for group in label["groups"][:4] for value in group["by"].values()]
+    assert names == ["claude", "gemini", "de", "en"]
     for group in (label, *label["groups"]):
-        told = group["judge_help"]
-        assert told["judge"] == "judy"
-        assert told["undefined"] is None
-        assert told["n_judged"] == 5 * told["n_labelled"] or told["n_judged"] > told["n_labelled"]
-        assert 0 < told["weight"] <= told["n_judged"] / (told["n_judged"] - told["n_labelled"])
+        help_ = group["judge_help"]
+        assert (help_["judge"], help_["undefined"]) == ("judy", None)
+        assert help_["n_judged"] > help_["n_labelled"]
+        assert 0 < help_["weight"] <= help_["n_judged"] / (help_["n_judged"] - help_["n_labelled"])
         own, wide = group["interval_ppi"], group["interval"]
         assert 0 <= own["low"] < group["rate_ppi"] < own["high"] <= 1
         assert own["high"] - own["low"] < wide["high"] - wide["low"]
-    assert label["judge_help"] | {"weight": None} == {
-        "judge": "judy",
-        "n_judged": 800,
-        "n_labelled": 160,
-        "n_narratives": 80,
-        "weight": None,
-        "undefined": None,
-    }
-
-
-def test_the_rate_is_what_the_formula_says(tmp_path: Path) -> None:
-    answers = judged_answers(400, models=("claude",))
-    labelled = first_narratives(answers, 80)
-    _, label = helped(*write_judged_study(tmp_path, answers, labelled))
-    weight = label["judge_help"]["weight"]
-    own = [answer for answer in answers if answer.narrative in labelled]
-    expected = np.mean([answer.value - weight * answer.p_yes for answer in own])
-    expected += weight * np.mean([answer.p_yes for answer in answers])
-    assert label["rate_ppi"] == pytest.approx(expected, abs=1e-9)
+    sizes = {"n_judged": 800, "n_labelled": 160, "n_narratives": 80}
+    assert label["judge_help"] | {"weight": None} == {"judge": "judy", **sizes, "weight": None, "undefined": None}
 
 
 def test_without_a_judge_nothing_changes_but_with_one_the_files_fit_the_schema(tmp_path: Path) -> None:
     export, judgements, records = a_study(tmp_path)
     assert run(export, "--out", "alone").exit_code == 0
-    alone = Path("alone/results.json").read_text(encoding="utf-8")
-    assert "ppi" not in alone
-    assert "judge_help" not in alone
-    assert "ppi" not in Path("alone/results.csv").read_text(encoding="utf-8")
     helped(export, judgements, records)
-    text = Path("out/results.json").read_text(encoding="utf-8")
-    jsonschema.validate(json.loads(text), json.loads(run("--schema").stdout))
-    jsonschema.validate(json.loads(alone), json.loads(run("--schema").stdout))
+    alone, text = (Path(folder, "results.json").read_text(encoding="utf-8") for folder in ("alone", "out"))
+    for word in ("ppi", "judge_help"):
+        assert word not in alone + Path("alone/results.csv").read_text(encoding="utf-8")
+    schema = json.loads(run("--schema").stdout)
+    for written in (alone, text):
+        jsonschema.validate(json.loads(written), schema)
     with_help, without = Results.model_validate_json(text), Results.model_validate_json(alone)
     for name, label in without.tasks["generation"].labels.items():
         other = with_help.tasks["generation"].labels[name]
@@ -109,6 +99,8 @@ def test_without_a_judge_nothing_changes_but_with_one_the_files_fit_the_schema(t
 def test_it_is_shown_everywhere_with_how_many_were_labelled_and_judged(tmp_path: Path) -> None:
     export, judgements, records = a_study(tmp_path)
     printed, label = helped(export, judgements, records)
+    own = float(np.mean([answer.p_yes for answer in judged_answers(400)]))  # the judge's own rate is nowhere
+    assert f"{own:.6f}" not in Path("out/results.json").read_text(encoding="utf-8")
     title = "with the judge's help (people's labels correct it)"
     assert title in printed.stdout
     assert max(map(len, printed.stdout.splitlines())) <= 80
@@ -131,45 +123,29 @@ def test_it_is_shown_everywhere_with_how_many_were_labelled_and_judged(tmp_path:
     assert str(frame["ppi_n_judged"].dtype) == "Int64"
 
 
-def test_the_judges_own_rate_is_nowhere(tmp_path: Path) -> None:
-    answers = judged_answers(400)
-    export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 80))
-    printed, _ = helped(export, judgements, records)
-    own = float(np.mean([answer.p_yes for answer in answers]))
-    assert f"{own:.6f}" not in Path("out/results.json").read_text(encoding="utf-8")
-    assert printed.exit_code == 0
-
-
 def test_where_people_labelled_more_of_one_group_there_is_no_help_and_it_says_why(tmp_path: Path) -> None:
     answers = judged_answers(400)
     few = first_narratives(answers, 40)
-    labelled = {
-        answer.record for answer in answers if answer.narrative in few or (answer.model == "claude" and answer.value)
-    }
+    labelled = {each.record for each in answers if each.narrative in few or (each.model == "claude" and each.value)}
     printed, label = helped(*write_judged_study(tmp_path, answers, labelled))
     assert label["judge_help"]["undefined"] == "not_a_random_part"
-    assert "rate_ppi" not in label
-    assert all("rate_ppi" not in group for group in label["groups"])
-    told = " ".join(printed.stdout.split()).replace("! ", "")
-    assert "no random part of what the judge judged" in told
-    assert "where `model_name` is" in told
+    assert all("rate_ppi" not in group for group in (label, *label["groups"]))
+    assert "no random part of what the judge judged" in told(printed)
+    assert "where `model_name` is" in told(printed)
 
 
-@pytest.mark.parametrize("chosen", ["the highest", "the least certain"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_labels_chosen_by_the_judges_own_score_are_refused(tmp_path: Path, chosen: str, weighted: bool) -> None:
+def test_labels_chosen_by_the_judges_own_score_are_refused(tmp_path: Path) -> None:
     answers = judged_answers(300, seed=3)
-    by_score = sorted(answers, key=lambda a: -a.p_yes if chosen == "the highest" else abs(a.p_yes - 0.5))
-    labelled = {answer.record for answer in by_score[:120]}
-    study = write_judged_study(tmp_path, answers, labelled)
-    rows = "".join(f"{record},0.2\n" for record in sorted(labelled))
-    Path("sample.csv").write_text(f"record_uuid,inclusion_probability\n{rows}", encoding="utf-8")
-    printed, label = helped(*study, *(("--weights", "sample.csv") if weighted else ()))
-    assert label["judge_help"]["undefined"] == "not_a_random_part"
-    assert "rate_ppi" not in label
-    told = " ".join(printed.stdout.split()).replace("! ", "")
-    assert ("of pairs, and chance would be 50%: no random part of what the judge judged") in told
-    assert ("further from one half" in told) == (chosen == "the least certain")
+    for chosen in ("the highest", "the least certain"):
+        by_score = sorted(answers, key=lambda a: -a.p_yes if chosen == "the highest" else abs(a.p_yes - 0.5))
+        labelled = {answer.record for answer in by_score[:120]}
+        study = write_judged_study(tmp_path / chosen, answers, labelled)
+        write_sample(dict.fromkeys(labelled, 0.2))
+        for options in ((), ("--weights", "sample.csv")):
+            printed, label = helped(*study, *options)
+            assert (label["judge_help"]["undefined"], "rate_ppi" in label) == ("not_a_random_part", False)
+            assert "of pairs, and chance would be 50%: no random part of what the judge judged" in told(printed)
+            assert ("further from one half" in told(printed)) == (chosen == "the least certain")
 
 
 def test_judgements_of_what_annotators_never_get_do_not_count(tmp_path: Path) -> None:
@@ -191,14 +167,13 @@ def test_judgements_of_what_annotators_never_get_do_not_count(tmp_path: Path) ->
         export, "--judge", write_lines(tmp_path / "judged.jsonl", lines), "--records", written, "--out", "out"
     )
     assert printed.exit_code == 0, printed.output
-    label = json.loads(Path("out/results.json").read_text(encoding="utf-8"))["tasks"]["grounding"]["labels"][GROUNDED]
+    label = label_of("grounding", GROUNDED)
     shown = [answer for answer in answers if answer.record not in bare]
     assert (label["judge_help"]["n_judged"], label["judge_help"]["n_labelled"]) == (len(shown), len(voted))
     low, high = label["interval_ppi"]["low"], label["interval_ppi"]["high"]
     assert low <= float(np.mean([answer.value for answer in shown])) <= high
-    told = " ".join(printed.stdout.split()).replace("! ", "")
-    assert f"grounding: of 300 judgements {len(bare)} are of records without passages in --records" in told
-    assert "have no judgement" not in told
+    assert f"grounding: of 300 judgements {len(bare)} are of records without passages in --records" in told(printed)
+    assert "have no judgement" not in told(printed)
 
 
 def test_a_sample_that_took_more_of_one_language_needs_its_probabilities(tmp_path: Path) -> None:
@@ -213,8 +188,7 @@ def test_a_sample_that_took_more_of_one_language_needs_its_probabilities(tmp_pat
     study = write_judged_study(tmp_path, answers, drawn)
     _, label = helped(*study)
     assert label["judge_help"]["undefined"] == "not_a_random_part"
-    rows = "".join(f"{name}-claude,{share}\n" for name, share in sorted(drawn.items()))
-    Path("sample.csv").write_text(f"record_uuid,inclusion_probability\n{rows}", encoding="utf-8")
+    write_sample({f"{name}-claude": share for name, share in drawn.items()})
     _, label = helped(*study, "--weights", "sample.csv", "--by", "language")
     weight = label["judge_help"]["weight"]
     value = {answer.narrative: answer for answer in answers}
@@ -223,46 +197,31 @@ def test_a_sample_that_took_more_of_one_language_needs_its_probabilities(tmp_pat
     expected += weight * np.mean([answer.p_yes for answer in answers])
     assert label["rate_ppi"] == pytest.approx(expected, abs=1e-9)
     assert label["judge_help"]["undefined"] is None
-    assert {group["by"]["language"]: group["judge_help"]["undefined"] for group in label["groups"]} == {
-        "de": None,
-        "en": None,
-    }
+    by_language = {group["by"]["language"]: group["judge_help"]["undefined"] for group in label["groups"]}
+    assert by_language == {"de": None, "en": None}
 
 
-@pytest.mark.parametrize("what", ["all alike", "half the sample"])
-def test_probabilities_that_are_not_those_of_the_labels_are_refused(tmp_path: Path, what: str) -> None:
+def test_probabilities_that_are_not_those_of_the_labels_are_refused(tmp_path: Path) -> None:
     answers = judged_answers(600, models=("claude",))
     de, en = ([a.record for a in answers if a.language == language] for language in ("de", "en"))
-    labelled = {*de[:150], *en[:30]} if what == "all alike" else {*de[:30], *en[:100]}
-    sampled = labelled if what == "all alike" else {*de[:100], *en[:100]}
-    rows = "".join(f"{record},0.3\n" for record in sorted(sampled))
-    Path("sample.csv").write_text(f"record_uuid,inclusion_probability\n{rows}", encoding="utf-8")
-    printed, label = helped(*write_judged_study(tmp_path, answers, labelled), "--weights", "sample.csv")
-    assert label["judge_help"]["undefined"] == "not_a_random_part"
-    assert "random part of" in " ".join(printed.stdout.split())
+    alike, half = {*de[:150], *en[:30]}, {*de[:30], *en[:100]}
+    for labelled, sampled in ((alike, alike), (half, {*de[:100], *en[:100]})):
+        write_sample(dict.fromkeys(sampled, 0.3))
+        folder = tmp_path / str(len(labelled))
+        printed, label = helped(*write_judged_study(folder, answers, labelled), "--weights", "sample.csv")
+        assert label["judge_help"]["undefined"] == "not_a_random_part"
+        assert "random part of" in told(printed)
 
 
 def test_a_group_with_fewer_than_thirty_labelled_narratives_gets_none(tmp_path: Path) -> None:
-    answers = judged_answers(300, models=("claude",), languages=("de", "en", "en", "en"))
-    printed, label = helped(
-        *write_judged_study(tmp_path, answers, first_narratives(answers, 60)), "--by", "model_name,language"
-    )
+    study = a_study(tmp_path, 300, 60, models=("claude",), languages=("de", "en", "en", "en"))
+    printed, label = helped(*study, "--by", "model_name,language")
     groups = {tuple(group["by"].values()): group for group in label["groups"]}
-    assert groups["de",]["judge_help"]["undefined"] == "few_narratives"
-    assert groups["de",]["judge_help"]["n_narratives"] < 30
-    assert "rate_ppi" not in groups["de",]
-    assert groups["en",]["judge_help"]["n_narratives"] >= 30
-    assert groups["en",]["rate_ppi"]
-    assert "in fewer than 30 narratives" in " ".join(printed.stdout.split())
-
-
-def test_passages_of_one_record_that_nobody_labelled_belong_to_its_narrative(tmp_path: Path) -> None:
-    """Labelled and other answers to one narrative are one case: the intervals know it."""
-    answers = judged_answers(400)
-    half = {answer.record for number, answer in enumerate(answers) if number % 2 == number // 2 % 2}
-    _, label = helped(*write_judged_study(tmp_path, answers, half))
-    assert label["judge_help"]["n_narratives"] == 400
-    assert (label["judge_help"]["n_labelled"], label["judge_help"]["n_judged"]) == (400, 800)
+    few, enough = groups["de",], groups["en",]
+    assert (few["judge_help"]["undefined"], "rate_ppi" in few) == ("few_narratives", False)
+    assert few["judge_help"]["n_narratives"] < 30 <= enough["judge_help"]["n_narratives"]
+    assert enough["rate_ppi"]
+    assert "in fewer than 30 narratives" in told(printed)
 
 
 def test_what_does_not_count_is_counted_and_said(tmp_path: Path) -> None:
@@ -279,29 +238,29 @@ def test_what_does_not_count_is_counted_and_said(tmp_path: Path) -> None:
         judgement(one_of_theirs, status="no_quote", labels={}),
     ]
     printed, label = helped(export, write_lines(judgements, lines), records)
-    told = " ".join(printed.stdout.split()).replace("! ", "")
-    assert "records that neither the export nor the files of --records name: 1 of 299" in told
-    assert "Records of the export that the files of --records do not name: 1 of 60" in told
-    assert "cannot be used: 1 (no_quote 1)" in told
-    assert "1 line is no judgement that counts" in told
-    assert "less than or equal to 1" in told
-    assert "of 299 records of --records 2 have no judgement" in told
-    assert "of 60 labelled units 1 have no judgement of judy" in told
+    for said in (
+        "records that neither the export nor the files of --records name: 1 of 299",
+        "Records of the export that the files of --records do not name: 1 of 60",
+        "cannot be used: 1 (no_quote 1)",
+        "1 line is no judgement that counts",
+        "less than or equal to 1",
+        "of 299 records of --records 2 have no judgement",
+        "of 60 labelled units 1 have no judgement of judy",
+    ):
+        assert said in told(printed)
     assert (label["judge_help"]["n_judged"], label["judge_help"]["n_labelled"]) == (298, 59)
 
 
 def test_a_judge_without_probabilities_counts_by_its_answers(tmp_path: Path) -> None:
     answers = judged_answers(300, models=("claude",))
     export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 60))
-    lines = [judgement(answer, labels={LABEL: {"value": answer.p_yes > 0.5}}) for answer in answers]
+    said = [{LABEL: {"value": answer.p_yes > 0.5}} for answer in answers]
+    lines = [judgement(answer, labels=labels) for answer, labels in zip(answers, said, strict=True)]
     _, bare = helped(export, write_lines(judgements, lines), records)
-    lines = [
-        judgement(answer, labels={LABEL: {"value": answer.p_yes > 0.5, "p_yes": float(answer.p_yes > 0.5)}})
-        for answer in answers
-    ]
-    _, told = helped(export, write_lines(judgements, lines), records)
-    assert bare["rate_ppi"] == told["rate_ppi"]
-    assert bare["judge_help"] == told["judge_help"]
+    for labels in said:
+        labels[LABEL]["p_yes"] = float(labels[LABEL]["value"])
+    _, stated = helped(export, write_lines(judgements, lines), records)
+    assert (bare["rate_ppi"], bare["judge_help"]) == (stated["rate_ppi"], stated["judge_help"])
 
 
 def refused(export: Path, judgements: Path, records: Path, *words: str) -> str:
@@ -332,8 +291,8 @@ def test_judgements_of_other_records_and_files_that_are_none_are_refused(tmp_pat
     answers = judged_answers(60, models=("claude",))
     export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 40))
     strangers = [judgement(answer, record_uuid=f"other-{answer.record}") for answer in answers]
-    told = refused(export, write_lines(tmp_path / "other.jsonl", strangers), records)
-    assert "None of the judgements of judy is of a record of the export" in told
+    said = refused(export, write_lines(tmp_path / "other.jsonl", strangers), records)
+    assert "None of the judgements of judy is of a record of the export" in said
     empty = tmp_path / "empty.jsonl"
     empty.write_text("", encoding="utf-8")
     assert "is empty" in refused(export, judgements, empty)

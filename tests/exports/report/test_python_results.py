@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,14 @@ from exports.report.files import agreement_json
 from pipeline.core.errors import InputError
 from tests.support.dataset_export import jury_export
 from tests.support.measured_files import measure_files
-from tests.support.places import NO_SHARED, SHARED
 from tests.support.python_api_data import three_records, without_inputs, write_export
 
-SHARED_EXPORT = SHARED / "iaa-cases" / "open" / "export_a"
-needs_shared = pytest.mark.skipif(not SHARED_EXPORT.is_dir(), reason=NO_SHARED)
 ONE_LINE_OF_PANDAS = {"dtype": str, "keep_default_na": False}
 
 
-@pytest.fixture(scope="module", params=["made here", pytest.param("shared", marks=needs_shared)])
-def export(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an export of all tasks."""
-    if request.param == "shared":
-        return SHARED_EXPORT
     folder = jury_export(tmp_path_factory.mktemp("made") / "export", 12)
     for path in folder.glob("*.csv"):  # Over some weeks, so that there are changes.
         frame = pd.read_csv(path, **ONE_LINE_OF_PANDAS)
@@ -40,42 +36,21 @@ def export(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-def read_typed(folder: Path, task: str) -> Any:
-    return read_task(folder, task)
-
-
-def read_as_text(folder: Path, task: str) -> Any:
-    return pd.read_csv(folder / f"{task}.csv", **ONE_LINE_OF_PANDAS)
-
-
-def read_by_default(folder: Path, task: str) -> Any:
-    return pd.read_csv(folder / f"{task}.csv")
-
-
-def read_as_arrow(folder: Path, task: str) -> Any:
-    return pd.read_csv(folder / f"{task}.csv", dtype_backend="pyarrow", parse_dates=["created_at"])
-
-
-@pytest.mark.parametrize("read", [read_typed, read_as_text, read_by_default, read_as_arrow])
-def test_frames_give_the_figures_of_the_command(export: Path, read: Any) -> None:
+def test_frames_folders_and_files_give_the_figures_of_the_command(export: Path) -> None:
     written = agreement_json(measure_files([export], resamples=50).agreement)
+    for source in (str(export), export, [export / f"{task}.csv" for task in TASKS]):
+        assert measure_agreement(source, resamples=50).to_json() == written
     expected = json.loads(written)
     del expected["inputs"]
-    frames = [read(export, task).sample(frac=1, random_state=1) for task in TASKS]
-    assert without_inputs(measure_agreement(frames, resamples=50)) == expected
-
-
-def test_a_folder_and_its_files_give_the_bytes_of_the_command(export: Path) -> None:
-    written = agreement_json(measure_files([export], resamples=50).agreement)
-    files = [export / f"{task}.csv" for task in TASKS]
-    for source in (str(export), export, files):
-        assert measure_agreement(source, resamples=50).to_json() == written
-
-
-def test_resamples_and_seed_reach_the_figures(tmp_path: Path) -> None:
-    path = write_export(tmp_path / "generation.csv", *three_records())
-    agreement = measure_agreement(path, resamples=20, seed=7).agreement
-    assert (agreement.resamples, agreement.seed) == (20, 7)
+    readers: tuple[Callable[[str], Any], ...] = (
+        lambda task: read_task(export, task),
+        lambda task: pd.read_csv(export / f"{task}.csv", **ONE_LINE_OF_PANDAS),
+        lambda task: pd.read_csv(export / f"{task}.csv"),
+        lambda task: pd.read_csv(export / f"{task}.csv", dtype_backend="pyarrow", parse_dates=["created_at"]),
+    )
+    for read in readers:
+        frames = [read(task).sample(frac=1, random_state=1) for task in TASKS]
+        assert without_inputs(measure_agreement(frames, resamples=50)) == expected
 
 
 def test_discards_of_a_folder_are_in_the_result(tmp_path: Path) -> None:
@@ -83,21 +58,23 @@ def test_discards_of_a_folder_are_in_the_result(tmp_path: Path) -> None:
     discarded = {"record_uuid": "r9", "annotator_id": "ben", "response_status": "discarded"}
     columns = (*COLUMNS["generation"], "response_status")
     write_export(tmp_path / "generation_discarded.csv", discarded, columns=columns)
-    discards = measure_agreement(tmp_path, resamples=20).agreement.tasks["generation"].discards
+    agreement = measure_agreement(tmp_path, resamples=20, seed=7).agreement
+    assert (agreement.resamples, agreement.seed) == (20, 7)
+    discards = agreement.tasks["generation"].discards
     assert discards is not None
     assert (discards.n_responses, discards.by_annotator["ben"]) == (1, pytest.approx(1 / 4))
 
 
-@pytest.mark.parametrize("table", ["tasks", "labels", "pairs", "annotators", "slices", "changes", "conditional"])
-def test_tables_are_typed_the_same_with_and_without_figures(tmp_path: Path, export: Path, table: str) -> None:
-    full = measure_agreement(export, resamples=50).to_pandas(table)
-    single = {**three_records()[0]}
-    bare = measure_agreement(write_export(tmp_path / "generation.csv", single), resamples=50).to_pandas(table)
-    assert len(full)
-    assert full.dtypes.to_dict() == bare.dtypes.to_dict()
-    assert {str(dtype) for dtype in full.dtypes} <= {"string", "Int64", "Float64", "boolean"}
-    for name in full.select_dtypes("Float64"):
-        assert not any(value is not pd.NA and math.isnan(value) for value in full[name])
+def test_tables_are_typed_the_same_with_and_without_figures(tmp_path: Path, export: Path) -> None:
+    one = write_export(tmp_path / "generation.csv", three_records()[0])
+    full_result, bare_result = measure_agreement(export, resamples=50), measure_agreement(one, resamples=50)
+    for table in ("tasks", "labels", "pairs", "annotators", "slices", "changes", "conditional"):
+        full, bare = full_result.to_pandas(table), bare_result.to_pandas(table)
+        assert len(full)
+        assert full.dtypes.to_dict() == bare.dtypes.to_dict()
+        assert {str(dtype) for dtype in full.dtypes} <= {"string", "Int64", "Float64", "boolean"}
+        for name in full.select_dtypes("Float64"):
+            assert not any(value is not pd.NA and math.isnan(value) for value in full[name])
 
 
 def test_the_labels_table_holds_the_figures_and_an_undefined_one_is_missing(tmp_path: Path) -> None:
@@ -148,16 +125,12 @@ def test_a_notebook_shows_hostile_text_as_text(tmp_path: Path) -> None:
     assert "\x1b" not in shown
 
 
-def test_a_notebook_shows_warnings_in_words_and_says_how_much_more_there_is(tmp_path: Path) -> None:
+def test_a_notebook_shows_warnings_in_words_how_much_more_there_is_and_a_short_repr(tmp_path: Path) -> None:
     rows = [row | {"record_uuid": f"{n}-{row['record_uuid']}"} for n in range(30) for row in three_records()]
     path = write_export(tmp_path / "generation.csv", *rows)
-    assert "α is undefined for proper_action" in measure_agreement(path, resamples=20)._repr_html_()
-    assert find_disagreements(path)._repr_html_().endswith("<p>and 10 more</p></div>")
-
-
-def test_results_have_a_short_repr(tmp_path: Path) -> None:
-    path = write_export(tmp_path / "generation.csv", *three_records())
-    assert re.fullmatch(
-        r"<AgreementResult generation: 3 units, mean α \S+( \[.*\])?>", repr(measure_agreement(path, resamples=20))
-    )
-    assert repr(find_disagreements(path)) == "<DisagreementResult 1 disagreements>"
+    agreement, disagreements = measure_agreement(path, resamples=20), find_disagreements(path)
+    assert "α is undefined for proper_action" in agreement._repr_html_()
+    assert disagreements._repr_html_().endswith("<p>and 10 more</p></div>")
+    said = r"<AgreementResult generation: 90 units, mean α \S+( \[.*\])?>"
+    assert re.fullmatch(said, repr(agreement))
+    assert repr(disagreements) == "<DisagreementResult 30 disagreements>"

@@ -32,10 +32,15 @@ def whole() -> tuple[Agreement, list[Disagreement]]:
 @pytest.fixture(scope="module")
 def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
     remarks = ["retrieval: rows left out because they are drafts or pending: 2."]
-    return Page(render_report(*whole, remarks=remarks, results=results()))
+    text = render_report(*whole, remarks=remarks, results=results())
+    assert render_report(*whole, remarks=remarks, results=results()) == text
+    assert '<meta name="generator" content="citejury' in text[:4096]
+    return Page(text)
 
 
-def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
+def test_its_parts_stand_in_the_order_in_which_they_are_read(
+    page: Page, whole: tuple[Agreement, list[Disagreement]]
+) -> None:
     assert [text for _, text in page.all("h2")] == [
         "Serious problem: 24 % of 60 answers; 7 more were not judged in every part",
         "What differs beyond chance",
@@ -47,20 +52,29 @@ def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None
         "Methods",
     ]
     assert "drafts or pending: 2" in page.text
-
-
-def test_only_what_the_jury_found_is_called_a_share_of_yes_for_votes_weigh_units_otherwise(page: Page) -> None:
+    # Only what the jury found is called a share of yes, for votes weigh units otherwise.
     columns = [text for tag, text in page.all("th") if text.lower() in ("share of yes", "yes votes", "yes")]
     assert set(columns) == {"Yes votes", "yes votes"}
+    headings = [text for _, text in page.all("h3")]
+    for heading in ("Pairs of annotators", "Agreement over time", "Rounds side by side"):
+        assert headings.count(heading) == 3
+    for task in TASKS:
+        assert {f"{task.capitalize()} in detail", f"{task.capitalize()}: each annotator in figures"} <= {*headings}
+    assert headings.count("Labels bound by a rule") == 2  # generation has no rules
+    assert "round-1 → round-2" in page.text
+    assert "2025-W10: α" in page.text
+    methods = page.text[page.text.index("Thresholds") :]
+    assert "B = 200" in page.text
+    assert "seed 0" in methods
+    assert methods.count("(Krippendorff, nominal;") == 3 + 5 + 5 + 3  # each label and the mean of each task
+    without = Page(render_report(*whole))
+    assert without.all("h2")[0][1] == "How far the annotators agree"
+    assert "What the jury found" not in without.text
 
 
-def test_where_findings_are_not_known_it_begins_with_agreement(whole: tuple[Agreement, list[Disagreement]]) -> None:
-    page = Page(render_report(*whole))
-    assert page.all("h2")[0][1] == "How far the annotators agree"
-    assert "What the jury found" not in page.text
-
-
-def test_each_label_stands_once_beside_its_verdict(page: Page, whole: tuple[Agreement, list[Disagreement]]) -> None:
+def test_each_label_stands_once_beside_its_verdict_with_the_figures_of_the_agreement(
+    page: Page, whole: tuple[Agreement, list[Disagreement]]
+) -> None:
     (forest,) = [place for place, (_, attributes) in enumerate(page.tags) if attributes.get("class") == "forest"]
     rows = [
         page.texts[place]
@@ -71,6 +85,10 @@ def test_each_label_stands_once_beside_its_verdict(page: Page, whole: tuple[Agre
         for label, found in figures.labels.items():
             (told,) = [text for text in rows if re.match(rf"{label}\b", text) or text.startswith(f"{label}{label}:")]
             assert told.endswith(FITNESS[fitness(found)])
+            alpha, ac1, low = found.krippendorff_alpha, found.gwet_ac1, found.intervals["krippendorff_alpha"].low
+            row = next(text for _, text in page.all("tr") if text.startswith(f"{label}40"))
+            assert f"{alpha:.2f}".lstrip("0") + f" [{low:.2f}".replace("0.", ".") in row
+            assert f"{ac1:.2f}".lstrip("0") in row
 
 
 def test_headings_never_skip_a_level_and_ids_are_unique(page: Page) -> None:
@@ -93,63 +111,20 @@ def test_every_figure_speaks_to_screen_readers_and_every_table_has_a_caption(pag
     assert len(page.all("caption")) == len(page.all("table"))
 
 
-def test_the_figures_of_each_label_are_those_of_the_agreement(
-    page: Page, whole: tuple[Agreement, list[Disagreement]]
-) -> None:
-    rows = [text for _, text in page.all("tr")]
-    for figures in whole[0].tasks.values():
-        for label, found in figures.labels.items():
-            alpha, ac1, low = found.krippendorff_alpha, found.gwet_ac1, found.intervals["krippendorff_alpha"].low
-            assert alpha is not None
-            assert ac1 is not None
-            row = next(row for row in rows if row.startswith(f"{label}40"))
-            assert f"{alpha:.2f}".lstrip("0") + f" [{low:.2f}".replace("0.", ".") in row
-            assert f"{ac1:.2f}".lstrip("0") in row
-
-
-def test_rounds_weeks_languages_rules_and_pairs_are_there(page: Page) -> None:
-    headings = [text for _, text in page.all("h3")]
-    for heading in ("Pairs of annotators", "Agreement over time", "Rounds side by side"):
-        assert headings.count(heading) == 3
-    for task in TASKS:
-        assert {f"{task.capitalize()} in detail", f"{task.capitalize()}: each annotator in figures"} <= {*headings}
-    assert headings.count("Labels bound by a rule") == 2  # generation has no rules
-    assert "round-1 → round-2" in page.text
-    assert "2025-W10: α" in page.text
-
-
-def test_the_methods_tell_seed_resamples_and_a_sentence_for_each_label(page: Page) -> None:
-    methods = page.text[page.text.index("Thresholds") :]
-    assert "B = 200" in page.text
-    assert "seed 0" in methods
-    assert methods.count("(Krippendorff, nominal;") == 3 + 5 + 5 + 3  # each label and the mean of each task
-
-
-def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
+def test_an_undefined_figure_is_a_dash_with_its_reason_and_data_that_show_nothing_give_a_report_too() -> None:
     rows = [Row(f"r{number}", name, (1, number % 2)) for number in range(30) for name in ("anna", "ben")]
     page = Page(render_report(drawn_agreement([ratings_of(rows)]), []))
-    row = next(text for _, text in page.all("tr") if text.startswith("proper_action30"))
-    assert "– no variation" in row
-    missing = next(text for _, text in page.all("tr") if text.startswith("helpful0"))
-    assert "– no overlap" in missing
+    told = [text for _, text in page.all("tr")]
+    assert "– no variation" in next(text for text in told if text.startswith("proper_action30"))
+    assert "– no overlap" in next(text for text in told if text.startswith("helpful0"))
     assert "α is undefined" in page.text
-    assert not re.search(r"\bnan\b|None|inf\b", page.text)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        pytest.param([], id="no responses"),
-        pytest.param([Row("r1", "anna", (1, 0, 1, 0, 0))], id="one response"),
-        pytest.param([Row(f"r{number}", f"a{number}", (1,)) for number in range(5)], id="no overlap"),
-        pytest.param([Row("r1", name, (place,)) for place, name in enumerate(("anna", "ben"))], id="one split unit"),
-    ],
-)
-def test_data_that_show_nothing_still_give_a_report(rows: list[Row]) -> None:
-    ratings = ratings_of(rows)
-    page = Page(render_report(drawn_agreement([ratings]), find_disagreements(ratings)))
-    assert "Generation in detail" in [text for _, text in page.all("h3")]
-    assert not re.search(r"\bnan\b|None\b", page.text)
+    no_overlap = [Row(f"r{number}", f"a{number}", (1,)) for number in range(5)]
+    one_split_unit = [Row("r1", name, (place,)) for place, name in enumerate(("anna", "ben"))]
+    for few in (rows, [], [Row("r1", "anna", (1, 0, 1, 0, 0))], no_overlap, one_split_unit):
+        ratings = ratings_of(few)
+        page = Page(render_report(drawn_agreement([ratings]), find_disagreements(ratings)))
+        assert "Generation in detail" in [text for _, text in page.all("h3")]
+        assert not re.search(r"\bnan\b|None|inf\b", page.text)
 
 
 def test_the_weightiest_disagreements_are_shown_with_some_of_each_task_and_the_rest_is_counted() -> None:
@@ -165,6 +140,10 @@ def test_the_weightiest_disagreements_are_shown_with_some_of_each_task_and_the_r
     heaviest = sorted((abs(item.influence or 9.0) for item in light), reverse=True)[: SHOWN - 5]
     assert weights[: SHOWN - 5] == pytest.approx(heaviest, abs=1e-9)
     assert f"disagreements.csv also holds the other {len(light) - SHOWN:,}" in page.text
+    (table,) = [text for _, text in page.all("table") if text.startswith("Who says what")]
+    counts = [int(count) for count in re.findall(r"(?:yes|no)[a-z_]+?(\d+)", table)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] == max(item.pattern_count for item in light)
 
 
 def test_each_disagreement_shows_its_query_before_it_is_opened() -> None:
@@ -201,14 +180,7 @@ def test_long_texts_are_shown_by_their_beginning_and_whole_on_a_click_up_to_a_li
     assert len(page.text) < 6 * LONGEST_TEXT  # two texts and three notes
 
 
-def test_patterns_are_listed_most_frequent_first(whole: tuple[Agreement, list[Disagreement]], page: Page) -> None:
-    (table,) = [text for _, text in page.all("table") if text.startswith("Who says what")]
-    counts = [int(count) for count in re.findall(r"(?:yes|no)[a-z_]+?(\d+)", table)]
-    assert counts == sorted(counts, reverse=True)
-    assert counts[0] == max(item.pattern_count for item in whole[1])
-
-
-def test_annotators_who_agree_stand_next_to_each_other() -> None:
+def test_annotators_who_agree_stand_next_to_each_other_under_names_cut_where_they_do_not_differ() -> None:
     rows = [
         Row(f"r{number:02d}", name, (value, value))
         for number in range(40)
@@ -221,18 +193,15 @@ def test_annotators_who_agree_stand_next_to_each_other() -> None:
     ]
     figures = drawn_agreement([ratings_of(rows)]).tasks["generation"]
     order = similar_order(figures.annotators, figures.pairs)
-    assert abs(order.index("anna") - order.index("carla")) == 1
-    assert abs(order.index("ben") - order.index("dora")) == 1
     assert sorted(order) == ["anna", "ben", "carla", "dora"]
-
-
-def test_names_beside_a_map_are_cut_where_they_do_not_differ() -> None:
-    assert short_names(["anna", "ben"]) == {"anna": "anna", "ben": "ben"}
-    assert short_names(["rater.01@example.org", "rater.12@example.org"]) == {
-        "rater.01@example.org": "01",
-        "rater.12@example.org": "12",
-    }
-    assert list(short_names(["a-very-long-name-indeed", "b"]).values()) == ["a-very…ndeed", "b"]
+    for one, other in (("anna", "carla"), ("ben", "dora")):
+        assert abs(order.index(one) - order.index(other)) == 1
+    for names, short in (
+        (["anna", "ben"], ["anna", "ben"]),
+        (["rater.01@example.org", "rater.12@example.org"], ["01", "12"]),
+        (["a-very-long-name-indeed", "b"], ["a-very…ndeed", "b"]),
+    ):
+        assert short_names(names) == dict(zip(names, short, strict=True))
     assert short_names(["rater.0@example.org", "rater.@example.org"])["rater.@example.org"] != ""
 
 
@@ -274,14 +243,6 @@ def test_a_week_without_an_interval_is_an_open_point_beside_which_the_ribbon_end
     assert len(weeks) == 5
     assert drawing.count("<polygon") == 2
     assert drawing.count('class="estimate open"') == 1
-
-
-def test_the_same_figures_give_the_same_page_and_it_says_whose_it_is(
-    whole: tuple[Agreement, list[Disagreement]],
-) -> None:
-    text = render_report(*whole)
-    assert render_report(*whole) == text
-    assert '<meta name="generator" content="citejury' in text[:4096]
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason=NO_SHARED)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,6 @@ from tests.support.results_data import results
 
 pytestmark = pytest.mark.browser
 
-WIDTHS = (400, 1400)
 VISIBLE = "return [...document.querySelectorAll(arguments[0])].map((each) => each.checkVisibility())"
 
 
@@ -44,7 +44,8 @@ def disagreements() -> list[Disagreement]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, disagreements: list[Disagreement]) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render_report(whole_report_parts()[0], disagreements, results=results()), encoding="utf-8")
+    text = render_report(whole_report_parts()[0], disagreements, results=results())
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -52,8 +53,17 @@ def report(tmp_path_factory: pytest.TempPathFactory, disagreements: list[Disagre
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("hostile") / "report.html"
     agreement, found, remarks = hostile_report_parts()
-    path.write_text(render_report(agreement, found, remarks=remarks, results=hostile_results()), encoding="utf-8")
+    text = render_report(agreement, found, remarks=remarks, results=hostile_results())
+    path.write_text(text, encoding="utf-8")
     return path
+
+
+@contextmanager
+def as_wide_as(driver: webdriver.Chrome, width: int) -> Iterator[None]:
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    yield
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def opened(driver: webdriver.Chrome, path: Path) -> webdriver.Chrome:
@@ -97,10 +107,6 @@ def test_filters_narrow_the_list_and_say_how_many_are_left(browser: webdriver.Ch
     assert browser.find_element(By.ID, "count").text == f"{len(narrowed)} of {everything} shown"
     browser.find_element(By.CSS_SELECTOR, "#filters button").click()
     wait(browser, lambda: len(shown(browser)) == everything)
-
-
-def test_a_pattern_an_annotator_and_words_narrow_the_list_too(browser: webdriver.Chrome, report: Path) -> None:
-    opened(browser, report)
     pattern = field(browser, "pattern")
     pattern.select_by_index(1)
     chosen = values_of(browser, "pattern")
@@ -117,13 +123,13 @@ def test_a_pattern_an_annotator_and_words_narrow_the_list_too(browser: webdriver
     assert shown(browser) == []
 
 
-@pytest.mark.parametrize("order", ["weight", "share", "entropy"])
-def test_the_list_is_sorted_by_what_the_reader_chooses(browser: webdriver.Chrome, report: Path, order: str) -> None:
+def test_the_list_is_sorted_by_what_the_reader_chooses(browser: webdriver.Chrome, report: Path) -> None:
     opened(browser, report)
-    field(browser, "order").select_by_value(order)
-    values = [float(value) for value in values_of(browser, order)]
-    assert values == sorted(values, reverse=True)
-    assert len(set(values)) > 1
+    for order in ("weight", "share", "entropy"):
+        field(browser, "order").select_by_value(order)
+        values = [float(value) for value in values_of(browser, order)]
+        assert values == sorted(values, reverse=True)
+        assert len(set(values)) > 1
 
 
 def test_the_keyboard_reaches_parts_filters_and_texts(browser: webdriver.Chrome, report: Path) -> None:
@@ -137,17 +143,18 @@ def test_the_keyboard_reaches_parts_filters_and_texts(browser: webdriver.Chrome,
     assert {"summary", "div", "task", "order"} <= set(reached)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["report", "hostile"])
-def test_nothing_is_wider_than_the_screen(
-    browser: webdriver.Chrome, request: pytest.FixtureRequest, name: str, width: int
+def test_nothing_is_wider_than_the_screen_and_the_page_asks_for_nothing_and_meets_no_error(
+    browser: webdriver.Chrome, report: Path, hostile: Path
 ) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    )
-    opened(browser, request.getfixturevalue(name))
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    for path in (report, hostile):
+        for width in (400, 1400):
+            with as_wide_as(browser, width):
+                opened(browser, path)
+                assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+        sent = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        assert {*sent} == {path.as_uri()}
+        assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
 def test_without_javascript_everything_is_there_but_the_form(
@@ -170,13 +177,10 @@ def test_without_javascript_everything_is_there_but_the_form(
 
 
 def test_what_the_jury_found_fits_one_screen_and_a_study_few(browser: webdriver.Chrome, report: Path) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 1400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    )
-    opened(browser, report)
-    assert browser.find_element(By.ID, "found").rect["height"] < 900
-    assert browser.execute_script("return document.documentElement.scrollHeight") < 8_000
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    with as_wide_as(browser, 1400):
+        opened(browser, report)
+        assert browser.find_element(By.ID, "found").rect["height"] < 900
+        assert browser.execute_script("return document.documentElement.scrollHeight") < 8_000
 
 
 def test_paper_shows_what_is_a_click_away_but_no_long_texts(browser: webdriver.Chrome, report: Path) -> None:
@@ -211,36 +215,19 @@ def test_hostile_text_is_seen_as_typed_and_does_nothing(browser: webdriver.Chrom
     assert len(browser.find_elements(By.TAG_NAME, "script")) == 1
 
 
-@pytest.mark.parametrize("name", ["report", "hostile"])
-def test_the_page_asks_the_network_for_nothing_and_meets_no_error(
-    browser: webdriver.Chrome, request: pytest.FixtureRequest, name: str
-) -> None:
-    path: Path = request.getfixturevalue(name)
-    opened(browser, path)
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
-    assert asked == {path.as_uri()}
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-
-
 def test_on_a_phone_no_name_in_the_denominators_is_broken_within_a_word(
     browser: webdriver.Chrome, tmp_path: Path, disagreements: list[Disagreement]
 ) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(
-        render_report(whole_report_parts()[0], disagreements, results=results(("claude", "perplexity", "x" * 90))),
-        encoding="utf-8",
-    )
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    )
-    opened(browser, path)
+    path, models = tmp_path / "report.html", ("claude", "perplexity", "x" * 90)
+    text = render_report(whole_report_parts()[0], disagreements, results=results(models))
+    path.write_text(text, encoding="utf-8")
     lines = (
         "return [...document.querySelectorAll('.behind tbody th bdi')]"
         ".map((name) => [name.title, name.offsetHeight, name.scrollWidth > name.clientWidth])"
     )
-    names = browser.execute_script(lines)
-    assert [title for title, _, _ in names] == ["All", "claude", "perplexity", "x" * 90]
+    with as_wide_as(browser, 400):
+        opened(browser, path)
+        names = browser.execute_script(lines)
+    assert [title for title, _, _ in names] == ["All", *models]
     assert len({height for _, height, _ in names}) == 1
     assert [is_cut for _, _, is_cut in names] == [False, False, False, True]
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -8,16 +8,20 @@ from exports.report.html.page import render_report
 from exports.report.results_page import landscape_blocks
 from exports.report.results_words import difference_sentences, incomparable_sentences
 from exports.statistics.agreement_schema import Agreement
-from exports.statistics.results_schema import Finding, GroupRate, Results
+from exports.statistics.results_schema import Finding, GroupRate, LabelResults, Results
 from tests.support.report_data import HOSTILE, whole_report_parts
 from tests.support.report_page import Page
-from tests.support.results_data import group, results
+from tests.support.results_data import group, results, with_labels
 from tests.support.told_answers import surveyed
 
 
 @pytest.fixture(scope="module")
 def agreement() -> Agreement:
     return whole_report_parts()[0]
+
+
+def crossed(name: str, language: str) -> GroupRate:
+    return group(name, 0.3).model_copy(update={"by": {"model_name": name, "language": language}})
 
 
 def shown(agreement: Agreement, found: Results) -> Page:
@@ -32,14 +36,10 @@ def rows_of(page: Page, kind: str) -> list[str]:
     ]
 
 
-def test_it_says_how_many_answers_of_whom_were_judged_by_how_many_people(agreement: Agreement) -> None:
+def test_each_group_has_a_point_its_numbers_beside_it_and_the_same_in_words(agreement: Agreement) -> None:
     page = shown(agreement, results())
     assert "60 answers of 3 models to 12 narratives, judged by 3 people. Newest response 2026-03-01 12:00" in page.text
     assert page.text.startswith("What the jury found")
-
-
-def test_each_group_has_a_point_its_numbers_beside_it_and_the_same_in_words(agreement: Agreement) -> None:
-    page = shown(agreement, results())
     told = rows_of(page, "rates")
     for name, rate, interval in (("claude", "10 %", "[0, 20]"), ("perplexity", "41 %", "[31, 51]")):
         (row,) = [text for text in told if text.startswith(name)]
@@ -50,22 +50,17 @@ def test_each_group_has_a_point_its_numbers_beside_it_and_the_same_in_words(agre
     assert places == pytest.approx([100 * 0.71 / 3, 10, 20, 41], abs=0.01)
 
 
-def test_every_sentence_on_differences_and_on_what_cannot_be_compared_is_there(agreement: Agreement) -> None:
+def test_every_sentence_is_there_of_many_the_first_are_seen_and_the_others_a_click_away(agreement: Agreement) -> None:
     found = results()
     page = shown(agreement, found)
     sentences = [*difference_sentences(found), *incomparable_sentences(found)]
     assert len(sentences) > 4
     assert all(sentence in page.text for sentence in sentences)
-
-
-def test_of_many_differences_the_first_are_seen_and_the_others_a_click_away(agreement: Agreement) -> None:
-    found = results()
     finding = found.findings["serious_problem"]
     many = finding.model_copy(update={"differences": finding.differences * 4})
     page = shown(agreement, found.model_copy(update={"findings": {"serious_problem": many}}))
     (more,) = [text for _, text in page.all("details") if text.startswith("7 more")]
-    assert more.count("points apart") == 7
-    assert page.text.count("points apart") == 12
+    assert (more.count("points apart"), page.text.count("points apart")) == (7, 12)
 
 
 def test_denominators_stand_beneath_and_what_is_not_known_is_named(agreement: Agreement) -> None:
@@ -104,27 +99,20 @@ def test_each_label_has_its_question_and_a_rate_with_its_basis_in_each_group(agr
     assert "– not judged" in helpful
 
 
-def test_a_task_whose_groups_are_never_compared_says_so_beside_its_rates(agreement: Agreement) -> None:
+def test_tasks_that_are_never_compared_say_so_and_crossed_groups_are_tables_on_a_click(agreement: Agreement) -> None:
     found = results()
     grounding = found.tasks["grounding"]
-    labels = {name: label.model_copy(update={"differences": ()}) for name, label in grounding.labels.items()}
-    tasks = found.tasks | {"grounding": grounding.model_copy(update={"labels": labels})}
-    told = rows_of(shown(agreement, found.model_copy(update={"tasks": tasks})), "shares")
-    assert [row for row in told if "not to be compared" in row] == ["Grounding not to be compared between groups"]
 
+    def rendered(**changed: LabelResults) -> Page:
+        part = grounding.model_copy(update={"labels": {**grounding.labels, **changed}})
+        return shown(agreement, found.model_copy(update={"tasks": {**found.tasks, "grounding": part}}))
 
-def crossed(name: str, language: str) -> GroupRate:
-    return group(name, 0.3).model_copy(update={"by": {"model_name": name, "language": language}})
-
-
-def test_crossed_groups_are_tables_of_their_own_on_a_click(agreement: Agreement) -> None:
-    found = results()
-    grounding = found.tasks["grounding"]
+    alone = {name: label.model_copy(update={"differences": ()}) for name, label in grounding.labels.items()}
+    told = [row for row in rows_of(rendered(**alone), "shares") if "not to be compared" in row]
+    assert told == ["Grounding not to be compared between groups"]
     label = grounding.labels["support_present"]
     more = (*label.groups, crossed("claude", "de"), crossed("claude", "ja"))
-    labels = grounding.labels | {"support_present": label.model_copy(update={"groups": more})}
-    tasks = found.tasks | {"grounding": grounding.model_copy(update={"labels": labels})}
-    page = shown(agreement, found.model_copy(update={"tasks": tasks}))
+    page = rendered(support_present=label.model_copy(update={"groups": more}))
     (table,) = [text for _, text in page.all("details") if text.startswith("Each label by model and language")]
     assert "claude, de" in table
     assert "claude, ja" in table
@@ -146,18 +134,8 @@ def test_what_runs_tell_and_how_passages_fit_is_a_click_away_and_names_stay_text
 
 def test_results_without_groups_or_findings_still_make_a_screen(agreement: Agreement) -> None:
     found = results()
-    tasks = {
-        task: part.model_copy(
-            update={
-                "labels": {
-                    name: label.model_copy(update={"groups": (), "differences": ()})
-                    for name, label in part.labels.items()
-                }
-            }
-        )
-        for task, part in found.tasks.items()
-    }
-    page = shown(agreement, found.model_copy(update={"by": (), "findings": {}, "tasks": tasks}))
+    bare = with_labels(found, lambda label: {"groups": (), "differences": ()})
+    page = shown(agreement, bare.model_copy(update={"by": (), "findings": {}}))
     assert "60 answers to 12 narratives" in page.text
     assert "Cannot be told: no two groups could be compared." in page.text
     assert not re.search(r"\bnan\b|None\b", page.text)

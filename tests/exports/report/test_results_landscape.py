@@ -4,9 +4,9 @@ import csv
 import io
 import shutil
 from pathlib import Path
-from unicodedata import east_asian_width
 
 import pytest
+from rich.cells import cell_len
 
 from exports.report.results_page import landscape_blocks, more_figures
 from exports.report.tables import results_tables
@@ -20,31 +20,26 @@ from tests.support.results_data import HOSTILE_MODEL, results
 from tests.support.told_answers import surveyed
 
 
-def widest(text: str) -> int:
-    return max(sum(2 if east_asian_width(letter) in "WF" else 1 for letter in line) for line in text.splitlines())
-
-
-@pytest.mark.parametrize("models", [("a", "b"), ("a" * 70, "b" * 70, "c"), tuple(f"model-{at:02}" for at in range(30))])
-def test_the_terminal_has_eighty_columns(models: tuple[str, ...]) -> None:
-    shown = results_terminal(surveyed(models, by=("model_name", "language")))
-    assert widest(shown) <= 80
-    for heading in ("Questions, as the runs tell", "What the answers cite", "What the answers say of their narrative"):
-        assert heading in shown
+def test_the_terminal_has_eighty_columns_and_of_many_groups_names_the_files() -> None:
+    for models in (("a", "b"), ("a" * 70, "b" * 70, "c"), tuple(f"model-{at:02}" for at in range(30))):
+        shown = results_terminal(surveyed(models, by=("model_name", "language")))
+        assert max(map(cell_len, shown.splitlines())) <= 80
+        for heading in (
+            "Questions, as the runs tell",
+            "What the answers cite",
+            "What the answers say of their narrative",
+        ):
+            assert heading in shown
+    assert "The groups are in citations.csv and sites.csv." in " ".join(shown.split())
+    assert "further pairs: overlaps.csv" in " ".join(shown.split())
 
 
 def test_what_stands_out_is_said_with_its_denominators() -> None:
-    shown = results_terminal(surveyed(("a", "b", "c")))
-    assert "Narrative: affirms: c 50 %, a 0 %: 50 points apart" in " ".join(shown.split())
-    assert "on 32 narratives that both have." in " ".join(shown.split())
-    assert "Left out, since their language has no patterns: und 24." in " ".join(shown.split())
-    quiet = results_terminal(surveyed(("a",)))
-    assert "beyond chance, after" not in quiet
-
-
-def test_of_many_groups_the_terminal_names_the_files() -> None:
-    shown = results_terminal(surveyed(tuple(f"model-{at:02}" for at in range(20))))
-    assert "The groups are in citations.csv and sites.csv." in " ".join(shown.split())
-    assert "further pairs: overlaps.csv" in " ".join(shown.split())
+    shown = " ".join(results_terminal(surveyed(("a", "b", "c"))).split())
+    assert "Narrative: affirms: c 50 %, a 0 %: 50 points apart" in shown
+    assert "on 32 narratives that both have." in shown
+    assert "Left out, since their language has no patterns: und 24." in shown
+    assert "beyond chance, after" not in results_terminal(surveyed(("a",)))
 
 
 def test_hostile_names_stay_text() -> None:
@@ -65,25 +60,20 @@ def dict_rows(table: Table) -> list[dict[object, object]]:
 
 def test_tables_for_programs_hold_every_figure() -> None:
     found = surveyed(("a", "b"))
+    for block in landscape_blocks(found):
+        assert all(len({len(row) for row in table.rows}) == 1 for table in block.tables)
+    nothing = measure_results(Study((), {}, {}))
+    assert list(landscape_blocks(nothing)) == []
+    assert sorted(results_tables(nothing)) == ["differences.csv", "findings.csv", "results.csv"]
     tables = results_tables(found)
     assert {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} <= tables.keys()
     rates = {(row["label"], row["by_model_name"]): row["rate"] for row in dict_rows(tables["results.csv"])}
     assert rates["narrative_affirms", "b"] == 0.5
     assert rates["source_gone", None] is not None
-    assert {row["label"] for row in dict_rows(tables["differences.csv"])} == {
-        "without_citations",
-        "narrative_affirms",
-        "narrative_rejects",
-        "narrative_neither",
-    }
+    compared = {"without_citations", "narrative_affirms", "narrative_rejects", "narrative_neither"}
+    assert {row["label"] for row in dict_rows(tables["differences.csv"])} == compared
     assert next((row["site"], row["citations"]) for row in dict_rows(tables["sites.csv"])) == ("a.example", 80)
     assert len({figure.name for figure in more_figures(found)}) == len(list(more_figures(found)))
-
-
-def test_without_runs_there_are_no_tables_of_runs() -> None:
-    found = measure_results(Study((), {}, {}))
-    assert list(landscape_blocks(found)) == []
-    assert sorted(results_tables(found)) == ["differences.csv", "findings.csv", "results.csv"]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
@@ -93,24 +83,12 @@ def test_the_latex_tables_compile_and_fit_the_page(tmp_path: Path, models: tuple
     assert models[0] == HOSTILE_MODEL or b"Overfull" not in printed
 
 
-def test_latex_has_as_many_cells_in_each_row_as_columns() -> None:
-    for block in landscape_blocks(surveyed(("a", "b", "c"))):
-        for table in block.tables:
-            assert {len(row) for row in table.rows} == {len(table.rows[0])}
-
-
 def test_mrr_and_ndcg_are_no_shares_and_have_no_per_cent() -> None:
     label = results().tasks["grounding"].labels["support_present"]
-    passages = Passages(
-        contexts="supplied",
-        n_records=60,
-        n_passages=180,
-        n_gaps=0,
-        precision={"topically_relevant": label},
-        hit_rate={"topically_relevant": label},
-        reciprocal_rank={"topically_relevant": label},
-        ndcg=label,
-    )
+    measured = {"topically_relevant": label}
+    sizes = {"n_records": 60, "n_passages": 180, "n_gaps": 0}
+    parts = {"precision": measured, "hit_rate": measured, "reciprocal_rank": measured, "ndcg": label}
+    passages = Passages(contexts="supplied", **sizes, **parts)
     (block,) = landscape_blocks(results().model_copy(update={"passages": (passages,)}))
     told = {str(row[0]): str(row[1]) for row in block.tables[0].rows if not str(row[0]).startswith("–")}
     assert told["Precision, topically_relevant"] == told["Records with a hit, topically_relevant"] == "80 % [72, 88]"

@@ -1,5 +1,6 @@
 """`from exports import measure_results`: the figures of the command as frames, JSON and HTML."""
 
+from itertools import combinations
 from pathlib import Path
 
 import pandas
@@ -30,18 +31,13 @@ def test_figures_are_those_of_the_command(tmp_path: Path) -> None:
 
 def test_frames_have_types_and_na_where_there_is_no_figure(tmp_path: Path) -> None:
     found = measure_results(write_export(tmp_path / "export", campaign(narratives=1)))
-    groups = found.to_pandas("groups")
-    assert groups["rate"].dtype == "Float64"
-    assert groups["n_units"].dtype == "Int64"
+    groups, differences = found.to_pandas("groups"), found.to_pandas("differences")
+    types = [frame[name].dtype for frame, name in ((groups, "rate"), (groups, "n_units"), (differences, "stands_out"))]
+    assert types == ["Float64", "Int64", "boolean"]
     assert groups["interval_low"].isna().all()
     assert set(groups["undefined"]) == {"one_narrative"}
-    differences = found.to_pandas("differences")
-    assert differences["stands_out"].dtype == "boolean"
-    assert set(zip(differences["a"], differences["b"], strict=True)) == {
-        ("claude", "gemini"),
-        ("claude", "perplexity"),
-        ("gemini", "perplexity"),
-    }
+    pairs = {*combinations(("claude", "gemini", "perplexity"), 2)}
+    assert set(zip(differences["a"], differences["b"], strict=True)) == pairs
     assert found.to_pandas("findings")["finding"].tolist() == ["serious_problem"]
     assert isinstance(found.to_pandas(), pandas.DataFrame)
     with pytest.raises(InputError, match="There is no table 'labels'; the tables are groups, differences, findings"):
@@ -62,17 +58,17 @@ def test_what_runs_tell_is_in_frames_and_on_the_page(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", answers, tasks=("generation",), provenance=False)
     found = measure_results(export, runs=[tmp_path / "run"])
     runs = found.to_pandas("runs")
-    assert runs["model_name"].tolist() == ["gemini", "grok", "openai"]
-    assert runs["asked"].dtype == "Int64"
+    assert (runs["model_name"].tolist(), runs["asked"].dtype) == (["gemini", "grok", "openai"], "Int64")
     assert found.to_pandas("citations")["citations_mean"].dtype == "Float64"
     assert "What the answers cite" in found._repr_html_()
 
 
 def test_what_cannot_be_measured_is_refused_plainly(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign(narratives=1))
-    with pytest.raises(InputError, match="`consensus` is 'mode'"):
-        measure_results(export, consensus="mode")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="Adjudicated results need the adjudicators' decisions"):
-        measure_results(export, consensus="adjudicated")
-    with pytest.raises(InputError, match="No record has a column `arm`"):
-        measure_results(export, by="arm")
+    for said, options in (
+        ("`consensus` is 'mode'", {"consensus": "mode"}),
+        ("Adjudicated results need the adjudicators' decisions", {"consensus": "adjudicated"}),
+        ("No record has a column `arm`", {"by": "arm"}),
+    ):
+        with pytest.raises(InputError, match=said):
+            measure_results(export, **options)

@@ -7,12 +7,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
+from exports.report.results_page import short_section
+from exports.report.sections import terminal_text
 from exports.report.tables import results_tables
 from exports.statistics.results_schema import Results
 from tests.support.latex import assert_well_formed, compile_latex
 from tests.support.printed import results_latex, results_markdown, results_terminal
-from tests.support.results_data import HOSTILE_MODEL, PROVIDERS, results
+from tests.support.results_data import HOSTILE_MODEL, PROVIDERS, group, results
 
 HOSTILE_NAMES = (HOSTILE_MODEL, "gemini", "perplexity")
 
@@ -33,16 +36,15 @@ def with_groups(count: int) -> Results:
     return Results.model_validate(dumped)
 
 
-@pytest.mark.parametrize("names", [PROVIDERS, HOSTILE_NAMES, ("a" * 60, "二" * 40, "c")])
-def test_the_terminal_shows_80_columns_and_no_character_that_steers_it(names: tuple[str, str, str]) -> None:
-    from rich.cells import cell_len
-
-    printed = results_terminal(results(names))
-    assert max(map(cell_len, printed.splitlines())) <= 80
-    assert all(character.isprintable() or character == "\n" for character in printed)
+def findings_table(found: Results, people: int) -> str:
+    return terminal_text([short_section(found, people)])
 
 
-def test_every_rate_stands_beside_what_it_is_of() -> None:
+def test_the_terminal_shows_80_columns_and_no_character_that_steers_it_and_every_rate_what_it_is_of() -> None:
+    for names in (PROVIDERS, HOSTILE_NAMES, ("a" * 60, "二" * 40, "c"), ("a" * 90, "b", HOSTILE_MODEL)):
+        for printed in (results_terminal(results(names)), findings_table(results(names), 2)):
+            assert max(map(cell_len, printed.splitlines())) <= 80
+            assert all(character.isprintable() or character == "\n" for character in printed)
     rates = [line for line in results_terminal(results()).splitlines() if re.search(r"\d %\s+\[|\d % \[.*\d$", line)]
     assert len(rates) > 10
     assert all(re.search(r"\]\s+[\d,]+\s+[\d,]+$", line) for line in rates if not line.startswith("*"))
@@ -75,12 +77,12 @@ def test_markdown_shows_a_hostile_name_as_text() -> None:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
-@pytest.mark.parametrize("names", [PROVIDERS, HOSTILE_NAMES], ids=["providers", "hostile"])
-def test_latex_is_well_formed(names: tuple[str, str, str]) -> None:
-    page = results_latex(results(names))
-    assert_well_formed(page)
-    assert r"\textendash{} perplexity & 41 \% {[}31, 51{]} & 20 & 12 \\" in page
-    assert r"\input" not in page
+def test_latex_is_well_formed() -> None:
+    for names in (PROVIDERS, HOSTILE_NAMES):
+        page = results_latex(results(names))
+        assert_well_formed(page)
+        assert r"\textendash{} perplexity & 41 \% {[}31, 51{]} & 20 & 12 \\" in page
+        assert r"\input" not in page
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
@@ -88,3 +90,38 @@ def test_latex_is_well_formed(names: tuple[str, str, str]) -> None:
 def test_latex_compiles_and_fits_the_page(tmp_path: Path, names: tuple[str, str, str]) -> None:
     printed = compile_latex(results_latex(results(names)), tmp_path)
     assert names == HOSTILE_NAMES or b"Overfull" not in printed
+
+
+def test_in_short_it_has_the_finding_by_group_what_differs_and_what_cannot_be_compared() -> None:
+    lines = findings_table(results(), people=4).splitlines()
+    assert lines[0] == "Found in 60 answers of 3 models to 12 narratives, judged by 4 people:"
+    assert " ".join(lines[1].split()) == "Serious problem 24 % [16, 32] of 60 answers, 7 left out"
+    assert " ".join(lines[4].split()) == "perplexity 41 % [31, 51] of 20 answers"
+    assert lines[5].startswith("* Serious problem: perplexity 41 %, claude 10 %: 31 points apart [21, 41]")
+    text = " ".join(" ".join(lines).split())
+    assert "that both have. 3 more in report.html." in text
+    assert "! gemini: no rate for helpful, so it cannot be compared there: the jury judged" in lines
+    assert text.endswith("the jury judged none. 2 more in report.html.")
+    assert len(lines) <= 11
+
+
+def test_groups_without_a_rate_share_a_line_and_of_many_groups_the_first_are_told() -> None:
+    named = (group(f"model-{number:02d}", 0.3) for number in range(15))
+    without = (group(f"a{number}", None, undefined="no_units") for number in (1, 2))
+    finding = results().findings["serious_problem"].model_copy(update={"groups": (*without, *named)})
+    lines = findings_table(results().model_copy(update={"findings": {"f": finding}}), people=1).splitlines()
+    assert lines[0].endswith("judged by 1 person:")
+    assert sum(line.startswith("  model-") for line in lines) == 10
+    assert any(
+        line.startswith("  a1, a2 ") and "–" in line and line.endswith("not judged in every part") for line in lines
+    )
+    assert any(line.startswith("  5 more groups ") for line in lines)
+
+
+def test_where_nothing_is_beyond_chance_nothing_is_starred() -> None:
+    finding = results().findings["serious_problem"]
+    calm = tuple(each.model_copy(update={"stands_out": False}) for each in finding.differences)
+    found = results().model_copy(update={"findings": {"f": finding.model_copy(update={"differences": calm})}})
+    lines = findings_table(found, people=4).splitlines()
+    assert "None of 10 differences is beyond chance." in lines
+    assert not any(line.startswith("*") for line in lines)

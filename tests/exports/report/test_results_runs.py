@@ -1,8 +1,10 @@
 """`exports results --runs`: what was asked, what is cited and what is said of narratives, beside the jury's votes."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -42,10 +44,8 @@ def told(result: Result) -> str:
     return " ".join(result.stdout.split())
 
 
-def results() -> dict[str, object]:
-    found = json.loads(Path("out/results.json").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+def results() -> Any:
+    return json.loads(Path("out/results.json").read_text(encoding="utf-8"))
 
 
 def test_runs_give_denominators_landscape_and_verdicts() -> None:
@@ -54,7 +54,7 @@ def test_runs_give_denominators_landscape_and_verdicts() -> None:
     assert done.exit_code == 0, done.output
     assert max(map(len, done.stdout.splitlines())) <= 80
     found = results()
-    helpful = found["tasks"]["generation"]["labels"]["helpful"]  # type: ignore[index]
+    helpful = found["tasks"]["generation"]["labels"]["helpful"]
     names = ("asked", "answered", "refused", "failed")
     by_model = {group["by"]["model_name"]: group["denominators"] for group in helpful["groups"]}
     assert {model: tuple(each[name] for name in names) for model, each in by_model.items()} == {
@@ -63,31 +63,37 @@ def test_runs_give_denominators_landscape_and_verdicts() -> None:
         "openai": (4, 3, 1, 0),
     }
     assert (helpful["denominators"]["without_citations"], helpful["denominators"]["asked"]) == (2, 12)
-    verdicts = found["narrative_verdicts"]["verdicts"]  # type: ignore[index]
+    verdicts = found["narrative_verdicts"]["verdicts"]
     assert {name: rate["n_units"] for name, rate in verdicts.items()} == {"affirms": 6, "rejects": 6, "neither": 6}
     assert "12 questions asked: 6 answered, 3 refused, 3 failed" in told(done)
     assert "What the answers say of their narrative" in done.stdout
-    files = {file["file"] for file in found["inputs"]}  # type: ignore[attr-defined]
-    assert {"openai.csv", "errors.jsonl", "generation.csv"} <= files
-
-
-def test_without_verdicts_in_the_settings_none_are_told() -> None:
-    done = run("--runs", "run")
-    assert done.exit_code == 0, done.output
-    assert "say of their narrative" not in done.stdout
+    assert {"openai.csv", "errors.jsonl", "generation.csv"} <= {file["file"] for file in found["inputs"]}
+    with Path("out/results.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["label"] == "helpful"]
+    assert [tuple(row[name] for name in ("by_model_name", *names)) for row in rows] == [
+        ("", "12", "6", "3", "3"),
+        ("gemini", "4", "2", "1", "1"),
+        ("grok", "4", "1", "1", "2"),
+        ("openai", "4", "3", "1", "0"),
+    ]
+    Path("citejury.toml").unlink()
+    Path("export/provenance.csv").unlink()
+    without = run("--runs", "run")
+    assert without.exit_code == 0, without.output
+    assert "say of their narrative" not in without.stdout
+    assert "known of no record" not in without.stdout
 
 
 def test_records_after_fetching_stand_beside_their_run() -> None:
+    gone = {"state": "gone"}
     records = [
-        record.model_copy(
-            update={"sources": tuple(source.model_copy(update={"state": "gone"}) for source in record.sources)}
-        )
+        record.model_copy(update={"sources": tuple(source.model_copy(update=gone) for source in record.sources)})
         for record in read_records(Path("run"))
     ]
     write_records(Path("records.jsonl"), records)
     done = run("--runs", "run", "--runs", "records.jsonl", "--out", "out")
     assert done.exit_code == 0, done.output
-    assert results()["landscape"]["states"]["gone"]["rate"] == 1  # type: ignore[index]
+    assert results()["landscape"]["states"]["gone"]["rate"] == 1
     assert "12 questions asked" in told(done)
 
 
@@ -114,13 +120,12 @@ def test_bad_input_is_a_plain_line(tmp_path: Path) -> None:
 def test_files_of_runs_give_way_with_the_others() -> None:
     assert run("--runs", "run", "--out", "out").exit_code == 0
     first = {path.name: path.read_bytes() for path in Path("out").iterdir()}
-    assert {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} <= first.keys()
+    of_runs = {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"}
+    assert of_runs <= first.keys()
     assert run("--runs", "run", "--out", "out").exit_code == 0
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == first
     assert run("--out", "out").exit_code == 0
-    assert not {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} & {
-        path.name for path in Path("out").iterdir()
-    }
+    assert not of_runs & {path.name for path in Path("out").iterdir()}
     Path("out/sites.csv").write_text("mine\n", encoding="utf-8")
     refused = run("--runs", "run", "--out", "out")
     assert refused.exit_code == 1

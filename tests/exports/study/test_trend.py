@@ -4,7 +4,6 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -38,21 +37,15 @@ def without_findings(answers: list[Answer]) -> list[Answer]:
     return [each._replace(yes=answers[0].yes) for each in answers]
 
 
-def test_a_month_is_compared_with_the_one_before_and_with_the_first() -> None:
-    found = drawn_trend(np.random.default_rng(0), {"a": [0.5] * 4, "b": [0.5] * 4}, 12, labels=1)
-    differences = found.tasks["generation"].labels["proper_action"].differences
-    pairs = {(each.a[-1] + each.b[-1], each.within.get("model_name", "")) for each in differences if each.by == MONTH}
-    assert {pair for pair, _ in pairs} == {"12", "13", "23", "14", "34"}
-    assert {level for _, level in pairs} == {"", "a", "b"}
-
-
-def test_p_is_corrected_for_all_months_and_groups_together() -> None:
+def test_a_month_is_compared_with_the_one_before_and_the_first_and_p_corrected_for_all_together() -> None:
     found = drawn_trend(np.random.default_rng(0), {"a": [0.1, 0.1, 0.1, 0.9], "b": [0.5] * 4}, 12, labels=1)
     differences = found.tasks["generation"].labels["proper_action"].differences
-    tested = [(each.p, each.p_holm) for each in differences if each.by == MONTH and each.p is not None]
-    assert len(tested) == 5 * 3
-    smallest = min(p for p, _ in tested if p is not None)
-    assert dict(tested)[smallest] == pytest.approx(15 * smallest)
+    of_months = [each for each in differences if each.by == MONTH]
+    pairs = {(each.a[-1] + each.b[-1], each.within.get("model_name", "")) for each in of_months}
+    assert pairs == {(pair, level) for pair in ("12", "13", "23", "14", "34") for level in ("", "a", "b")}
+    tested = {each.p: each.p_holm for each in of_months if each.p is not None}
+    smallest = min(tested)
+    assert tested[smallest] == pytest.approx(15 * smallest)
 
 
 def test_of_too_many_comparisons_those_of_the_newest_months_are_made_and_the_rest_is_said() -> None:
@@ -93,31 +86,21 @@ def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: P
     assert not any("Not the same people" in remark for remark in found.remarks)
 
 
-def test_what_grew_worse_is_said_to_have_risen(tmp_path: Path) -> None:
+def test_what_grew_worse_is_said_to_have_risen_and_what_else_changed(tmp_path: Path) -> None:
     sound = without_findings(campaign(MODELS, 24, "m1"))
     months = [
-        finished_month(tmp_path, "2026-01", sound),
-        finished_month(tmp_path, "2026-02", campaign(MODELS, 24, "m2")),
-    ]
-    told = next(change_sentences(measure_trend(months, ResultsOptions())))
-    assert told.startswith(
-        "Serious problem (perplexity): rose from 0 % in 2026-01 to 67 % in 2026-02, by 67 points [47, 86], p < .001"
-    )
-
-
-def test_what_else_changed_between_months_is_said(tmp_path: Path) -> None:
-    months = [
-        finished_month(tmp_path, "2026-01", campaign(MODELS, 24, "m1"), model="m-1"),
+        finished_month(tmp_path, "2026-01", sound, model="m-1"),
         finished_month(tmp_path, "2026-02", other_people(campaign(MODELS, 24, "m2")), model="m-2"),
     ]
-    remarks = measure_trend(months, ResultsOptions()).remarks
-    assert (
+    found = measure_trend(months, ResultsOptions())
+    assert next(change_sentences(found)).startswith(
+        "Serious problem (perplexity): rose from 0 % in 2026-01 to 67 % in 2026-02, by 67 points [47, 86], p < .001"
+    )
+    assert {
         "Not the same people labelled in every month, so what changed may be the jury: 2026-01: anna, ben; 2026-02: "
-        "anna, cem."
-    ) in remarks
-    assert (
-        "The models that answered were not the same in every month: 2026-01: claude m-1; 2026-02: claude m-2."
-    ) in remarks
+        "anna, cem.",
+        "The models that answered were not the same in every month: 2026-01: claude m-1; 2026-02: claude m-2.",
+    } <= {*found.remarks}
 
 
 def asked(month: Month, **otherwise: object) -> None:
@@ -129,43 +112,36 @@ def read_rules(month: Month, version: str) -> None:
     (month.export / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda month: None, ""),
-        (
-            partial(read_rules, version="2"),
-            "Guidelines or questions were others in some months, so what changed may be the rules: 2026-01, 2026-02; "
-            "2026-03.",
-        ),
-        *(
-            (
-                partial(asked, **otherwise),
-                "Not the same was asked in every month: 2026-01, 2026-02; 2026-03. Narratives, options and models "
-                "asked for stand in answers/manifest.json of each.",
-            )
-            for otherwise in (
-                {"narratives": NarrativesFile(file="narratives.csv", sha256="1" * 64, rows=12)},
-                {"repeats": 2},
-                {"options": AskOptions(recency="week")},
-                {"arms": {"leading": ArmAsked()}},
-                {"providers": {"claude": ProviderCounts(model_asked="m-2", models_answered={"m-1": 72})}},
-            )
-        ),
-    ],
-    ids=["nothing", "rules", "narratives", "repeats", "options", "arms", "models"],
+RULES = (
+    "Guidelines or questions were others in some months, so what changed may be the rules: 2026-01, 2026-02; 2026-03."
 )
-def test_what_was_otherwise_in_a_month_is_said_and_nothing_else(
-    tmp_path: Path, change: Callable[[Month], None], said: str
-) -> None:
-    months = [finished_month(tmp_path, f"2026-0{n}", campaign(MODELS, 6, f"m{n}")) for n in (1, 2, 3)]
-    for month in months:
-        read_rules(month, "1")
-    change(months[-1])
-    remarks = measure_trend(months, ResultsOptions()).remarks
-    assert [each for each in remarks if re.search("the jury|the rules|was asked|The models", each)] == [said] * bool(
-        said
-    )
+QUESTIONS = (
+    "Not the same was asked in every month: 2026-01, 2026-02; 2026-03. Narratives, options and models asked for stand "
+    "in answers/manifest.json of each."
+)
+OTHERWISE = {
+    "nothing": (lambda month: None, []),
+    "rules": (partial(read_rules, version="2"), [RULES]),
+    "narratives": (partial(asked, narratives=NarrativesFile(file="n.csv", sha256="1" * 64, rows=12)), [QUESTIONS]),
+    "repeats": (partial(asked, repeats=2), [QUESTIONS]),
+    "options": (partial(asked, options=AskOptions(recency="week")), [QUESTIONS]),
+    "arms": (partial(asked, arms={"leading": ArmAsked()}), [QUESTIONS]),
+    "models": (
+        partial(asked, providers={"claude": ProviderCounts(model_asked="m-2", models_answered={"m-1": 72})}),
+        [QUESTIONS],
+    ),
+}
+
+
+def test_what_was_otherwise_in_a_month_is_said_and_nothing_else(tmp_path: Path) -> None:
+    for name, (change, said) in OTHERWISE.items():
+        folder = tmp_path / name
+        months = [finished_month(folder, f"2026-0{n}", campaign(MODELS, 6, f"m{n}")) for n in (1, 2, 3)]
+        for month in months:
+            read_rules(month, "1")
+        change(months[-1])
+        remarks = measure_trend(months, ResultsOptions()).remarks
+        assert [each for each in remarks if re.search("the jury|the rules|was asked|The models", each)] == said, name
 
 
 def test_the_command_writes_results_by_month_and_fits_a_narrow_terminal(
@@ -185,12 +161,8 @@ def test_the_command_writes_results_by_month_and_fits_a_narrow_terminal(
     told = json.loads(Path("months/trend/results.json").read_text(encoding="utf-8"))
     assert told["by"] == ["month", "model_name"]
     assert CliRunner().invoke(main, ["study", "trend"]).exit_code == 0  # over its own files
-
-
-def test_one_month_is_no_trend(tmp_path: Path) -> None:
-    month = finished_month(tmp_path, "2026-01", campaign(MODELS))
     with pytest.raises(InputError, match="needs two months with results, and there is one"):
-        measure_trend([month], ResultsOptions())
+        measure_trend([Month(Path("months/2026-01"))], ResultsOptions())
 
 
 class Cell(NamedTuple):
