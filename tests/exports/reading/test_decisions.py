@@ -30,15 +30,13 @@ def write(path: Path, *rows: str, head: str = HEAD) -> Path:
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    written = Decisions(
-        (
-            decision(adjudicator='=1+1, "dora"\r\n六'),
-            decision(task="retrieval", chunk_id="d#0", label="misleading", decision=False),
-        )
-    )
+    passage = decision(task="retrieval", chunk_id="d#0", label="misleading", decision=False)
+    written = Decisions((decision(adjudicator='=1+1, "dora"\r\n六'), passage))
     write_decisions(tmp_path / "decisions.csv", written)
     assert read_decisions(tmp_path / "decisions.csv") == written
     assert written.by_unit == {("r1", "", "helpful"): True, ("r1", "d#0", "misleading"): False}
+    write_decisions(tmp_path / "decisions.csv", Decisions(()))  # an earlier file is replaced
+    assert read_decisions(tmp_path / "decisions.csv") == Decisions(())
 
 
 def test_further_columns_are_let_be(tmp_path: Path) -> None:
@@ -66,13 +64,10 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, problem: str
     assert [f"d.csv, line 3: {problem}" in line for line in caught.value.rows] == [True]
 
 
-@pytest.mark.parametrize("second", [ROW, ROW.replace("True", "False")])
-def test_two_decisions_on_one_unit_and_label_are_refused(tmp_path: Path, second: str) -> None:
-    with pytest.raises(BadRowsError, match="line 3: a row above decides on the same unit and label"):
-        read_decisions(write(tmp_path / "d.csv", ROW, second))
-
-
-def test_a_missing_column_is_named(tmp_path: Path) -> None:
+def test_two_decisions_on_one_unit_and_a_missing_column_are_refused(tmp_path: Path) -> None:
+    for second in (ROW, ROW.replace("True", "False")):
+        with pytest.raises(BadRowsError, match="line 3: a row above decides on the same unit and label"):
+            read_decisions(write(tmp_path / "d.csv", ROW, second))
     with pytest.raises(InputError, match="needs the column `adjudicator` once, found it 0 times"):
         read_decisions(write(tmp_path / "d.csv", head=HEAD.replace("adjudicator", "judge")))
 
@@ -84,13 +79,6 @@ def test_another_file_is_never_replaced(tmp_path: Path) -> None:
         with pytest.raises(OutputError, match="holds something else"):
             write_table()
     assert path.read_text() == "years of work\n"
-
-
-def test_earlier_decisions_are_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "decisions.csv"
-    write_decisions(path, Decisions((decision(),)))
-    write_decisions(path, Decisions(()))
-    assert read_decisions(path) == Decisions(())
 
 
 def test_annotators_are_scored_on_the_units_that_have_a_decision() -> None:
@@ -121,11 +109,5 @@ def test_a_decision_on_one_passage_scores_that_passage_only() -> None:
     label = LABELS["retrieval"][0]
     one = decision(task="retrieval", chunk_id="d#0", label=label, decision=True)
     (found,) = score_annotators(ratings_of(rows, "retrieval"), Decisions((one,)))
-    assert (found.task, found.label, found.n, found.n_agree, found.n_yes, found.n_no) == (
-        "retrieval",
-        label,
-        1,
-        1,
-        1,
-        0,
-    )
+    scored = (found.task, found.label, found.n, found.n_agree, found.n_yes, found.n_no)
+    assert scored == ("retrieval", label, 1, 1, 1, 0)

@@ -40,26 +40,21 @@ def generation_csv(
     name: str = "generation.csv",
 ) -> Path:
     path = folder / name
+    folder.mkdir(exist_ok=True)
     lines = [columns, *(tuple({**CELLS, **row}.get(column, "") for column in columns) for row in rows)]
     path.write_text("\r\n".join(",".join(line) for line in lines) + "\r\n", encoding="utf-8", newline="")
     return path
 
 
-@pytest.mark.parametrize("text", ["True", "true", "TRUE", "1", "yes"])
-def test_every_spelling_of_yes_is_read(tmp_path: Path, text: str) -> None:
-    (response,) = read_responses(generation_csv(tmp_path, {"helpful": text}), "generation")
-    assert response.labels == (1, 1, 1, 0, 0)
-
-
-@pytest.mark.parametrize("text", ["False", "false", "FALSE", "0", "no"])
-def test_every_spelling_of_no_is_read(tmp_path: Path, text: str) -> None:
-    (response,) = read_responses(generation_csv(tmp_path, {"helpful": text}), "generation")
-    assert response.labels == (1, 1, 0, 0, 0)
-
-
-def test_a_blank_label_is_missing(tmp_path: Path) -> None:
-    (response,) = read_responses(generation_csv(tmp_path, {"helpful": ""}), "generation")
-    assert response.labels == (1, 1, -1, 0, 0)
+@pytest.mark.parametrize(
+    ("texts", "value"),
+    [(("True", "true", "TRUE", "1", "yes"), 1), (("False", "false", "FALSE", "0", "no"), 0), (("",), -1)],
+)
+def test_every_spelling_of_yes_and_no_is_read_and_a_blank_label_is_missing(
+    tmp_path: Path, texts: tuple[str, ...], value: int
+) -> None:
+    path = generation_csv(tmp_path, *({"helpful": text} for text in texts))
+    assert [each.labels for each in read_responses(path, "generation")] == [(1, 1, value, 0, 0)] * len(texts)
 
 
 def test_every_bad_cell_is_listed_with_file_line_and_column(tmp_path: Path) -> None:
@@ -83,11 +78,16 @@ def test_every_bad_cell_is_listed_with_file_line_and_column(tmp_path: Path) -> N
 
 
 def test_bad_cells_of_several_files_are_listed_together(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
     files = [generation_csv(tmp_path, {"helpful": "x"}), generation_csv(tmp_path / "b", {"helpful": "y"})]
     with pytest.raises(BadRowsError, match="2 cells") as caught:
         read_tables(files)
     assert len(caught.value.rows) == 2
+    status = generation_csv(tmp_path, {"response_status": "submited"}, columns=STATUS_COLUMNS)
+    with pytest.raises(BadRowsError, match="`response_status`: found 'submited'"):
+        read_tables([status])
+    status.write_text(",".join(COLUMNS["generation"]) + "\na,b\n", encoding="utf-8")
+    with pytest.raises(BadRowsError, match="line 2: found 2 cells, the header has 13"):
+        read_tables([status])
 
 
 @pytest.mark.parametrize("rank", ["0", "1.0", "-1", "", "one", "²"])
@@ -114,44 +114,24 @@ def test_a_byte_order_mark_more_columns_and_another_order_are_fine(tmp_path: Pat
     assert (response.record_uuid, response.annotator_id, response.line) == ("r1", "anna", 2)
 
 
-def test_a_cell_of_a_megabyte_is_read(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path, {"answer": "x" * 1_000_000})
-    assert len(list(read_responses(path, "generation"))) == 1
-
-
 def test_a_row_that_says_it_was_not_submitted_is_no_rating(tmp_path: Path) -> None:
-    columns = (*COLUMNS["generation"], "response_status")
     statuses = [{"response_status": status, "annotator_id": status} for status in ("submitted", "discarded", "draft")]
-    found = read_tables([generation_csv(tmp_path, *statuses, columns=columns)])
-    assert found.tables[0].annotators == ("submitted",)
-    assert found.tables[0].discards == {"discarded": 1}
+    found = read_tables([generation_csv(tmp_path, *statuses, columns=STATUS_COLUMNS)])
+    assert (found.tables[0].annotators, found.tables[0].discards) == (("submitted",), {"discarded": 1})
     assert found.remarks == ["generation: rows left out because they are drafts or pending: 1."]
     assert found.inputs[0].rows == 3
 
 
-def test_a_status_that_is_none_of_argillas_is_listed(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path, {"response_status": "submited"}, columns=STATUS_COLUMNS)
-    with pytest.raises(BadRowsError, match="`response_status`: found 'submited'"):
-        read_tables([path])
-
-
-def test_a_row_with_too_few_cells_is_listed(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path)
-    path.write_text(path.read_text(encoding="utf-8") + "a,b\n", encoding="utf-8")
-    with pytest.raises(BadRowsError, match="line 2: found 2 cells, the header has 13"):
-        list(read_responses(path, "generation"))
-
-
-def test_a_missing_column_is_named(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path, columns=tuple(c for c in COLUMNS["generation"] if c != "helpful"))
-    with pytest.raises(InputError, match="for generation it lacks `helpful`"):
-        task_of(path)
-
-
-def test_a_doubled_column_is_refused(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path, columns=(*COLUMNS["generation"], "helpful"))
-    with pytest.raises(InputError, match="the column `helpful` more than once"):
-        task_of(path)
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (tuple(c for c in COLUMNS["generation"] if c != "helpful"), "for generation it lacks `helpful`"),
+        ((*COLUMNS["generation"], "helpful"), "the column `helpful` more than once"),
+    ],
+)
+def test_a_missing_or_doubled_column_is_named(tmp_path: Path, columns: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        task_of(generation_csv(tmp_path, columns=columns))
 
 
 def test_columns_that_fit_two_tasks_are_told_apart_by_the_task_column(tmp_path: Path) -> None:
@@ -176,25 +156,21 @@ def test_a_file_that_is_no_export_is_refused_in_one_sentence(tmp_path: Path, con
     (tmp_path / "x.csv").write_bytes(content)
     with pytest.raises(InputError, match=message):
         task_of(tmp_path / "x.csv")
+    for name in ("grounding.csv", "grounding_discarded.csv"):  # named after its task
+        (tmp_path / name).write_text("a,b\n1,2\n", encoding="utf-8")
+        with pytest.raises(InputError, match="for grounding it lacks "):
+            task_of(tmp_path / name)
 
 
-def test_a_folder_stands_for_its_task_files(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path)
-    discarded = generation_csv(tmp_path, columns=STATUS_COLUMNS, name="generation_discarded.csv")
-    (tmp_path / "manifest.json").touch()
-    assert export_files([tmp_path]) == [path, discarded]
-
-
-def test_a_path_that_is_not_there_and_a_folder_without_exports_are_refused(tmp_path: Path) -> None:
+def test_a_folder_stands_for_its_task_files_and_each_is_read_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file or folder"):
         export_files([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="holds none of"):
         export_files([tmp_path])
-
-
-def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
     path = generation_csv(tmp_path)
-    assert export_files([tmp_path, path]) == [path]
+    discarded = generation_csv(tmp_path, columns=STATUS_COLUMNS, name="generation_discarded.csv")
+    (tmp_path / "manifest.json").touch()
+    assert export_files([tmp_path, path]) == [path, discarded]
 
 
 def test_of_many_repeated_rows_the_first_are_listed(tmp_path: Path) -> None:
@@ -219,14 +195,11 @@ def test_the_discarded_file_of_a_folder_is_counted_and_gives_no_ratings(tmp_path
 def test_an_empty_discarded_file_tells_that_there_are_none_and_its_absence_tells_nothing(tmp_path: Path) -> None:
     path = generation_csv(tmp_path, {"response_status": "submitted"}, columns=STATUS_COLUMNS)
     assert read_tables([path]).tables[0].discards is None
-    empty = generation_csv(tmp_path, columns=STATUS_COLUMNS, name="generation_discarded.csv")
-    assert read_tables([path, empty]).tables[0].discards == {}
-
-
-def test_a_discarded_file_whose_rows_do_not_say_so_is_refused(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path, {}, name="generation_discarded.csv")
+    discarded = generation_csv(tmp_path, columns=STATUS_COLUMNS, name="generation_discarded.csv")
+    assert read_tables([path, discarded]).tables[0].discards == {}
+    generation_csv(tmp_path, {}, name="generation_discarded.csv")
     with pytest.raises(InputError, match="has no column `response_status`"):
-        read_tables([path])
+        read_tables([discarded])
 
 
 def test_a_response_that_was_discarded_later_is_a_rating_no_more(tmp_path: Path) -> None:
@@ -238,7 +211,6 @@ def test_a_response_that_was_discarded_later_is_a_rating_no_more(tmp_path: Path)
 
 
 def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
     files = [generation_csv(tmp_path, {}), generation_csv(tmp_path / "b", {})]
     (remark,) = read_tables(files).remarks
     assert remark.endswith(f"Repeated at: {files[1]}, line 2.")
@@ -265,13 +237,13 @@ def test_a_unit_with_several_languages_has_the_first_that_is_known(tmp_path: Pat
 
 @pytest.mark.parametrize("mark", FORMULA_STARTS)
 def test_an_export_for_spreadsheets_has_the_same_ratings(tmp_path: Path, mark: str) -> None:
-    ours = {"query": "q", "answer": "a", "notes": f"{mark}1", "language": "en"}
+    ours = {**CELLS, "query": "q", "answer": "a", "notes": f"{mark}1", "language": "en"}
     marked = [{"annotator_id": f"{mark}anna", "record_uuid": f"{mark}r{n}"} for n in range(3)]
-    rows = [[{**CELLS, **ours, **row}[name] for name in COLUMNS["generation"]] for row in (*marked, {})]
-    plain, safe = tmp_path / "generation.csv", tmp_path / "safe.csv"
-    plain.write_bytes(b"".join(csv_line(line) for line in (COLUMNS["generation"], *rows)))
+    rows = [[{**ours, **row}[name] for name in COLUMNS["generation"]] for row in (*marked, {})]
     escaped = [[spreadsheet_cell(cell) for cell in row] for row in rows]
-    safe.write_bytes(codecs.BOM_UTF8 + b"".join(csv_line(line) for line in (COLUMNS["generation"], *escaped)))
+    plain, safe = tmp_path / "generation.csv", tmp_path / "safe.csv"
+    plain.write_bytes(b"".join(map(csv_line, (COLUMNS["generation"], *rows))))
+    safe.write_bytes(codecs.BOM_UTF8 + b"".join(map(csv_line, (COLUMNS["generation"], *escaped))))
     assert plain.read_bytes() != safe.read_bytes()
     assert same(read_tables([plain]).tables[0], read_tables([safe]).tables[0])
 
@@ -313,11 +285,3 @@ def test_the_order_of_rows_does_not_change_an_array(
 
 def same(first: Ratings, second: Ratings) -> bool:
     return all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
-
-
-def test_a_wrong_header_is_told_of_the_task_that_the_file_is_named_after(tmp_path: Path) -> None:
-    for name in ("grounding.csv", "grounding_discarded.csv"):
-        path = tmp_path / name
-        path.write_text("a,b\n1,2\n", encoding="utf-8")
-        with pytest.raises(InputError, match="for grounding it lacks "):
-            task_of(path)

@@ -33,20 +33,15 @@ def test_columns_are_joined_and_typed_and_na_where_not_known(tmp_path: Path) -> 
         assert (frame["answer_timestamp"] == pd.Timestamp("2026-03-01T09:00:00Z")).all()
 
 
-def test_an_empty_file_has_the_same_types(tmp_path: Path) -> None:
+def test_an_empty_file_has_the_same_types_and_columns_that_the_file_has_itself_stay_as_they_are(tmp_path: Path) -> None:
     write_provenance(tmp_path, **RECORDS)
     full = read_task(write_export(tmp_path / "full.csv", *three_records()))
     assert full.dtypes.to_dict() == read_task(write_export(tmp_path / "empty.csv")).dtypes.to_dict()
-
-
-def test_columns_that_the_file_has_itself_stay_as_they_are(tmp_path: Path) -> None:
     columns = (*COLUMNS["generation"], "model_name")
-    write_export(tmp_path / "generation.csv", *three_records(model_name="the file's own"), columns=columns)
-    write_provenance(tmp_path, **RECORDS)
-    frame = read_task(tmp_path)
-    assert set(frame["model_name"]) == {"the file's own"}
+    own = write_export(tmp_path / "own.csv", *three_records(model_name="the file's own"), columns=columns)
+    frame = read_task(own)
+    assert (set(frame["model_name"]), set(frame["narrative_id"])) == ({"the file's own"}, {"n1"})
     assert list(frame.columns).count("model_name") == 1
-    assert set(frame["narrative_id"]) == {"n1"}
 
 
 def test_figures_and_disagreements_are_those_without_provenance(tmp_path: Path) -> None:
@@ -63,32 +58,41 @@ def test_figures_and_disagreements_are_those_without_provenance(tmp_path: Path) 
     assert list(find_disagreements(frame)) == list(find_disagreements(told))
 
 
-def test_records_of_which_nothing_is_told_are_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("records", "sentences", "is_na"),
+    [
+        (
+            {"000": {}, "001": {"model_name": "", "narrative_id": ""}},
+            [
+                "No row of `provenance.csv` tells where 1 of 3 records come from (the first: 002). Export again with "
+                "`citejury exports csv`.",
+                "`narrative_id` is not known for 1 of 3 records (the first: 001).",
+                "`model_name` is not known for 1 of 3 records (the first: 001).",
+            ],
+            {"model_name": [False, False, True, True, True, True]},
+        ),
+        (
+            RECORDS | {"001": {"answer_timestamp": "in spring", "repeat": "first"}},
+            [
+                "`repeat` of `provenance.csv` is no whole number in 2 of 6 rows and is NA there (the first: 'first').",
+                "`answer_timestamp` of `provenance.csv` is no time in 2 of 6 rows and is NA there (the first: 'in "
+                "spring').",
+            ],
+            {name: [False, False, True, True, False, False] for name in ("repeat", "answer_timestamp")},
+        ),
+    ],
+    ids=["records of which nothing is told", "what is no time and no number"],
+)
+def test_what_is_not_known_is_na_and_told(
+    tmp_path: Path, records: dict[str, dict[str, str]], sentences: list[str], is_na: dict[str, list[bool]]
+) -> None:
     write_export(tmp_path / "generation.csv", *three_records())
-    write_provenance(tmp_path, **{"000": {}, "001": {"model_name": "", "narrative_id": ""}})
-    with pytest.warns(UserWarning, match="is not known|tells where") as caught:
+    write_provenance(tmp_path, **records)
+    with pytest.warns(UserWarning, match=".") as caught:
         frame = read_task(tmp_path)
-    assert [str(warning.message) for warning in caught] == [
-        "No row of `provenance.csv` tells where 1 of 3 records come from (the first: 002). Export again with `citejury "
-        "exports csv`.",
-        "`narrative_id` is not known for 1 of 3 records (the first: 001).",
-        "`model_name` is not known for 1 of 3 records (the first: 001).",
-    ]
+    assert [str(warning.message) for warning in caught] == sentences
     assert {warning.filename for warning in caught} == {__file__}
-    assert frame["model_name"].isna().tolist() == [False, False, True, True, True, True]
-
-
-def test_what_is_no_time_and_no_number_is_na_and_told(tmp_path: Path) -> None:
-    write_export(tmp_path / "generation.csv", *three_records())
-    write_provenance(tmp_path, **(RECORDS | {"001": {"answer_timestamp": "in spring", "repeat": "first"}}))
-    with pytest.warns(UserWarning, match="is NA there") as caught:
-        frame = read_task(tmp_path)
-    assert [str(warning.message) for warning in caught] == [
-        "`repeat` of `provenance.csv` is no whole number in 2 of 6 rows and is NA there (the first: 'first').",
-        "`answer_timestamp` of `provenance.csv` is no time in 2 of 6 rows and is NA there (the first: 'in spring').",
-    ]
-    assert {warning.filename for warning in caught} == {__file__}
-    assert frame["repeat"].isna().sum() == frame["answer_timestamp"].isna().sum() == 2
+    assert {name: frame[name].isna().tolist() for name in is_na} == is_na
 
 
 def test_a_provenance_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from exports.reading.provenance import provenance_files, read_provenance
+from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
 from exports.reading.read import export_files
 from pipeline.core.errors import BadRowsError, InputError
 
@@ -20,12 +22,6 @@ def write(folder: Path, *rows: str, head: str = HEAD) -> Path:
     return folder / "provenance.csv"
 
 
-def refused(path: Path) -> list[str]:
-    with pytest.raises(BadRowsError) as caught:
-        read_provenance([path])
-    return list(caught.value.rows)
-
-
 def test_each_record_has_its_cells_by_column(tmp_path: Path) -> None:
     path = write(tmp_path, ROW, ROW.replace("r1", "001").replace("openai", ""))
     found = read_provenance([path])
@@ -37,13 +33,9 @@ def test_each_record_has_its_cells_by_column(tmp_path: Path) -> None:
     assert (file.file, file.rows, file.sha256) == ("provenance.csv", 2, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def test_further_columns_are_kept_wherever_they_stand(tmp_path: Path) -> None:
+def test_further_columns_are_kept_wherever_they_stand_and_a_missing_one_is_not_known(tmp_path: Path) -> None:
     found = read_provenance([write(tmp_path, f"sunny,{ROW}", head=f"mood,{HEAD}")])
-    assert found.rows["r1"]["mood"] == "sunny"
-    assert found.rows["r1"]["narrative_id"] == "n1"
-
-
-def test_a_column_that_is_missing_is_not_known(tmp_path: Path) -> None:
+    assert (found.rows["r1"]["mood"], found.rows["r1"]["narrative_id"]) == ("sunny", "n1")
     found = read_provenance([write(tmp_path, "r1,openai,n1", head="record_uuid,model_name,narrative_id")])
     assert found.rows == {"r1": {"model_name": "openai", "narrative_id": "n1"}}
 
@@ -72,14 +64,19 @@ def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
         read_provenance([path])
 
 
-def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
-    path = write(
-        tmp_path, ROW, ROW.replace("openai", "grok"), f"{ROW},more".replace("r1", "r2"), ROW.replace("r1", " ")
-    )
-    assert refused(path) == [
+def test_every_bad_row_and_count_is_listed_with_its_line(tmp_path: Path) -> None:
+    rows = [ROW, ROW.replace("openai", "grok"), f"{ROW},more".replace("r1", "r2"), ROW.replace("r1", " ")]
+    bad = ROW.replace("r1", "r2").replace(",3,2,1,", ",many,2.0,-1,")
+    unknown = ROW.replace("r1", "r3").replace(",3,2,1,", ",,,,")
+    with pytest.raises(BadRowsError) as caught:
+        read_provenance([write(tmp_path, *rows, bad, unknown)])
+    assert list(caught.value.rows) == [
         "provenance.csv, line 3: a row above has the `record_uuid` 'r1' too; a record has one row.",
         "provenance.csv, line 4: found 18 cells, the header has 17.",
         "provenance.csv, line 5: `record_uuid` is empty, every row needs one.",
+        "provenance.csv, line 6, `n_sources`: found 'many', expected a whole number or nothing.",
+        "provenance.csv, line 6, `n_read`: found '2.0', expected a whole number or nothing.",
+        "provenance.csv, line 6, `n_unread`: found '-1', expected a whole number or nothing.",
     ]
 
 
@@ -117,18 +114,45 @@ def test_a_pattern_of_all_csv_files_of_an_export_names_its_ratings(tmp_path: Pat
     assert export_files([path]) == [path]
 
 
-def test_a_count_that_is_no_whole_number_is_a_bad_cell(tmp_path: Path) -> None:
-    bad = ROW.replace("r1", "r2").replace(",3,2,1,", ",many,2.0,-1,")
-    unknown = ROW.replace("r1", "r3").replace(",3,2,1,", ",,,,")
-    assert refused(write(tmp_path, ROW, bad, unknown)) == [
-        "provenance.csv, line 3, `n_sources`: found 'many', expected a whole number or nothing.",
-        "provenance.csv, line 3, `n_read`: found '2.0', expected a whole number or nothing.",
-        "provenance.csv, line 3, `n_unread`: found '-1', expected a whole number or nothing.",
-    ]
-
-
 def test_of_two_exports_the_one_with_the_bad_row_is_named(tmp_path: Path) -> None:
     spring, autumn = write(tmp_path / "spring", ROW), write(tmp_path / "autumn", "r2")
     with pytest.raises(BadRowsError, match=r"^1 cell or row of `provenance\.csv` cannot be read") as caught:
         read_provenance([spring, autumn])
     assert list(caught.value.rows) == [f"{autumn}, line 2: found 1 cell, the header has 17."]
+
+
+FOLDERS = ("spring", "summer", "autumn")
+TRACES = st.builds(
+    RecordTraces,
+    narrative_id=st.sampled_from(["", "n1", "n2"]),
+    query=st.sampled_from(["", "q1", "q2", "q3"]),
+    folders=st.frozensets(st.integers(0, len(FOLDERS) - 1), min_size=1, max_size=2),
+)
+STUDIES = st.lists(TRACES, min_size=1, max_size=12).map(lambda found: {f"r{at}": each for at, each in enumerate(found)})
+
+
+@given(STUDIES)
+def test_the_same_id_and_query_are_one_narrative_whatever_the_order(traces: dict[str, RecordTraces]) -> None:
+    told = tell_narratives(traces, FOLDERS).clusters
+    assert told.keys() == traces.keys()
+    assert tell_narratives(dict(reversed(traces.items())), FOLDERS).clusters == told
+    for a, one in traces.items():
+        for b, other in traces.items():
+            if one.narrative_id and one.query and one[:2] == other[:2]:
+                assert told[a] == told[b]
+            if one.narrative_id and other.narrative_id and one.narrative_id != other.narrative_id:
+                assert told[a] != told[b]
+
+
+@given(STUDIES)
+def test_an_id_is_not_one_narrative_where_nothing_joins_its_exports(traces: dict[str, RecordTraces]) -> None:
+    told = tell_narratives(traces, FOLDERS).clusters
+    for narrative in ("n1", "n2"):
+        named = {name: trace for name, trace in traces.items() if trace.narrative_id == narrative}
+        if any(len(trace.folders) > 1 or not trace.query for trace in named.values()):
+            continue
+        queries = {at: {t.query for t in named.values() if at in t.folders} for at in range(len(FOLDERS))}
+        if any(queries[a] & queries[b] for a in queries for b in queries if a < b):
+            continue
+        exports_of = {(told[name], next(iter(trace.folders))) for name, trace in named.items()}
+        assert len(exports_of) == len({cluster for cluster, _ in exports_of})

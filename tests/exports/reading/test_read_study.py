@@ -9,30 +9,25 @@ from exports.csv.schema import COLUMNS
 from exports.reading.study import read_study
 from exports.report.results_words import incomparable_sentences
 from exports.statistics.results import measure_results
-from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.errors import InputError
 from tests.support.export_folders import AT, Answer, campaign, provenance_rows, vote_rows, write_export, write_rows
 
 
 def test_provenance_narratives_and_votes_come_from_one_folder(tmp_path: Path) -> None:
-    read = read_study([write_export(tmp_path / "export", campaign())])
+    folder = write_export(tmp_path / "export", campaign())
+    read = read_study([folder])
     assert [table.task for table in read.study.tables] == ["grounding", "generation"]
     assert read.study.provenance["r-claude-00"] == {"narrative_id": "n00", "model_name": "claude", "language": "en"}
     assert len(set(read.study.narratives.values())) == 12
     assert [file.file for file in read.inputs] == ["grounding.csv", "generation.csv", "provenance.csv"]
-    assert read.study.discarded is None
-    assert read.remarks == []
-
-
-def test_a_file_given_by_itself_has_the_provenance_beside_it(tmp_path: Path) -> None:
-    folder = write_export(tmp_path, campaign())
+    assert (read.study.discarded, read.remarks) == (None, [])
     assert read_study([folder / "grounding.csv"]).study.provenance["r-gemini-01"]["model_name"] == "gemini"
 
 
 def test_without_provenance_the_columns_of_extended_tell(tmp_path: Path) -> None:
-    answers = campaign()
     rows = [
         row | {"model_name": row["record_uuid"].split("-")[1], "narrative_id": row["record_uuid"][-2:]}
-        for row in vote_rows("generation", answers)
+        for row in vote_rows("generation", campaign())
     ]
     read = read_study([write_rows(tmp_path / "generation.csv", rows)])
     assert read.study.provenance["r-claude-03"] == {"language": "en", "model_name": "claude", "narrative_id": "03"}
@@ -41,7 +36,7 @@ def test_without_provenance_the_columns_of_extended_tell(tmp_path: Path) -> None
 
 
 def test_without_any_provenance_the_same_query_is_the_same_narrative_and_both_are_said(tmp_path: Path) -> None:
-    read = read_study([write_export(tmp_path, campaign(), provenance=False)])
+    read = read_study([write_export(tmp_path / "export", campaign(), provenance=False)])
     assert len(set(read.study.narratives.values())) == 12
     assert read.study.narratives["r-claude-03"] == read.study.narratives["r-gemini-03"]
     assert read.remarks == [
@@ -50,10 +45,8 @@ def test_without_any_provenance_the_same_query_is_the_same_narrative_and_both_ar
         "The narrative of 36 records of 36 has no id: those with the same query count as one narrative (different "
         "queries: 12).",
     ]
-
-
-def test_without_query_too_each_record_is_a_narrative_of_its_own(tmp_path: Path) -> None:
-    read = read_study([write_export(tmp_path, campaign(), tasks=("grounding",), provenance=False)])
+    # Without query too each record is a narrative of its own.
+    read = read_study([write_export(tmp_path / "bare", campaign(), tasks=("grounding",), provenance=False)])
     assert len(set(read.study.narratives.values())) == 36
     assert "neither narrative nor query is known: each counts as a narrative of its own" in read.remarks[-1]
 
@@ -66,30 +59,22 @@ def test_a_record_without_id_joins_the_narrative_that_has_its_query(tmp_path: Pa
 
 
 def test_ids_of_two_campaigns_that_mean_different_queries_are_kept_apart(tmp_path: Path) -> None:
-    first = campaign(("claude",), 3)
-    second = [
-        answer._replace(query=answer.query if answer.narrative == "n01" else f"Other {answer.query}")
-        for answer in campaign(("gemini",), 3, prefix="s")
-    ]
-    read = read_study([write_export(tmp_path / "spring", first), write_export(tmp_path / "autumn", second)])
-    narratives = read.study.narratives
-    assert narratives["r-claude-00"] == "n00 (spring)"
-    assert narratives["s-gemini-00"] == "n00 (autumn)"
-    assert narratives["r-claude-01"] == narratives["s-gemini-01"] == "n01"
-    assert read.remarks == [
-        "Narrative ids that mean different queries in `autumn` and `spring`: 2 ('n00', 'n02'). They are kept apart, "
-        "and no group is compared across them."
-    ]
-
-
-def test_ids_whose_query_is_not_known_stay_apart_where_the_campaigns_differ_elsewhere(tmp_path: Path) -> None:
-    first = campaign(("claude",), 3)
-    second = [
-        answer._replace(query="" if answer.narrative == "n01" else "Another")
-        for answer in campaign(("gemini",), 3, prefix="s")
-    ]
-    read = read_study([write_export(tmp_path / "spring", first), write_export(tmp_path / "autumn", second)])
-    assert read.study.narratives["r-claude-01"] != read.study.narratives["s-gemini-01"]
+    first = write_export(tmp_path / "spring", campaign(("claude",), 3))
+    for same, joined in (("Is statement 1 true?", True), ("", False)):
+        second = [
+            answer._replace(query=same if answer.narrative == "n01" else f"Other {answer.query}")
+            for answer in campaign(("gemini",), 3, prefix="s")
+        ]
+        read = read_study([first, write_export(tmp_path / "autumn", second)])
+        told = read.study.narratives
+        assert (told["r-claude-00"], told["s-gemini-00"]) == ("n00 (spring)", "n00 (autumn)")
+        # An id whose query is not known stays apart where the campaigns differ elsewhere.
+        assert (told["r-claude-01"] == told["s-gemini-01"] == "n01") == joined
+        apart = "2 ('n00', 'n02')" if joined else "3 ('n00', 'n01', 'n02')"
+        assert read.remarks == [
+            f"Narrative ids that mean different queries in `autumn` and `spring`: {apart}. They are kept apart, and no "
+            "group is compared across them."
+        ]
 
 
 def test_two_files_of_one_folder_may_be_of_two_campaigns(tmp_path: Path) -> None:
@@ -126,39 +111,33 @@ def test_two_exports_that_contradict_each_other_about_a_record_are_told_with_a_c
 
 def test_weights_are_for_exactly_the_records_with_votes(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign(narratives=1))
-    rows = [
-        {"record_uuid": name, "stratum": "x", "inclusion_probability": "0.25"}
-        for name in ("r-claude-00", "r-gemini-00", "r-perplexity-00", "unknown")
-    ]
-    weights = write_rows(tmp_path / "sample.csv", rows)
-    read = read_study([export], weights=weights)
-    assert read.study.probabilities == dict.fromkeys(("r-claude-00", "r-gemini-00", "r-perplexity-00"), 0.25)
+    names = ("r-claude-00", "r-gemini-00", "r-perplexity-00")
+    rows = [{"record_uuid": name, "stratum": "x", "inclusion_probability": "0.25"} for name in (*names, "unknown")]
+    read = read_study([export], weights=write_rows(tmp_path / "sample.csv", rows))
+    assert read.study.probabilities == dict.fromkeys(names, 0.25)
     assert read.remarks == ["`sample.csv` has 1 record without votes in these exports; they do not count."]
     assert read.inputs[-1].file == "sample.csv"
 
 
-def test_a_record_without_weight_is_refused(tmp_path: Path) -> None:
+BAD = r"w\.csv, line 2, `inclusion_probability`: found '"
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "column", "message"),
+    [
+        (["1"], "inclusion_probability", "no probability for 2 records of 3 with votes, such as 'r-gemini-00'"),
+        (["1", "1"], "inclusion_probability", "line 3: a row above has the record 'r-claude-00' too"),
+        (["1"], "p", "needs the column `inclusion_probability` once, found it 0 times"),
+        *(([text], "inclusion_probability", BAD) for text in ("0", "1.01", "-0.5", "nan", "inf", "half", "")),
+    ],
+)
+def test_weights_that_cannot_be_used_are_refused(
+    tmp_path: Path, probabilities: list[str], column: str, message: str
+) -> None:
     export = write_export(tmp_path / "export", campaign(narratives=1))
-    weights = write_rows(tmp_path / "w.csv", [{"record_uuid": "r-claude-00", "inclusion_probability": "1"}])
-    with pytest.raises(InputError, match="no probability for 2 records of 3 with votes, such as 'r-gemini-00'"):
-        read_study([export], weights=weights)
-
-
-@pytest.mark.parametrize("text", ["0", "1.01", "-0.5", "nan", "inf", "half", ""])
-def test_a_weight_that_is_no_probability_is_named_with_its_line(tmp_path: Path, text: str) -> None:
-    export = write_export(tmp_path / "export", campaign(narratives=1))
-    weights = write_rows(tmp_path / "w.csv", [{"record_uuid": "r-claude-00", "inclusion_probability": text}])
-    with pytest.raises(BadRowsError, match=r"w\.csv, line 2, `inclusion_probability`: found '"):
-        read_study([export], weights=weights)
-
-
-def test_weights_with_doubled_records_or_without_the_column_are_refused(tmp_path: Path) -> None:
-    export = write_export(tmp_path / "export", campaign(narratives=1))
-    row = {"record_uuid": "r-claude-00", "inclusion_probability": "1"}
-    with pytest.raises(BadRowsError, match="line 3: a row above has the record 'r-claude-00' too"):
-        read_study([export], weights=write_rows(tmp_path / "w.csv", [row, row]))
-    with pytest.raises(InputError, match="needs the column `inclusion_probability` once, found it 0 times"):
-        read_study([export], weights=write_rows(tmp_path / "w.csv", [{"record_uuid": "x", "p": "1"}]))
+    rows = [{"record_uuid": "r-claude-00", column: text} for text in probabilities]
+    with pytest.raises(InputError, match=message):
+        read_study([export], weights=write_rows(tmp_path / "w.csv", rows))
 
 
 def test_decisions_come_along_and_those_of_unknown_units_are_counted(tmp_path: Path) -> None:
@@ -211,14 +190,12 @@ def test_a_manifest_tells_that_nobody_discarded_or_how_many_did(tmp_path: Path) 
     assert read_study([folder / "grounding.csv"]).study.discarded == {}
 
 
-def test_a_discard_that_was_submitted_later_is_none(tmp_path: Path) -> None:
+def test_a_discard_that_was_submitted_later_is_none_and_a_folder_in_which_nobody_submitted_is_refused(
+    tmp_path: Path,
+) -> None:
     answers = campaign(narratives=1)
-    folder = write_export(tmp_path, answers, tasks=("generation",))
+    folder = write_export(tmp_path / "some", answers, tasks=("generation",))
     write_discards(folder, "generation", [answers[0]], "2026-02-01T12:00:00+00:00")
     assert read_study([folder]).study.discarded == {}
-
-
-def test_a_folder_in_which_nobody_submitted_is_refused(tmp_path: Path) -> None:
-    folder = write_export(tmp_path, [], tasks=("generation",))
     with pytest.raises(InputError, match=r"There is no submitted response in `generation\.csv`"):
-        read_study([folder])
+        read_study([write_export(tmp_path / "none", [], tasks=("generation",))])

@@ -75,21 +75,7 @@ def test_questions_are_counted_by_arm_and_with_their_providers(tmp_path: Path) -
     assert asked_of({"arm": "mad", "language": "en"}) is None
 
 
-def test_the_files_that_were_read_are_named(tmp_path: Path) -> None:
-    write_run(tmp_path)
-    write_records(tmp_path / "records.jsonl", read_records(tmp_path / "run"))
-    files = read_runs([tmp_path / "run", tmp_path / "records.jsonl"]).files
-    assert [(file.file, file.rows) for file in files] == [
-        ("errors.jsonl", 3),
-        ("openai.csv", 4),
-        ("gemini.csv", 4),
-        ("grok.csv", 1),
-        ("records.jsonl", 9),
-    ]
-    assert files[-1].sha256 == sha256((tmp_path / "records.jsonl").read_bytes()).hexdigest()
-
-
-def test_sites_are_those_behind_googles_redirects(tmp_path: Path) -> None:
+def test_sites_are_those_behind_googles_redirects_or_none(tmp_path: Path) -> None:
     write_run(tmp_path)
     answers = read_runs([tmp_path / "run"]).answers
     cited: dict[str, list[str]] = {}
@@ -101,13 +87,10 @@ def test_sites_are_those_behind_googles_redirects(tmp_path: Path) -> None:
         "grok": ["a.example", "a.example"],
         "openai": ["a.example", "b.example", "wikipedia.org"],
     }
-
-
-def test_a_redirect_that_names_no_site_has_none(tmp_path: Path) -> None:
     body = json.loads(json.dumps(PAYLOADS["gemini"]["n1"][0]))
     body["candidates"][0]["groundingMetadata"]["groundingChunks"][0]["web"]["title"] = "A page without a host"
-    write_run(tmp_path, {"gemini": {"n1": (body, 200)}})
-    answers = read_runs([tmp_path / "run"]).answers
+    write_run(tmp_path, {"gemini": {"n1": (body, 200)}}, name="hidden")
+    answers = read_runs([tmp_path / "hidden"]).answers
     assert [answers.sites.names[number] for number in answers.sites.numbers.tolist()] == ["", "a.example"]
 
 
@@ -136,14 +119,22 @@ def test_records_after_fetching_tell_more_than_the_run(tmp_path: Path) -> None:
 
 def test_records_alone_do_not_tell_what_was_asked(tmp_path: Path) -> None:
     write_run(tmp_path)
-    write_records(tmp_path / "records.jsonl", read_records(tmp_path / "run"))
-    found = read_runs([tmp_path / "records.jsonl"])
-    assert found.counts == {}
-    assert found.remarks == [
-        f"`{tmp_path / 'records.jsonl'}`: records without an answer: 2; they are left out.",
-        "How many questions were asked, refused or failed is not known of gemini, grok, openai: name the run folders "
-        "with `--runs` as well.",
+    records = tmp_path / "records.jsonl"
+    write_records(records, read_records(tmp_path / "run"))
+    found = read_runs([records])
+    assert (found.counts, found.remarks) == (
+        {},
+        [
+            f"`{records}`: records without an answer: 2; they are left out.",
+            "How many questions were asked, refused or failed is not known of gemini, grok, openai: name the run "
+            "folders with `--runs` as well.",
+        ],
+    )
+    files = read_runs([tmp_path / "run", records]).files
+    assert [(file.file, file.rows) for file in files] == [
+        *[("errors.jsonl", 3), ("openai.csv", 4), ("gemini.csv", 4), ("grok.csv", 1), ("records.jsonl", 9)]
     ]
+    assert files[-1].sha256 == sha256(records.read_bytes()).hexdigest()
 
 
 def test_a_killed_run_counts_what_is_there(tmp_path: Path) -> None:
@@ -204,20 +195,18 @@ def test_a_run_of_another_study_is_left_out_and_told(tmp_path: Path) -> None:
 def test_one_id_in_two_studies_is_two_narratives(tmp_path: Path) -> None:
     write_run(tmp_path)
     records = [record for record in read_records(tmp_path / "run") if record.provenance.narrative_id != "n4"]
-    other = [
-        record.model_copy(update={"record_uuid": f"other-{at}", "query": f"Something else about {record.query}"})
-        for at, record in enumerate(records)
-    ]
-    write_records(tmp_path / "other.jsonl", other)
-    translated = [
-        record.model_copy(update={"record_uuid": f"de-{at}", "query": f"Auf Deutsch: {record.query}"})
-        for at, record in enumerate(records)
-    ]
-    write_records(tmp_path / "both.jsonl", [*records, *translated])
+
+    def asked_as(words: str) -> list[QueryResponse]:
+        changes = (
+            {"record_uuid": f"{words}-{at}", "query": f"{words} {each.query}"} for at, each in enumerate(records)
+        )
+        return [record.model_copy(update=change) for record, change in zip(records, changes, strict=True)]
+
+    write_records(tmp_path / "other.jsonl", asked_as("Something else about"))
+    write_records(tmp_path / "both.jsonl", [*records, *asked_as("Auf Deutsch:")])
     apart = read_runs([tmp_path / "run", tmp_path / "other.jsonl"]).answers
-    assert len(apart.narratives.names) == 6
-    assert len(set(apart.columns["narrative_id"].names)) == 3
     together = read_runs([tmp_path / "both.jsonl"]).answers
+    assert (len(apart.narratives.names), len(set(apart.columns["narrative_id"].names))) == (6, 3)
     assert len(together.narratives.names) == 3
 
 
@@ -243,26 +232,21 @@ def test_a_research_run_is_one_question(tmp_path: Path) -> None:
     assert [STATES[number] for number in found.answers.states.tolist()] == ["read", "read"]
 
 
-def test_verdicts_are_read_by_language(tmp_path: Path) -> None:
+def test_verdicts_are_read_by_language_of_the_answer_or_if_it_is_too_short_of_its_question(tmp_path: Path) -> None:
     write_run(tmp_path)
-    patterns = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}
+    readers = verdict_readers({"en": VerdictPatterns(affirms=("yes",), rejects=("no",))})
     records = [
         record.model_copy(update={"language": "de" if record.answer.startswith("Nein") else "en"})
         for record in read_records(tmp_path / "run")
         if record.answer
     ]
     write_records(tmp_path / "records.jsonl", records)
-    answers = read_runs([tmp_path / "records.jsonl"], verdicts=verdict_readers(patterns)).answers
+    answers = read_runs([tmp_path / "records.jsonl"], verdicts=readers).answers
     found = sorted("" if code == NO_VERDICT else VERDICTS[code] for code in answers.verdicts.tolist())
     assert found == ["", "affirms", "neither", "neither", "neither", "rejects", "rejects"]
-
-
-def test_an_answer_too_short_for_a_language_has_that_of_its_question(tmp_path: Path) -> None:
-    write_run(tmp_path, {"openai": {"n1": (said("No."), 200)}})
-    patterns = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}
-    answers = read_runs([tmp_path / "run"], verdicts=verdict_readers(patterns)).answers
-    assert answers.columns["language"].names == ("und",)
-    assert answers.verdicts.tolist() == [VERDICTS.index("rejects")]
+    write_run(tmp_path, {"openai": {"n1": (said("No."), 200)}}, name="short")
+    answers = read_runs([tmp_path / "short"], verdicts=readers).answers
+    assert (answers.columns["language"].names, answers.verdicts.tolist()) == (("und",), [VERDICTS.index("rejects")])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The interval of alpha with no disagreement, with little, and with a value that is hardly ever agreed on."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ from exports.report.words import Fitness, fitness, gate_failures, label_sentence
 from exports.statistics.agreement import measure_agreement, measure_task
 from exports.statistics.agreement_schema import LabelAgreement
 from exports.statistics.resampling import alpha_support
-from tests.support.agreement_data import ratings_of_matrix
+from tests.support.agreement_data import matrix_of, ratings_of_matrix
 
 YES, NO, SPLIT, ONE_YES = "111", "000", "110", "100"
 RESAMPLES = 500
@@ -20,9 +18,7 @@ AT_LEAST: dict[Fitness, int] = {"unknown": 0, "unfit": 0, "open": 0, "tentative"
 
 
 def label_of(units: list[str], a_record: int = 1, resamples: int = RESAMPLES) -> LabelAgreement:
-    """One label; each unit is a word with an answer for each annotator, so many units to a record."""
-    matrix = np.array([[math.nan if answer == "." else float(answer) for answer in unit] for unit in units])
-    ratings = ratings_of_matrix(matrix, (np.arange(len(units)) // a_record).tolist())
+    ratings = ratings_of_matrix(matrix_of(*units), (np.arange(len(units)) // a_record).tolist())
     return measure_task(ratings, resamples, 0).labels["proper_action"]
 
 
@@ -42,27 +38,22 @@ def test_300_records_without_disagreement_are_fit_for_use() -> None:
     assert fitness(found) == "fit"
 
 
-def test_the_gate_passes_300_records_without_disagreement_and_not_four() -> None:
-    def failures(units: list[str]) -> list[str]:
-        matrix = np.array([[float(answer) for answer in unit] for unit in units])
-        agreement = measure_agreement([ratings_of_matrix(matrix)], (), RESAMPLES)
-        return gate_failures(agreement, 0.667, labels=("proper_action",))
-
-    assert failures([YES] * 141 + [NO] * 159) == []
-    (eight,) = failures([YES] * 4 + [NO] * 4)
-    assert "the lower end of α's interval is 0.6" in eight
-    (four,) = failures([YES, YES, NO, NO])
-    assert "too few records hold a unit on which all annotators agree on its rarer value" in four
-    (constant,) = failures([YES] * 300)
-    assert "α is undefined" in constant
-
-
-def test_the_methods_sentence_says_one_sided() -> None:
-    matrix = np.array([[1.0] * 3] * 20 + [[0.0] * 3] * 20)
-    agreement = measure_agreement([ratings_of_matrix(matrix)], (), RESAMPLES)
-    assert "95 % one-sided Clopper–Pearson bound over 40 records, no disagreement" in label_sentence(
-        agreement, "generation", "proper_action"
-    )
+@pytest.mark.parametrize(
+    ("units", "reasons"),
+    [
+        ([YES] * 141 + [NO] * 159, []),
+        ([YES] * 4 + [NO] * 4, ["the lower end of α's interval is 0.6"]),
+        ([YES, YES, NO, NO], ["too few records hold a unit on which all annotators agree on its rarer value"]),
+        ([YES] * 300, ["α is undefined"]),
+    ],
+)
+def test_the_gate_passes_300_records_without_disagreement_and_not_four(units: list[str], reasons: list[str]) -> None:
+    agreement = measure_agreement([ratings_of_matrix(matrix_of(*units))], (), RESAMPLES)
+    failures = gate_failures(agreement, 0.667, labels=("proper_action",))
+    assert len(failures) == len(reasons)
+    assert all(reason in failure for reason, failure in zip(reasons, failures, strict=True))
+    said = "95 % one-sided Clopper–Pearson bound over 8 records, no disagreement"
+    assert (said in label_sentence(agreement, "generation", "proper_action")) == (len(units) == 8)
 
 
 @pytest.mark.parametrize(("ratings", "worst"), [(2, 2 / 2), (3, 2 / 3), (4, (8 / 3) / 4), (5, 3 / 5)])
@@ -120,11 +111,13 @@ def test_an_interval_is_refused_where_a_value_is_agreed_on_in_one_record_only() 
     assert "krippendorff_alpha" in four.intervals
 
 
-def test_few_disagreements_make_an_interval_conservative_and_many_do_not() -> None:
-    few = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * 4)
-    many = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * 5)
-    assert few.intervals["krippendorff_alpha"].conservative
-    assert not many.intervals["krippendorff_alpha"].conservative
+@pytest.mark.parametrize(("split", "is_few"), [(4, True), (5, False)])
+def test_fewer_than_five_split_records_are_few_and_make_an_interval_conservative(split: int, is_few: bool) -> None:
+    found = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * split).intervals["krippendorff_alpha"]
+    assert found.conservative == is_few
+    ones = np.array([1] * split + [3] * 100 + [0] * 100)
+    support = alpha_support(3 - ones, ones, np.arange(len(ones)), len(ones))
+    assert (support.split, support.least_of_few > -1) == (split, is_few)
 
 
 @pytest.mark.parametrize("a_record", [1, 5])
@@ -185,10 +178,3 @@ def test_one_agreeing_record_of_each_value_more_never_turns_fit_into_not_shown(
     units += [NO] * (-len(units) % a_record)
     if fitness(label_of(units, a_record)) == "fit":
         assert fitness(label_of(units + [YES] * a_record + [NO] * a_record, a_record)) in ("fit", "tentative")
-
-
-def test_fewer_than_five_split_records_are_few() -> None:
-    for split, is_few in ((4, True), (5, False)):
-        ones = np.array([1] * split + [3] * 100 + [0] * 100)
-        support = alpha_support(3 - ones, ones, np.arange(len(ones)), len(ones))
-        assert (support.split, support.least_of_few > -1) == (split, is_few)

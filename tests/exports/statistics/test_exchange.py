@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.argilla.labels import LABELS, TaskName
 from exports.statistics.agreement import measure_agreement, measure_task
 from exports.statistics.agreement_schema import AnnotatorAgreement
 from exports.statistics.annotators import measure_exchange
@@ -17,15 +18,16 @@ RESAMPLES = 20
 
 def rows_of(*units: str, passages: int = 1) -> Ratings:
     """Each unit a word with an answer for anna, ben, carla, dan: 1, 0, or `.` for none; so many to a record."""
-    return ratings_of(
-        [
-            Row(f"r{number // passages:03d}", name, (int(answer),), chunk=f"c{number % passages}")
-            for number, unit in enumerate(units)
-            for name, answer in zip(("anna", "ben", "carla", "dan"), unit, strict=False)
-            if answer != "."
-        ],
-        "retrieval",
-    )
+    rows = [
+        Row(f"r{number // passages:03d}", name, (int(answer),), chunk=f"c{number % passages}")
+        for number, unit in enumerate(units)
+        for name, answer in zip(("anna", "ben", "carla", "dan"), unit, strict=False)
+        if answer != "."
+    ]
+    return ratings_of(rows, "retrieval")
+
+
+AGREED = ["000", "111"] * 10
 
 
 def of_person(ratings: Ratings, name: str) -> AnnotatorAgreement:
@@ -34,31 +36,24 @@ def of_person(ratings: Ratings, name: str) -> AnnotatorAgreement:
 
 
 def test_who_alone_differs_six_times_could_be_any_of_three_each_time() -> None:
-    carla = of_person(rows_of(*["001", "110"] * 3, *["000", "111"] * 10), "carla")
-    assert carla.p == pytest.approx(3**-6, abs=1e-9)
+    ratings = rows_of(*["001", "110"] * 3, *AGREED)
+    carla, anna = of_person(ratings, "carla"), of_person(ratings, "anna")
     # Three people on the only label with answers: three comparisons.
-    assert carla.p_holm == pytest.approx(3 * 3**-6, abs=1e-9)
-    assert carla.stands_out
+    assert (carla.p, carla.p_holm) == (pytest.approx(3**-6, abs=1e-9), pytest.approx(3 * 3**-6, abs=1e-9))
     # Both others say otherwise on 6 of 26 units. In a third of the exchanges she is alone, else one of two differs.
     assert carla.disagreement == pytest.approx(6 / 26)
     assert carla.expected_disagreement == pytest.approx(6 * (1 / 3 * 1 + 2 / 3 * 1 / 2) / 26)
-    anna = of_person(rows_of(*["001", "110"] * 3, *["000", "111"] * 10), "anna")
-    assert (anna.p, anna.stands_out) == (1, False)
+    assert (carla.stands_out, anna.p, anna.stands_out) == (True, 1, False)
 
 
-def test_the_passages_of_a_record_are_exchanged_together() -> None:
-    together = of_person(rows_of(*["001"] * 5, *["000", "111"] * 10, passages=5), "carla")
-    assert together.p == pytest.approx(1 / 3)
-    assert of_person(rows_of(*["001"] * 5, *["000", "111"] * 10), "carla").p == pytest.approx(3**-5, abs=1e-9)
-
-
-def test_only_people_who_judged_the_same_units_of_a_record_are_exchanged() -> None:
+def test_whole_records_are_exchanged_among_people_who_judged_the_same_units() -> None:
+    apart, together = (of_person(rows_of(*["001"] * 5, *AGREED, passages=size), "carla").p for size in (1, 5))
+    assert (apart, together) == (pytest.approx(3**-5, abs=1e-9), pytest.approx(1 / 3))
     # dan judged one passage of each record only, so carla can be exchanged with anna and ben alone.
-    carla = of_person(rows_of(*["0010", "000."] * 4, *["1111", "000."] * 10, passages=2), "carla")
+    ratings = rows_of(*["0010", "000."] * 4, *["1111", "000."] * 10, passages=2)
+    carla, dan = of_person(ratings, "carla"), of_person(ratings, "dan")
     assert carla.p == pytest.approx(3**-4, abs=1e-9)
-    dan = of_person(rows_of(*["0010", "000."] * 4, *["1111", "000."] * 10, passages=2), "dan")
-    assert (dan.p, dan.stands_out, dan.undefined["p"]) == (None, False, "no_exchange")
-    assert dan.disagreement is not None
+    assert (dan.p, dan.stands_out, dan.undefined["p"], dan.disagreement is None) == (None, False, "no_exchange", False)
 
 
 @pytest.mark.parametrize("units", [["01", "10", "11", "00"] * 10, ["01..", "..10", "11..", "..01"] * 10])
@@ -70,39 +65,32 @@ def test_of_two_who_differ_nobody_can_be_told(units: list[str]) -> None:
             assert each.undefined["p"] == each.undefined["p_holm"] == "no_exchange"
 
 
-def test_without_a_shared_unit_there_is_no_disagreement_to_speak_of() -> None:
-    anna = of_person(rows_of("1..", ".0.", "..1"), "anna")
+def test_without_a_shared_unit_or_a_disagreement_nobody_differs() -> None:
+    anna, carla = of_person(rows_of("1..", ".0.", "..1"), "anna"), of_person(rows_of(*AGREED), "carla")
     assert (anna.disagreement, anna.expected_disagreement, anna.p) == (None, None, None)
     assert anna.undefined["disagreement"] == anna.undefined["p"] == "no_pairable_items"
-
-
-def test_where_all_agree_nothing_is_unlikely() -> None:
-    carla = of_person(rows_of(*["000", "111"] * 10), "carla")
     assert (carla.p, carla.p_holm, carla.disagreement, carla.stands_out) == (1, 1, 0, False)
 
 
 def test_in_a_file_of_three_tasks_each_has_a_third_of_the_chance_to_name_somebody() -> None:
     # Five lone dissents: p = 3⁻⁵ = .0041, of three comparisons .0123; six: .0041.
-    tables = {
-        task: rows_of(*["001"] * dissents, *["000", "111"] * 10)._replace(task=task)
-        for task, dissents in (("retrieval", 4), ("grounding", 5), ("generation", 5))
-    }
-    alone = measure_agreement([tables["retrieval"]], (), RESAMPLES)
-    assert [each.p_holm for each in alone.tasks["retrieval"].annotators_vs_rest if each.stands_out] == [
-        pytest.approx(3 * 3**-4)
-    ]
-    three = [table._replace(values=widened(table)) for table in tables.values()]
-    found = measure_agreement(three, (), RESAMPLES).tasks
-    assert not any(each.stands_out for each in found["retrieval"].annotators_vs_rest)
-    assert [each.rater for each in found["generation"].annotators_vs_rest if each.stands_out] == ["carla"]
+    def table(task: TaskName, dissents: int) -> Ratings:
+        ratings = rows_of(*["001"] * dissents, *AGREED)
+        values = np.full((len(ratings.values), len(LABELS[task])), -1, dtype=np.int8)
+        values[:, 0] = ratings.values[:, 0]
+        return ratings._replace(task=task, values=values)
 
+    def named(*tables: Ratings) -> dict[str, list[tuple[str, float]]]:
+        tasks = measure_agreement(tables, (), RESAMPLES).tasks
+        return {
+            task: [(each.rater, each.p_holm or 1) for each in found.annotators_vs_rest if each.stands_out]
+            for task, found in tasks.items()
+        }
 
-def widened(table: Ratings) -> np.ndarray:
-    """Values with as many columns as the task has labels; all missing but the first."""
-    width = 3 if table.task == "retrieval" else 5
-    values = np.full((len(table.values), width), -1, dtype=np.int8)
-    values[:, 0] = table.values[:, 0]
-    return values
+    tables = [table("retrieval", 4), table("grounding", 5), table("generation", 5)]
+    assert named(tables[0]) == {"retrieval": [("carla", pytest.approx(3 * 3**-4))]}
+    dissenting = [("carla", pytest.approx(3 * 3**-5))]
+    assert named(*tables) == {"retrieval": [], "grounding": dissenting, "generation": dissenting}
 
 
 def exchanged(ratings: Ratings, random: np.random.Generator) -> Ratings:

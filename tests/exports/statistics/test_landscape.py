@@ -25,10 +25,8 @@ ROWS = [
 PATTERNS = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}
 
 
-def landscape(
-    answers: Answers, by: tuple[str, ...] = ("model_name",), runs: dict[str, RunCounts] | None = None
-) -> Landscape:
-    found = measure_results(Study((), {}, {}, answers=answers, runs=runs), by=by).landscape
+def landscape(answers: Answers, by: tuple[str, ...] = ("model_name",)) -> Landscape:
+    found = measure_results(Study((), {}, {}, answers=answers), by=by).landscape
     assert found is not None
     return found
 
@@ -83,8 +81,9 @@ def test_overlap_is_over_all_answers_and_within_narratives() -> None:
 
 def test_shares_have_their_denominators_and_intervals() -> None:
     runs = {"a": RunCounts(5, 1, 1), "b": RunCounts(3, 0, 0)}
-    found = landscape(told_answers(ROWS), runs=runs)
-    without = found.without_citations
+    results = measure_results(Study((), {}, {}, answers=told_answers(ROWS), runs=runs))
+    assert results.landscape is not None
+    without = results.landscape.without_citations
     assert (without.rate, without.n_units, without.n_narratives) == (pytest.approx(1 / 6), 6, 3)
     assert without.interval is not None
     a, b = without.groups
@@ -92,17 +91,14 @@ def test_shares_have_their_denominators_and_intervals() -> None:
     assert a.interval is not None
     assert a.interval.high > a.interval.low
     assert a.denominators.model_dump() == {
-        "asked": 5,
-        "answered": 3,
-        "refused": 1,
-        "failed": 1,
-        "answers": 3,
-        "without_citations": 0,
-        "with_unread_sources": 3,
-        "discarded": None,
+        **{"asked": 5, "answered": 3, "refused": 1, "failed": 1, "answers": 3},
+        **{"without_citations": 0, "with_unread_sources": 3, "discarded": None},
     }
-    assert without.denominators.asked == 8
-    assert [each.n_narratives for each in without.differences] == [3]
+    assert (without.denominators.asked, [each.n_narratives for each in without.differences]) == (8, [3])
+    assert [each.model_dump() for each in results.runs] == [
+        {"model_name": "a", "asked": 5, "answered": 3, "refused": 1, "failed": 1, "before_the_jury": 0},
+        {"model_name": "b", "asked": 3, "answered": 3, "refused": 0, "failed": 0, "before_the_jury": 0},
+    ]
 
 
 def test_states_are_shares_of_citations_and_are_not_compared() -> None:
@@ -119,10 +115,14 @@ def test_states_are_shares_of_citations_and_are_not_compared() -> None:
     assert {each.by["model_name"]: each.rate for each in found.excerpts_only.groups} == {"a": 0, "b": 0.5}
 
 
-def test_what_makes_states_incomparable_is_told() -> None:
-    remarks = measure_results(Study((), {}, {}, answers=told_answers(ROWS))).remarks
-    assert any(remark.startswith("Nobody tried to fetch 1 of 9 cited sources") for remark in remarks)
-    assert any(remark.startswith("Of 2 of 9 cited sources only an excerpt") for remark in remarks)
+def test_what_cannot_be_compared_is_told() -> None:
+    found = measure_results(Study((), {}, {}, answers=told_answers(ROWS)), by=("model_name", "reviewer"))
+    assert "Figures from runs are not grouped by `reviewer`, which runs do not tell." in found.remarks
+    for beginning in ("Nobody tried to fetch 1 of 9 cited sources", "Of 2 of 9 cited sources only an excerpt"):
+        assert any(remark.startswith(beginning) for remark in found.remarks)
+    assert found.narrative_verdicts is None, "no patterns were given"
+    nothing = measure_results(Study((), {}, {}))
+    assert (nothing.runs, nothing.landscape, nothing.narrative_verdicts, nothing.passages) == ((), None, None, ())
 
 
 def test_crossed_groups_are_compared_within_a_level() -> None:
@@ -139,30 +139,15 @@ def test_crossed_groups_are_compared_within_a_level() -> None:
     assert overlap(found, "de", "en").narrative_jaccard == 1
 
 
-def test_columns_that_runs_do_not_tell_are_named() -> None:
-    remarks = measure_results(Study((), {}, {}, answers=told_answers(ROWS)), by=("model_name", "reviewer")).remarks
-    assert "Figures from runs are not grouped by `reviewer`, which runs do not tell." in remarks
-
-
-def test_answers_without_any_citation_have_no_sites() -> None:
+def test_answers_without_any_citation_have_no_sites_and_no_answers_no_figures() -> None:
     found = landscape(told_answers([Told("a", "n1"), Told("b", "n1")]))
-    whole = group(found)
-    assert (whole.citations_mean, whole.effective_sites, whole.top_site_share, whole.sites_in_sample) == (
-        0,
-        None,
-        None,
-        None,
-    )
-    assert found.states["gone"].rate is None
-    assert found.states["gone"].undefined == "no_units"
-    assert overlap(found, "a", "b").undefined == "no_units"
-    assert overlap(found, "a", "b").jaccard is None
-
-
-def test_no_answers_at_all_have_no_figures() -> None:
-    found = landscape(told_answers([]))
-    assert found.groups[0].citations_mean is None
-    assert found.without_citations.undefined == "no_units"
+    whole, apart = group(found), overlap(found, "a", "b")
+    told = (whole.citations_mean, whole.effective_sites, whole.top_site_share, whole.sites_in_sample)
+    assert told == (0, None, None, None)
+    assert (found.states["gone"].rate, found.states["gone"].undefined) == (None, "no_units")
+    assert (apart.undefined, apart.jaccard) == ("no_units", None)
+    nothing = landscape(told_answers([]))
+    assert (nothing.groups[0].citations_mean, nothing.without_citations.undefined) == (None, "no_units")
 
 
 def test_figures_are_those_of_plain_loops() -> None:
@@ -183,21 +168,16 @@ def test_figures_are_those_of_plain_loops() -> None:
         by_narrative[row.model, row.narrative] |= set(row.cited)
     fewest = min(sum(counts.values()) for counts in sites.values())
     for model, counts in sites.items():
-        own = group(found, model_name=model)
-        total = sum(counts.values())
-        assert own.n_citations == total
-        assert own.effective_sites == pytest.approx(
-            math.exp(-sum(n / total * math.log(n / total) for n in counts.values()))
-        )
-        assert own.sites_in_sample == pytest.approx(
-            sum(1 - math.comb(total - n, fewest) / math.comb(total, fewest) for n in counts.values())
+        own, total = group(found, model_name=model), sum(counts.values())
+        effective = math.exp(-sum(n / total * math.log(n / total) for n in counts.values()))
+        expected = sum(1 - math.comb(total - n, fewest) / math.comb(total, fewest) for n in counts.values())
+        assert (own.n_citations, own.effective_sites, own.sites_in_sample) == pytest.approx(
+            (total, effective, expected)
         )
     for a, b in itertools.combinations(sorted(sites), 2):
-        shared = [n for n in {row.narrative for row in rows} if by_narrative[a, n] and by_narrative[b, n]]
-        each = [
-            len(by_narrative[a, n] & by_narrative[b, n]) / len(by_narrative[a, n] | by_narrative[b, n]) for n in shared
-        ]
-        assert overlap(found, a, b).n_narratives == len(shared)
+        pairs = [(by_narrative[a, name], by_narrative[b, name]) for name in {row.narrative for row in rows}]
+        each = [len(one & other) / len(one | other) for one, other in pairs if one and other]
+        assert overlap(found, a, b).n_narratives == len(each)
         assert overlap(found, a, b).narrative_jaccard == pytest.approx(np.mean(each))
 
 
@@ -240,21 +220,3 @@ def test_a_provider_that_affirms_what_others_reject_stands_out() -> None:
         ("a", "c"): True,
         ("b", "c"): True,
     }
-
-
-def test_without_patterns_there_is_no_verdict() -> None:
-    assert measure_results(Study((), {}, {}, answers=told_answers(ROWS))).narrative_verdicts is None
-
-
-def test_without_runs_there_is_no_landscape() -> None:
-    found = measure_results(Study((), {}, {}))
-    assert (found.runs, found.landscape, found.narrative_verdicts, found.passages) == ((), None, None, ())
-
-
-def test_totals_of_runs_are_by_provider() -> None:
-    runs = {"a": RunCounts(5, 1, 1), "b": RunCounts(3, 0, 0)}
-    found = measure_results(Study((), {}, {}, answers=told_answers(ROWS), runs=runs)).runs
-    assert [each.model_dump() for each in found] == [
-        {"model_name": "a", "asked": 5, "answered": 3, "refused": 1, "failed": 1, "before_the_jury": 0},
-        {"model_name": "b", "asked": 3, "answered": 3, "refused": 0, "failed": 0, "before_the_jury": 0},
-    ]

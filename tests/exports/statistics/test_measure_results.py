@@ -34,37 +34,26 @@ SMALL = study_of(
 )
 
 
-def test_a_rate_is_the_mean_over_units_of_the_share_of_yes() -> None:
+def test_a_rate_is_the_mean_over_units_and_a_difference_is_paired_on_the_narratives_that_both_have() -> None:
     found = label_of(measure_results(SMALL))
     assert found.rate == pytest.approx((1 + 1 / 2 + 2 / 3 + 0 + 0) / 5)
     assert (found.n_units, found.n_narratives, found.n_undecided) == (5, 3, 0)
-    assert [(group.by, group.rate) for group in found.groups] == [
-        ({"model_name": "a"}, pytest.approx(5 / 9)),
-        ({"model_name": "b"}, pytest.approx(1 / 4)),
-    ]
+    rates = {group.by["model_name"]: group.rate for group in found.groups}
+    assert rates == {"a": pytest.approx(5 / 9), "b": pytest.approx(1 / 4)}
     assert found.interval is not None
     assert 0 <= found.interval.low < found.rate < found.interval.high <= 1
-
-
-def test_a_difference_is_paired_on_the_narratives_that_both_have() -> None:
-    difference = only(label_of(measure_results(SMALL)).differences)
-    assert (difference.a, difference.b, difference.n_narratives) == ("a", "b", 2)
-    assert difference.rate_a == pytest.approx((1 + 2 / 3) / 2)
-    assert difference.rate_b == pytest.approx(1 / 4)
-    assert difference.difference == pytest.approx((1 / 2 + 2 / 3) / 2)
+    difference = only(found.differences)
+    assert (difference.a, difference.b, difference.n_narratives, difference.stands_out) == ("a", "b", 2, False)
+    measured = (difference.rate_a, difference.rate_b, difference.difference)
+    assert measured == pytest.approx(((1 + 2 / 3) / 2, 1 / 4, (1 / 2 + 2 / 3) / 2))
     assert difference.p == difference.p_holm == 0.5  # of the four sign flips two are as large
-    assert not difference.stands_out
 
 
-def test_majority_leaves_ties_undecided_and_counts_them() -> None:
+def test_majority_leaves_ties_undecided_and_adjudicated_takes_decisions_then_unanimous_votes() -> None:
     found = label_of(measure_results(SMALL, consensus="majority"))
     assert found.rate == pytest.approx((1 + 1 + 0 + 0) / 4)
     assert (found.n_units, found.n_undecided) == (4, 1)
-    assert only(found.differences).n_narratives == 1
-    assert only(found.differences).undefined == "one_narrative"
-
-
-def test_adjudicated_takes_decisions_then_unanimous_votes() -> None:
+    assert (only(found.differences).n_narratives, only(found.differences).undefined) == (1, "one_narrative")
     decided = SMALL._replace(decisions={("n1/b/en", "", "helpful"): True, ("nowhere", "", "helpful"): True})
     found = label_of(measure_results(decided, consensus="adjudicated"))
     assert found.rate == pytest.approx((1 + 1 + 0 + 0) / 4)  # n2/a is disputed, and nobody decided
@@ -72,13 +61,12 @@ def test_adjudicated_takes_decisions_then_unanimous_votes() -> None:
 
 
 def test_weights_count_the_units_that_a_unit_stands_for() -> None:
-    weighted = SMALL._replace(
-        probabilities={record: 0.5 if record.startswith("n1") else 1.0 for record in SMALL.narratives}
-    )
-    found = label_of(measure_results(weighted))
+    odds = {record: 0.5 if record.startswith("n1") else 1.0 for record in SMALL.narratives}
+    measured = measure_results(SMALL._replace(probabilities=odds))
+    found = label_of(measured)
+    assert measured.weighted
     assert found.rate == pytest.approx((2 * 1 + 2 * 1 / 2 + 2 / 3) / (2 + 2 + 1 + 1 + 1))
     assert only(found.differences).difference == pytest.approx((2 * 1 / 2 + 2 / 3) / 3)
-    assert measure_results(weighted).weighted
 
 
 def test_crossed_groups_are_compared_only_within_a_level_of_the_other_column() -> None:
@@ -208,16 +196,12 @@ def test_a_finding_takes_the_worst_passage() -> None:
     assert (found["misled"].rate, found["lost"].rate) == (1, 1)
 
 
-def test_a_finding_without_its_tasks_has_no_rate() -> None:
+def test_a_finding_without_its_tasks_has_no_rate_and_one_without_a_label_is_refused() -> None:
     found = measure_results(SMALL).findings["serious_problem"]
     assert (found.rate, found.undefined, found.n_incomplete) == (None, "no_units", 5)
-
-
-def test_a_finding_that_names_no_label_is_refused() -> None:
-    with pytest.raises(InputError, match="'unsafe_contents', which no task has"):
-        measure_results(SMALL, findings={"bad": FindingDefinition(title="Bad", any=("unsafe_contents",))})
-    with pytest.raises(InputError, match="The finding 'Bad' names no label"):
-        measure_results(SMALL, findings={"bad": FindingDefinition(title="Bad", any=())})
+    for names, message in ((("unsafe_contents",), "'unsafe_contents', which no task has"), ((), "names no label")):
+        with pytest.raises(InputError, match=message):
+            measure_results(SMALL, findings={"bad": FindingDefinition(title="Bad", any=names)})
 
 
 def test_denominators_come_from_runs_provenance_and_discards() -> None:
@@ -231,28 +215,20 @@ def test_denominators_come_from_runs_provenance_and_discards() -> None:
         discarded={("generation", "n1/a/en"): 2, ("grounding", "n1/a/en"): 5},
     )
     found = label_of(measure_results(study))
-    assert found.denominators.model_dump() == {
-        "asked": 8,
-        "answered": 5,
-        "refused": 1,
-        "failed": 2,
-        "answers": 5,
-        "without_citations": 2,
-        "with_unread_sources": 3,
-        "discarded": 2,
-    }
-    assert found.groups[1].denominators.model_dump() == {
-        "asked": 4,
-        "answered": 2,
-        "refused": 0,
-        "failed": 2,
-        "answers": 2,
-        "without_citations": 1,
-        "with_unread_sources": 1,
-        "discarded": 0,
-    }
-    unknown = label_of(measure_results(SMALL)).denominators
-    assert (unknown.asked, unknown.without_citations, unknown.with_unread_sources, unknown.discarded) == (None,) * 4
+    unknown = label_of(measure_results(SMALL)).denominators.model_dump()
+    names = (
+        "asked",
+        "answered",
+        "refused",
+        "failed",
+        "answers",
+        "without_citations",
+        "with_unread_sources",
+        "discarded",
+    )
+    assert found.denominators.model_dump() == dict(zip(names, (8, 5, 1, 2, 5, 2, 3, 2), strict=True))
+    assert found.groups[1].denominators.model_dump() == dict(zip(names, (4, 2, 0, 2, 2, 1, 1, 0), strict=True))
+    assert unknown == dict.fromkeys(names) | {"answers": 5}
 
 
 def test_providers_are_not_compared_by_passages_that_citejury_chose() -> None:

@@ -63,27 +63,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.writeheader()
         for record, votes in VOTES.items():
             for name, vote in zip(("anna", "ben", "carla"), votes, strict=False):
-                at = "2026-03-02T10:00:00+00:00"
-                row = {
-                    "record_uuid": record,
-                    "annotator_id": name,
-                    "helpful": vote,
-                    "created_at": at,
-                    "task": "generation",
-                }
-                writer.writerow(row)
+                row = {"record_uuid": record, "annotator_id": name, "helpful": vote, "task": "generation"}
+                writer.writerow(row | {"created_at": "2026-03-02T10:00:00+00:00"})
     return folder
 
 
 def python(copy: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = os.environ | {"PYTHONPATH": str(copy)}
+    done = subprocess.run([sys.executable, *words], cwd=copy, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -77,9 +77,10 @@ def test_precision_hits_and_ranks_of_contexts_that_came_with_their_records() -> 
     assert [each.n_narratives for each in found.ndcg.differences] == [1]
 
 
-def test_our_own_selection_has_no_ranking_and_no_groups() -> None:
-    found = only(ranked(RECORDS, contexts="selected"))
-    assert found.contexts == "selected"
+@pytest.mark.parametrize("contexts", ["selected", "", "of another version"])
+def test_our_own_selection_and_contexts_of_unknown_origin_have_no_ranking_and_no_groups(contexts: str) -> None:
+    found = only(ranked(RECORDS, contexts=contexts))
+    assert found.contexts == ("selected" if contexts == "selected" else "")
     assert found.precision["topically_relevant"].rate == pytest.approx(0.5)
     assert found.hit_rate["evidence_sufficient"].rate == pytest.approx(2 / 3)
     assert (found.reciprocal_rank, found.ndcg) == ({}, None)
@@ -87,46 +88,35 @@ def test_our_own_selection_has_no_ranking_and_no_groups() -> None:
         assert (label.groups, label.differences) == ((), ())
 
 
-def test_contexts_of_unknown_origin_are_not_compared_either() -> None:
-    for contexts in ("", "of another version"):
-        found = only(ranked(RECORDS, contexts=contexts))
-        assert (found.contexts, found.ndcg, found.precision["topically_relevant"].groups) == ("", None, ())
-
-
-def test_both_kinds_are_kept_apart() -> None:
-    study = ranked(RECORDS)
-    mixed = {
-        record: {**row, "contexts": "selected" if "/a/" in record else "supplied"}
-        for record, row in study.provenance.items()
+def test_both_kinds_are_kept_apart_and_weights_count() -> None:
+    study = ranked({("n1", "a"): ((2, 2),), ("n2", "a"): ((0, 0),), ("n1", "b"): ((2, 2),)})
+    kinds = {
+        name: row | {"contexts": "selected" if "/a/" in name else "supplied"} for name, row in study.provenance.items()
     }
-    found = measure_results(study._replace(provenance=mixed)).passages
-    assert [(each.contexts, each.n_records) for each in found] == [("selected", 2), ("supplied", 1)]
+    odds = {"n1/a/en": 0.25, "n2/a/en": 1.0, "n1/b/en": 1.0}
+    found = measure_results(study._replace(provenance=kinds, probabilities=odds)).passages
+    assert [(each.contexts, each.n_records, each.precision["topically_relevant"].rate) for each in found] == [
+        ("selected", 2, pytest.approx(0.8)),
+        ("supplied", 1, 1),
+    ]
 
 
 def test_a_record_with_a_passage_that_nobody_judged_has_precision_only() -> None:
     found = only(ranked({**RECORDS, ("n3", "a"): ((2, 2),)}, unjudged=frozenset({2})))
-    assert (found.n_records, found.n_gaps) == (4, 3)
-    assert found.precision["topically_relevant"].n_units == 4
-    assert found.hit_rate["topically_relevant"].n_units == 1
     assert found.ndcg is not None
-    assert found.ndcg.n_units == 1
-
-
-def test_runs_tell_of_passages_after_the_last_that_was_judged() -> None:
+    units = (found.precision["topically_relevant"].n_units, found.hit_rate["topically_relevant"].n_units)
+    assert (found.n_records, found.n_gaps, units, found.ndcg.n_units) == (4, 3, (4, 1), 1)
+    # Runs tell of passages after the last that was judged.
     study = ranked({("n1", "a"): ((2, 2), (0, 0))})
     answers = told_answers([Told("a", "n1")])._replace(record_uuids=("n1/a/en",))
-    for n_passages, gaps in ((2, 0), (3, 1)):
-        told = answers._replace(n_passages=np.array([n_passages], np.int64))
-        assert only(study._replace(answers=told)).n_gaps == gaps
-
-
-def test_ratings_without_ranks_have_precision_only() -> None:
+    told = (answers._replace(n_passages=np.array([count], np.int64)) for count in (2, 3))
+    assert [only(study._replace(answers=each)).n_gaps for each in told] == [0, 1]
+    # Ratings without ranks.
     study = ranked(RECORDS)
     found = only(study._replace(tables=(study.tables[0]._replace(unit_ranks=None),)))
-    assert found.n_gaps == 3
-    assert found.precision["topically_relevant"].rate == pytest.approx(0.5)
     assert found.ndcg is not None
-    assert (found.ndcg.rate, found.ndcg.undefined) == (None, "no_units")
+    assert (found.n_gaps, found.ndcg.rate, found.ndcg.undefined) == (3, None, "no_units")
+    assert found.precision["topically_relevant"].rate == pytest.approx(0.5)
 
 
 def test_no_relevant_passage_is_a_figure_of_zero() -> None:
@@ -156,9 +146,3 @@ def test_every_order_of_three_passages_has_the_reciprocal_rank_of_its_first_hit(
     records = {(f"n{at}", "a"): order for at, order in enumerate(orders)}
     found = only(ranked(records)).reciprocal_rank["topically_relevant"]
     assert found.rate == pytest.approx(np.mean([1 / (order.index((2, 0)) + 1) for order in orders]))
-
-
-def test_weights_count() -> None:
-    study = ranked({("n1", "a"): ((2, 2),), ("n2", "a"): ((0, 0),)})
-    weighted = study._replace(probabilities={"n1/a/en": 0.25, "n2/a/en": 1.0})
-    assert only(weighted).precision["topically_relevant"].rate == pytest.approx(0.8)

@@ -21,6 +21,9 @@ REFERENCES = [
 """`ppi_mean_pointestimate` and `ppi_mean_ci(alpha=0.05)` of ppi-python 0.2.3 on the cases of `powered_case`."""
 
 
+CASE = powered_case("probabilities", 60, 540)
+
+
 def units_of(values: FloatArray, p_yes: FloatArray, labelled: int, a_narrative: int = 1) -> Units:
     """Units of which the first are labelled, so many of them in each narrative."""
     voted = np.arange(len(values)) < labelled
@@ -71,51 +74,44 @@ def test_units_of_one_narrative_of_which_some_are_labelled_are_one_case() -> Non
     assert found.ends[1] - found.ends[0] == pytest.approx(alone[1] - alone[0], rel=0.02)
 
 
-def test_a_unit_that_the_judge_left_out_counts_by_peoples_votes() -> None:
+def test_units_left_out_by_the_judge_ties_and_weights_count_by_peoples_votes() -> None:
     values, p_yes = powered_case("probabilities", 100, 900)
-    p_yes[:5] = np.nan
-    units = units_of(values, p_yes, 100)
-    found = prediction_powered(units)
+    lacking = p_yes.copy()
+    lacking[:5] = np.nan
+    found = prediction_powered(units_of(values, lacking, 100))
     excess = p_yes[5:100].mean() - p_yes[5:].mean()
     assert found.rate == pytest.approx(values[:100].mean() - found.weight * excess)
-
-
-def test_a_tie_has_votes_but_no_value() -> None:
-    values, p_yes = powered_case("probabilities", 100, 900)
     units = units_of(values, p_yes, 100)
     units.values[:10] = np.nan
     found = prediction_powered(units)
-    excess = p_yes[:100].mean() - p_yes.mean()
-    assert found.rate == pytest.approx(values[10:100].mean() - found.weight * excess)
-
-
-def test_weights_count_the_units_that_a_unit_stands_for() -> None:
-    values, p_yes = powered_case("probabilities", 100, 900)
+    assert found.rate == pytest.approx(values[10:100].mean() - found.weight * (p_yes[:100].mean() - p_yes.mean()))
     weights = np.where(np.arange(1000) % 3 == 0, 4.0, 1.0)
     found = prediction_powered(units_of(values, p_yes, 100)._replace(weights=weights))
     own = weights[:100] / weights[:100].sum()
     assert found.rate == pytest.approx(own @ values[:100] - found.weight * (own @ p_yes[:100] - p_yes.mean()))
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0])
-def test_where_people_all_say_the_same_the_interval_is_theirs_and_not_of_width_0(value: float) -> None:
-    p_yes = powered_case("probabilities", 60, 540)[1]
-    found = prediction_powered(units_of(np.full(600, value), p_yes, 60))
-    assert (found.rate, found.weight) == (value, 0)
-    assert found.ends == rate_ends(np.full(60, value), np.ones(60), np.ones(60))
-    assert found.ends[1] > found.ends[0]
-
-
-@pytest.mark.parametrize("p_yes", [np.full(600, 0.7), np.where(np.arange(600) < 60, 0.5, np.nan)])
-def test_a_judge_that_says_one_thing_or_nothing_more_leaves_peoples_figures(p_yes: FloatArray) -> None:
-    values = powered_case("probabilities", 60, 540)[0]
+@pytest.mark.parametrize(
+    ("values", "p_yes"),
+    [
+        (np.zeros(600), CASE[1]),
+        (np.ones(600), CASE[1]),
+        (CASE[0], np.full(600, 0.7)),
+        (CASE[0], np.where(np.arange(600) < 60, 0.5, np.nan)),
+    ],
+    ids=["people all say no", "people all say yes", "the judge says one thing", "the judge judges nothing more"],
+)
+def test_where_the_judge_cannot_help_the_figures_are_peoples_and_not_of_width_0(
+    values: FloatArray, p_yes: FloatArray
+) -> None:
     found = prediction_powered(units_of(values, p_yes, 60))
     assert (found.rate, found.weight) == (pytest.approx(values[:60].mean()), 0)
     assert found.ends == rate_ends(values[:60], np.ones(60), np.ones(60))
+    assert found.ends[1] > found.ends[0]
 
 
 def test_a_perfect_judge_narrows_by_what_it_judged_more_and_leaves_a_width() -> None:
-    values = powered_case("probabilities", 60, 540)[0]
+    values = CASE[0]
     found = prediction_powered(units_of(values, values.copy(), 60))
     alone = rate_ends(values[:60], np.ones(60), np.ones(60))
     assert found.rate == pytest.approx(values.mean(), abs=0.005)

@@ -62,50 +62,45 @@ def drawn(*, units: int, annotators: int, share: float, records: int, seed: int 
     )
 
 
+def resampled(sums: FloatArray | SparseSums, resamples: int, seed: int = 0, frame: object = None) -> Replicates:
+    drawn_from = np.ones(sums.shape[0], dtype=bool) if frame is None else np.array(frame)
+    (found,) = bootstrap([Estimator(sums, mean, drawn_from)], resamples, seed).values()
+    return found
+
+
 def test_a_case_worked_by_hand() -> None:
     # Records 0, 0, 3 and 9; their mean is 3. Leaving one out: 12/3 = 4, 4, 3, 1, whose mean is 3.
     # u = mean − value: −1, −1, 0, 2; Σu² = 6, Σu³ = −1 − 1 + 8 = 6.
     # Acceleration 6/(6·6^1.5) = 6^−1.5; jackknife error √(3/4 · 6) = √4.5.
-    (found,) = bootstrap([Estimator(records_of(0, 0, 3, 9), mean, np.ones(4, dtype=bool))], 500, 0).values()
-    assert found.n_records == 4
-    assert found.estimates.tolist() == [3]
+    found = resampled(records_of(0, 0, 3, 9), 500)
+    assert (found.n_records, found.estimates.tolist(), found.resampled.shape) == (4, [3], (500, 1))
     assert found.acceleration == pytest.approx([6**-1.5])
     assert found.jackknife_se == pytest.approx([math.sqrt(4.5)])
-    assert found.resampled.shape == (500, 1)
     # The mean of four draws has variance (9 + 9 + 0 + 36)/4/4 = 3.375.
     assert found.resampled.mean() == pytest.approx(3, abs=5 * math.sqrt(3.375 / 500))
     assert found.resampled.var() == pytest.approx(3.375, rel=0.3)
 
 
 def test_only_records_of_the_frame_are_drawn() -> None:
-    frame = np.array([True, False, True])
-    (found,) = bootstrap([Estimator(records_of(1, 1000, 2), mean, frame)], 200, 0).values()
-    assert found.n_records == 2
-    assert set(found.resampled[:, 0]) == {1, 1.5, 2}
+    found = resampled(records_of(1, 1000, 2), 200, frame=[True, False, True])
+    assert (found.n_records, set(found.resampled[:, 0])) == (2, {1, 1.5, 2})
+    nothing = resampled(records_of(1, 2), 10, frame=[False, False])
+    assert np.isnan([*nothing.estimates, *nothing.resampled[:, 0]]).all()
+    assert interval(nothing, 0) == "undefined"
 
 
-def test_figures_of_separate_calls_come_from_the_same_resamples() -> None:
+def test_figures_of_separate_calls_come_from_the_same_resamples_and_another_seed_draws_others() -> None:
     first, second = records_of(*range(30)), records_of(*(5 - 2 * value for value in range(30)))
-    wide = np.hstack([second, np.zeros((30, 300))])
-    frame = np.ones(30, dtype=bool)
-    (alone,) = bootstrap([Estimator(first, mean, frame)], 700, 3).values()
-    (other,) = bootstrap([Estimator(wide, mean, frame)], 700, 3).values()
+    alone, other = resampled(first, 700, 3), resampled(np.hstack([second, np.zeros((30, 300))]), 700, 3)
     assert other.resampled == pytest.approx(5 - 2 * alone.resampled)
-
-
-def test_another_seed_draws_other_records() -> None:
-    estimator = Estimator(records_of(*range(30)), mean, np.ones(30, dtype=bool))
-    first, second = (bootstrap([estimator], 50, seed)[estimator] for seed in (1, 2))
-    assert (first.resampled != second.resampled).any()
+    assert (resampled(first, 700, 4).resampled != alone.resampled).any()
 
 
 def test_sparse_sums_give_what_dense_ones_do() -> None:
     dense = np.random.default_rng(0).integers(0, 3, (40, 2)).astype(np.float64) + 0.1
     records, columns = np.nonzero(dense)
     halves = SparseSums(records.repeat(2), columns.repeat(2), (dense[records, columns] / 2).repeat(2), (40, 2))
-    frame = np.arange(40) % 4 > 0
-    (one,) = bootstrap([Estimator(dense, mean, frame)], 60, 0).values()
-    (other,) = bootstrap([Estimator(halves, mean, frame)], 60, 0).values()
+    one, other = (resampled(each, 60, frame=np.arange(40) % 4 > 0) for each in (dense, halves))
     for field in ("estimates", "resampled", "acceleration", "jackknife_se"):
         assert getattr(one, field) == pytest.approx(getattr(other, field), rel=1e-9), field
 
@@ -115,16 +110,8 @@ def test_added_in_any_order_sums_are_the_same_to_the_last_digit() -> None:
     values = generator.random((5000, 3)) * [1, 1e-7, 1e9]
     rounded = exact_addends(values, 5000)
     assert (np.abs(rounded - values).max(axis=0) <= 5000 * values.max(axis=0) / 2**52).all()
-    sums = [rounded[generator.permutation(5000)].sum(axis=0).tolist() for _ in range(20)]
-    assert len(set(map(tuple, sums))) == 1
+    assert len({tuple(rounded[generator.permutation(5000)].sum(axis=0).tolist()) for _ in range(20)}) == 1
     assert (exact_addends(np.arange(10.0)[:, np.newaxis], 10)[:, 0] == np.arange(10)).all()
-
-
-def test_without_records_every_figure_is_undefined() -> None:
-    (found,) = bootstrap([Estimator(records_of(1, 2), mean, np.zeros(2, dtype=bool))], 10, 0).values()
-    assert np.isnan(found.estimates).all()
-    assert np.isnan(found.resampled).all()
-    assert interval(found, 0) == "undefined"
 
 
 def replicates(resampled: list[float], n_records: int = 40, acceleration: float = 0.0) -> Replicates:
@@ -132,29 +119,31 @@ def replicates(resampled: list[float], n_records: int = 40, acceleration: float 
     return Replicates(0.5 * one, np.array(resampled)[:, np.newaxis], acceleration * one, one, n_records)
 
 
-def test_an_interval_is_refused_with_its_reason() -> None:
-    even = np.linspace(0, 1, 101).tolist()
-    assert interval(replicates(even, n_records=1), 0) == "single_record"
-    assert interval(replicates([*even, *[math.nan] * 6]), 0) == "undefined_resamples"
-    assert interval(replicates([0.5] * 100), 0) == "constant"
-    assert isinstance(interval(replicates([*even, *[math.nan] * 5]), 0), Interval)
+EVEN = np.linspace(0, 1, 1001).tolist()
 
 
-def test_five_percent_undefined_is_the_last_share_that_is_neither_refused_nor_warned_of() -> None:
-    even = np.linspace(0, 1, 1900).tolist()
-    for undefined in (100, 101):
-        given = replicates([*even[: 2000 - undefined], *[math.nan] * undefined])
-        refused = interval(given, 0) == "undefined_resamples"
-        assert refused == (undefined_share(given.resampled[:, 0]) > UNDEFINED_SHARE) == (undefined == 101)
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        (replicates(EVEN, n_records=1), "single_record"),
+        (replicates([0.5] * 100), "constant"),
+        # Five per cent undefined is the last share that is neither refused nor warned of.
+        (replicates([*EVEN[:950], *[math.nan] * 50]), None),
+        (replicates([*EVEN[:949], *[math.nan] * 51]), "undefined_resamples"),
+    ],
+)
+def test_an_interval_is_refused_with_its_reason(given: Replicates, refused: str | None) -> None:
+    found = interval(given, 0)
+    assert (found if isinstance(found, str) else None) == refused
+    assert (undefined_share(given.resampled[:, 0]) > UNDEFINED_SHARE) == (refused == "undefined_resamples")
 
 
 def test_replicates_equal_to_a_threshold_but_for_rounding_are_not_below_it() -> None:
-    below, rounded_below = 0.79, 0.8 - 2**-52
-    assert share_below(np.array([below, rounded_below, 0.8, 0.9]), 0.8) == 0.25
+    assert share_below(np.array([0.79, 0.8 - 2**-52, 0.8, 0.9]), 0.8) == 0.25
 
 
 def test_without_bias_or_acceleration_bca_is_the_percentile_interval() -> None:
-    found = interval(replicates(np.linspace(0, 1, 1001).tolist()), 0)
+    found = interval(replicates(EVEN), 0)
     assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx((0.025, 0.975))
     assert (found.method, found.unit) == ("bca", "record_uuid")
@@ -163,8 +152,8 @@ def test_without_bias_or_acceleration_bca_is_the_percentile_interval() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        replicates(np.linspace(0, 1, 1001).tolist(), n_records=19),
-        replicates(np.linspace(0, 1, 1001).tolist(), acceleration=math.nan),
+        replicates(EVEN, n_records=19),
+        replicates(EVEN, acceleration=math.nan),
         replicates(np.linspace(0.6, 1, 1001).tolist()),
     ],
     ids=["few records", "no acceleration", "all resamples on one side"],
@@ -207,21 +196,15 @@ def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> 
 
 
 def test_units_told_by_pattern_give_what_single_units_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    ratings = drawn(units=120, annotators=4, share=0.6, records=40)
-    by_pattern = measure_figures(ratings, 300, 5)
-    monkeypatch.setattr("exports.statistics.resampling.MOST_PATTERNS", 3)
-    assert task_patterns(ratings).counts is None
-    by_unit = measure_figures(ratings, 300, 5)
-    monkeypatch.setattr("exports.statistics.resampling.DENSE", 0)
-    by_sparse_unit = measure_figures(ratings, 300, 5)
-    for found in (by_unit, by_sparse_unit):
-        assert flat(found.labels["proper_action"].model_dump()) == pytest.approx(
-            flat(by_pattern.labels["proper_action"].model_dump()), abs=1e-9
-        )
-        for one, other in zip(
-            (*found.pairs, *found.annotators), (*by_pattern.pairs, *by_pattern.annotators), strict=True
-        ):
-            assert flat(one.model_dump()) == pytest.approx(flat(other.model_dump()), abs=1e-9)
+    def leaves() -> dict[str, object]:
+        found = measure_figures(drawn(units=120, annotators=4, share=0.6, records=40), 300, 5)
+        kept = (found.labels["proper_action"], *found.pairs, *found.annotators)
+        return flat(tuple(each.model_dump() for each in kept))
+
+    by_pattern = leaves()
+    for name, value in (("MOST_PATTERNS", 3), ("DENSE", 0)):
+        monkeypatch.setattr(f"exports.statistics.resampling.{name}", value)
+        assert leaves() == pytest.approx(by_pattern, abs=1e-9)
 
 
 def flat(value: object, name: str = "") -> dict[str, object]:
@@ -249,22 +232,22 @@ def test_macro_alpha_moves_as_one_with_its_labels() -> None:
 
 
 def test_a_record_with_one_pairable_unit_has_a_design_effect_of_exactly_one() -> None:
-    alone = measure_figures(drawn(units=80, annotators=3, share=1, records=80), 300, 0).labels["proper_action"]
+    alone = measure_figures(drawn(units=80, annotators=3, share=1, records=80), 400, 0).labels["proper_action"]
     assert (alone.design_effect, alone.n_effective) == (1, 80)
-    together = measure_figures(
-        ratings_of(
-            [
-                Row(f"r{unit // 4:02d}", name, (int(unit % 8 < 4 or (name == "c" and unit % 3 == 0)),), f"c{unit}")
-                for unit in range(160)
-                for name in "abc"
-            ]
-        ),
-        300,
-        0,
-    ).labels["proper_action"]
-    assert together.design_effect is not None
-    assert together.n_effective == pytest.approx(min(160, 160 / together.design_effect))
-    assert together.design_effect != 1
+    # Shares of resamples below the thresholds come with the interval.
+    assert list(alone.p_below) == ["0.667", "0.800"]
+    assert 0 < alone.p_below["0.667"] <= alone.p_below["0.800"] <= 1
+    assert (alone.p_below["0.667"] > 0.025) == (alone.intervals["krippendorff_alpha"].low < 0.667)
+    nothing = measure_figures(ratings_of([Row("r", "anna", (1,))]), 400, 0).labels["proper_action"]
+    assert (nothing.p_below, nothing.undefined_resamples, nothing.design_effect) == ({}, None, None)
+    rows = [
+        Row(f"r{unit // 4:02d}", name, (int(unit % 8 < 4 or (name == "c" and unit % 3 == 0)),), f"c{unit}")
+        for unit in range(160)
+        for name in "abc"
+    ]
+    together = measure_figures(ratings_of(rows), 300, 0).labels["proper_action"]
+    assert together.design_effect not in (None, 1)
+    assert together.n_effective == pytest.approx(min(160, 160 / (together.design_effect or 1)))
 
 
 def test_units_never_tell_as_much_as_more_of_them_would() -> None:
@@ -277,26 +260,16 @@ def test_units_never_tell_as_much_as_more_of_them_would() -> None:
     ]
     rows += [Row("r99", name, (0,), "c0") for name in "ab"]
     found = measure_figures(ratings_of(rows), 300, 0).labels["proper_action"]
-    assert found.design_effect is not None
-    assert found.design_effect < 0.9
+    assert (found.design_effect or 1) < 0.9
     assert found.n_effective == found.n_pairable_items == 53
-
-
-def test_shares_of_resamples_below_the_thresholds_come_with_the_interval() -> None:
-    found = measure_figures(drawn(units=80, annotators=3, share=1, records=80), 400, 0).labels["proper_action"]
-    assert list(found.p_below) == ["0.667", "0.800"]
-    assert 0 < found.p_below["0.667"] <= found.p_below["0.800"] <= 1
-    assert (found.p_below["0.667"] > 0.025) == (found.intervals["krippendorff_alpha"].low < 0.667)
-    nothing = measure_figures(ratings_of([Row("r", "anna", (1,))]), 400, 0).labels["proper_action"]
-    assert (nothing.p_below, nothing.undefined_resamples, nothing.design_effect) == ({}, None, None)
 
 
 def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
     ratings = drawn(units=100, annotators=3, share=0.8, records=30)
     first, second, third = (measure_figures(ratings, 200, seed) for seed in (7, 7, 8))
     assert first == second
-    assert first.labels["proper_action"].intervals != third.labels["proper_action"].intervals
-    assert first.labels["proper_action"].krippendorff_alpha == third.labels["proper_action"].krippendorff_alpha
+    one, other = (each.labels["proper_action"] for each in (first, third))
+    assert (one.intervals == other.intervals, one.krippendorff_alpha == other.krippendorff_alpha) == (False, True)
 
 
 DIGEST = """

@@ -1,6 +1,7 @@
 """Results against scipy, statsmodels and plain loops, and what must not change them."""
 
 from itertools import product
+from random import Random
 from statistics import fmean
 
 import numpy as np
@@ -58,26 +59,18 @@ def test_a_p_does_not_depend_on_what_else_is_tested_nor_on_order_or_sign() -> No
     assert with_zeros == together
 
 
-def test_a_p_that_is_certain_is_as_small_as_the_flips_allow() -> None:
+def test_a_p_that_is_certain_is_as_small_as_the_flips_allow_and_ties_count_as_large() -> None:
     assert flip_p([np.ones(200)], 20_000, 0) == [1 / 20_001]
     assert flip_p([np.zeros(3), np.ones(1)], 20_000, 0) == [1, 1]
-
-
-def test_ties_count_as_large() -> None:
     thirds = np.array([1 / 3, 2 / 3, -1 / 3, 1 / 3, 1 / 3] * 5)
-    twelfths = (thirds * 12).round()
-    assert flip_p([thirds], 50_000, 0) == pytest.approx(flip_p([twelfths], 50_000, 0), abs=1e-12)
+    assert flip_p([thirds], 50_000, 0) == pytest.approx(flip_p([(thirds * 12).round()], 50_000, 0), abs=1e-12)
 
 
-def test_without_clusters_and_with_many_units_an_interval_is_wilsons() -> None:
-    yes = (np.arange(3000) < 400).astype(np.float64)
-    ones = np.ones(3000)
-    assert rate_ends(yes, ones, ones) == pytest.approx(proportion_confint(400, 3000, method="wilson"), abs=2e-4)
-
-
-def test_answers_that_repeat_each_other_tell_no_more_than_their_narratives() -> None:
-    yes, ones = (np.arange(400) % 2).astype(np.float64), np.ones(400)
-    assert rate_ends(5 * yes, 5 * ones, 5 * ones) == pytest.approx(rate_ends(yes, ones, ones), abs=1e-3)
+def test_an_interval_is_wilsons_without_clusters_and_copies_tell_no_more_than_their_narratives() -> None:
+    yes, ones = (np.arange(3000) < 400).astype(np.float64), np.ones(3000)
+    wilson = proportion_confint(400, 3000, method="wilson")
+    assert rate_ends(yes, ones, ones) == pytest.approx(wilson, abs=2e-4)
+    assert rate_ends(5 * yes, 5 * ones, 5 * ones) == pytest.approx(wilson, abs=1e-3)
 
 
 def test_the_interval_of_a_difference_is_students_with_two_imagined_narratives() -> None:
@@ -93,16 +86,16 @@ def test_the_interval_of_a_difference_is_students_with_two_imagined_narratives()
 def random_answers(seed: int, n_narratives: int = 7) -> list[Answer]:
     """Up to two answers a model and narrative, in two languages; some votes missing."""
     generator = np.random.default_rng(seed)
+
+    def votes() -> list[dict[str, int]]:
+        drawn = generator.integers(-1, 2, generator.integers(1, 4)).tolist()
+        return [{"helpful": vote} if vote >= 0 else {"incomplete": 1} for vote in drawn]
+
     return [
-        Answer(f"n{narrative}", model, {"generation": _votes(generator)}, language)
+        Answer(f"n{narrative}", model, {"generation": votes()}, language)
         for narrative, model, language in product(range(n_narratives), "abc", ("de", "en"))
         if generator.random() < 0.7
     ]
-
-
-def _votes(generator: np.random.Generator) -> list[dict[str, int]]:
-    drawn = generator.integers(-1, 2, generator.integers(1, 4)).tolist()
-    return [{"helpful": vote} if vote >= 0 else {"incomplete": 1} for vote in drawn]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -167,38 +160,27 @@ def test_corrections_are_holms_over_the_pairs_of_a_label_and_over_the_whole_repo
     assert found.flips >= 40 * max(map(len, families.values())) / 0.05
 
 
-ANSWERS = st.integers(0, 10_000).map(random_answers)
-
-
 @settings(max_examples=25, deadline=None)
-@given(ANSWERS)
-def test_swapping_two_groups_turns_the_difference_around(answers: list[Answer]) -> None:
-    turned = [each._replace(model={"a": "c", "c": "a"}.get(each.model, each.model)) for each in answers]
-    one, other = (helpful(measure_results(study_of(each))).differences for each in (answers, turned))
-    first = next(d for d in one if (d.a, d.b) == ("a", "c"))
-    second = next(d for d in other if (d.a, d.b) == ("a", "c"))
-    assert second.p == first.p
-    if first.difference is not None and second.difference is not None:
-        assert second.difference == pytest.approx(-first.difference)
-        assert second.n_narratives == first.n_narratives
+@given(st.integers(0, 10_000).map(random_answers), st.sampled_from([0.5, 0.1, 1.0]), st.randoms(use_true_random=False))
+def test_what_must_not_matter_does_not(answers: list[Answer], probability: float, random: Random) -> None:
+    def measured(given: list[Answer]) -> LabelResults:
+        return helpful(measure_results(study_of(given)))
 
-
-@settings(max_examples=25, deadline=None)
-@given(ANSWERS)
-def test_a_narrative_that_one_group_has_alone_changes_no_difference(answers: list[Answer]) -> None:
-    more = [*answers, Answer("n99", "a", {"generation": [{"helpful": 1}]})]
-    assert (
-        helpful(measure_results(study_of(more))).differences == helpful(measure_results(study_of(answers))).differences
-    )
-
-
-@settings(max_examples=25, deadline=None)
-@given(ANSWERS, st.sampled_from([0.5, 0.1, 1.0]))
-def test_weights_that_are_all_the_same_change_nothing(answers: list[Answer], probability: float) -> None:
-    study = study_of(answers)
+    plain, study = measured(answers), study_of(answers)
+    # A narrative that one group has alone changes no difference.
+    assert measured([*answers, Answer("n99", "a", {"generation": [{"helpful": 1}]})]).differences == plain.differences
+    # Swapping two groups turns the difference around.
+    turned = measured([each._replace(model={"a": "c", "c": "a"}.get(each.model, each.model)) for each in answers])
+    first, second = (next(d for d in each.differences if (d.a, d.b) == ("a", "c")) for each in (plain, turned))
+    assert (second.p, second.n_narratives) == (first.p, first.n_narratives)
+    assert (second.difference or 0) == pytest.approx(-(first.difference or 0))
+    # Weights that are all the same, the order of rows and the names of narratives change nothing.
     weighted = study._replace(probabilities=dict.fromkeys(study.narratives, probability))
     one, other = (helpful(measure_results(each, by=("model_name", "language"))) for each in (study, weighted))
     assert numbers_of(one) == pytest.approx(numbers_of(other), abs=1e-9)
+    assert measure_results(study_of(random.sample(answers, len(answers)))) == measure_results(study)
+    renamed = [each._replace(narrative=f"n{6 - int(each.narrative[1:])}") for each in answers]
+    assert numbers_of(measured(renamed)) == pytest.approx(numbers_of(plain), abs=1e-9)
 
 
 def numbers_of(label: LabelResults) -> list[float]:
@@ -206,16 +188,6 @@ def numbers_of(label: LabelResults) -> list[float]:
     found = [end for each in intervals if each is not None for end in (each.low, each.high)]
     found += [each.rate for each in (label, *label.groups) if each.rate is not None]
     return found + [each.p for each in label.differences if each.p is not None]
-
-
-@settings(max_examples=25, deadline=None)
-@given(ANSWERS, st.randoms(use_true_random=False))
-def test_neither_the_order_of_rows_nor_the_names_of_narratives_matter(answers: list[Answer], random: object) -> None:
-    shuffled = sorted(answers, key=lambda _: random.random())  # type: ignore[attr-defined]
-    assert measure_results(study_of(shuffled)) == measure_results(study_of(answers))
-    renamed = [each._replace(narrative=f"n{6 - int(each.narrative[1:])}") for each in answers]
-    one, other = (helpful(measure_results(study_of(each))) for each in (answers, renamed))
-    assert numbers_of(one) == pytest.approx(numbers_of(other), abs=1e-9)
 
 
 def test_the_same_study_gives_the_same_bytes() -> None:

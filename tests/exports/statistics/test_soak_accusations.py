@@ -12,7 +12,6 @@ import pytest
 from annotation.argilla.labels import TASKS
 from exports.statistics.agreement import SIGNIFICANT
 from exports.statistics.annotators import Exchange, measure_exchange
-from exports.statistics.ratings import Ratings
 from tests.support.juries import Jury, jury_ratings
 
 SEED = 20261122
@@ -90,18 +89,16 @@ def test_at_most_seven_reports_of_a_hundred_on_equals_name_anybody(
 
 
 CAREFUL = {
-    "three judge all": Jury(57, annotators=3, error=0.05, careless=0.35),
-    "three of four": Jury(57, annotators=4, error=0.05, careless=0.35),
-    "five judge all": Jury(57, annotators=5, seats=5, error=0.05, careless=0.35),
-    "two to five of six": Jury(57, annotators=6, seats=0, error=0.05, careless=0.35),
-    "three of six": Jury(57, annotators=6, error=0.05, careless=0.35),
-    "three of four, three passages a record": Jury(19, passages=3, annotators=4, error=0.05, careless=0.35),
+    **{name: JURIES[name] for name in ("three judge all", "three of four", "five judge all", "two to five of six")},
+    "three of six": Jury(57, annotators=6),
+    "three of four, three passages a record": Jury(19, passages=3, annotators=4),
 }
+CARELESS = {"error": 0.05, "careless": 0.35}
 
 
 @rare_and_common
 def test_a_sample_of_studies_finds_the_careless_one(prevalence: float) -> None:
-    jury = replace(CAREFUL["three of four"], prevalence=prevalence)
+    jury = replace(CAREFUL["three of four"], prevalence=prevalence, **CARELESS)
     assert found_share(jury, SAMPLE) >= LEAST_FOUND
 
 
@@ -109,25 +106,6 @@ def test_a_sample_of_studies_finds_the_careless_one(prevalence: float) -> None:
 @rare_and_common
 @pytest.mark.parametrize("jury", CAREFUL.values(), ids=CAREFUL)
 def test_one_who_errs_in_a_third_of_57_units_is_found_in_nine_studies_of_ten(jury: Jury, prevalence: float) -> None:
-    share = found_share(replace(jury, prevalence=prevalence), REPORTS)
+    share = found_share(replace(jury, prevalence=prevalence, **CARELESS), REPORTS)
     sys.stdout.write(f"found: {share:.3f}\n")
     assert share >= LEAST_FOUND
-
-
-def torn_apart(ratings: Ratings) -> Ratings:
-    """Every passage in a record of its own."""
-    n_units = len(ratings.unit_records)
-    return ratings._replace(
-        unit_records=np.arange(n_units), records=tuple(f"r{number:05d}" for number in range(n_units))
-    )
-
-
-def test_passages_taken_as_independent_would_accuse_people_who_had_a_bad_record() -> None:
-    """The simulation can tell a wrong test: votes exchanged passage by passage name somebody far too often."""
-    random = np.random.default_rng(SEED)
-    jury = Jury(20, passages=12, annotators=3, error=0.02, off=0.15, prevalence=0.5)
-    tables = [jury_ratings(jury, "grounding", random) for _ in range(SAMPLE)]
-    right = sum(names_somebody(measure_exchange(table), SIGNIFICANT) for table in tables)
-    wrong = sum(names_somebody(measure_exchange(torn_apart(table)), SIGNIFICANT) for table in tables)
-    assert right <= 0.15 * SAMPLE
-    assert wrong >= 0.3 * SAMPLE

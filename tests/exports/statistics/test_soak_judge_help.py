@@ -3,6 +3,7 @@
 The figures are in exports/contracts/results.md.
 """
 
+import itertools
 import sys
 
 import numpy as np
@@ -84,11 +85,17 @@ def test_intervals_cover_whatever_narratives_share(spread: str, units: int) -> N
         assert 0.92 <= coverage(found) <= 0.985
 
 
-def test_a_sample_of_random_parts_is_called_random() -> None:
+def test_a_sample_of_random_parts_is_called_random_and_of_chosen_ones_seen() -> None:
     assert refused(60, "narratives", 0.3, 40) <= 0.05
     assert refused(150, "records", 0.5, 5, odds=6.0) >= 0.8
     assert sample_refused(200, 60) <= 0.02
     assert sample_refused(400, 10, wrong=True) >= 0.8
+    assert refused_by_score(60, "narratives", 0.2, 20) <= 0.05
+    assert refused_by_score(100, "records", 0.2, 20, "erring", 0.05) <= 0.05
+    assert refused_by_score(100, "top", 0.1, 5) == 1
+    assert refused_by_score(100, "unsure", 0.1, 5) == 1
+    assert sample_refused_by_score(30, 40) <= 0.05
+    assert sample_refused_by_score(400, 10, wrong=True) >= 0.8
 
 
 @pytest.mark.soak
@@ -109,15 +116,6 @@ def test_a_sample_with_its_probabilities_is_rarely_called_none() -> None:
         tell("sample", n_narratives, found, "wrong", seen)
         assert found <= 0.01
         assert seen >= 0.9
-
-
-def test_a_sample_of_parts_chosen_by_the_judges_scores_is_seen() -> None:
-    assert refused_by_score(60, "narratives", 0.2, 20) <= 0.05
-    assert refused_by_score(100, "records", 0.2, 20, "erring", 0.05) <= 0.05
-    assert refused_by_score(100, "top", 0.1, 5) == 1
-    assert refused_by_score(100, "unsure", 0.1, 5) == 1
-    assert sample_refused_by_score(30, 40) <= 0.05
-    assert sample_refused_by_score(400, 10, wrong=True) >= 0.8
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -150,20 +148,14 @@ def test_a_random_part_is_rarely_called_chosen_by_score(sampling: str, judge: st
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("sampling", ["top", "unsure"])
-@pytest.mark.parametrize("judge", ["good", "biased", "overconfident"])
+@pytest.mark.parametrize(
+    ("sampling", "judge"),
+    [*itertools.product(("top", "unsure"), ("good", "biased", "overconfident")), ("top", "erring")],
+)
 def test_a_part_chosen_by_score_is_seen(sampling: str, judge: str) -> None:
     for rate in (0.05, 0.5):
         found = refused_by_score(100, sampling, 0.1, 20, judge, rate)
         tell("by score", sampling, judge, rate, found)
-        assert found >= 0.95
-
-
-@pytest.mark.soak
-def test_a_part_that_a_judge_without_probabilities_says_yes_of_is_seen() -> None:
-    for rate in (0.05, 0.5):
-        found = refused_by_score(100, "top", 0.1, 20, "erring", rate)
-        tell("by score", "top", "erring", rate, found)
         assert found >= 0.95
 
 
