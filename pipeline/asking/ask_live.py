@@ -36,8 +36,6 @@ from pipeline.providers.http.request import load_body
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import cites_redirects, look_up_redirects
 
-_MAX_CONTINUATIONS = 5
-_RECKONED = "the prompts' length, the longest answers and one search a call; pages that a search brings in come on top"
 OPTION_NAMES = {
     "allowed_domains": "allow-domain",
     "blocked_domains": "block-domain",
@@ -87,7 +85,7 @@ class LiveAnswers:
             request = get_provider(call.provider).next_request(request, load_body(body)) or request
         response = await client.send(request)
         texts = [*bodies, response.text]
-        while len(texts) <= _MAX_CONTINUATIONS:
+        while len(texts) <= 5:
             following = get_provider(call.provider).next_request(request, response.body)
             if following is None:
                 break
@@ -253,7 +251,9 @@ def _preview(
     if priced > 0:
         cost, basis = earlier.cost / priced * open_calls, f"the mean of {priced} replies in the folder"
     elif costs and None not in costs:
-        cost, basis = sum(filter(None, costs), 0.0), _RECKONED
+        cost = sum(filter(None, costs), 0.0)
+        basis = "the prompts' length, the longest answers and one search a call"
+        basis += "; pages that a search brings in come on top"
     models = ", ".join(selection.models_of(provider))
     first: dict[str, Any] = next(iter(shown.values()), {"url": "", "body": {}})
     arms = {name: each for name, each in shown.items() if name}

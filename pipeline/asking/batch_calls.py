@@ -19,7 +19,7 @@ from pipeline.core.terminal import counted
 from pipeline.providers import get_provider
 from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, split_items
 from pipeline.providers.cost import batch_price, cost_of, expected_usage
-from pipeline.providers.http.request import ProviderRequest, load_body
+from pipeline.providers.http.request import load_body
 
 Progress = Callable[[ProviderName, int, int, str], None]
 """Hears how many of a provider's calls are done, of how many, and what is waited for."""
@@ -168,13 +168,10 @@ class BatchCalls:
             yield from self._chunks(model, (call for call in calls if not self.is_settled(call.answer_id)), 0)
 
     def again(self, calls: Iterable[Call], tries: int = 0) -> list[Chunk]:
-        several = list(calls)
-        models = [model for model in self.models if any(call.model == model for call in several)]
-        return [
-            chunk
-            for model in models
-            for chunk in self._chunks(model, (call for call in several if call.model == model), tries)
-        ]
+        several, chunks = list(calls), list[Chunk]()
+        for model in self.models:
+            chunks += self._chunks(model, (call for call in several if call.model == model), tries)
+        return chunks
 
     def _chunks(self, model: str, calls: Iterable[Call], tries: int) -> Iterator[Chunk]:
         for items in split_items(map(self._item, calls), self.batch_limits):
@@ -182,13 +179,10 @@ class BatchCalls:
 
     def _item(self, call: Call) -> BatchItem:
         self.said[call.answer_id] = self._said(call)
-        return BatchItem(call.answer_id, self._request(call))
-
-    def _request(self, call: Call) -> ProviderRequest:
         request = self.selection.request(call)
         for text in self.bodies(call):
             request = get_provider(self.provider).next_request(request, load_body(text)) or request
-        return request
+        return BatchItem(call.answer_id, request)
 
     def bodies(self, call: Call, but: str = "") -> list[str]:
         """The bodies of the call's paused turn, `but` for what came in one batch; none where it is none."""

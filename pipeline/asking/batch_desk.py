@@ -18,13 +18,8 @@ from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.failure import ends_the_provider, error_kind, redact
 
 _PASSING = ("rate_limit", "server", "network", "timeout")
-_AWAY = ("network", "timeout")
-# A paused turn is continued at most five times, as in single calls.
-_MOST_BODIES = 6
 # The statuses of what a provider does not have any more.
 _GONE = (404, 410)
-# How far a provider's clock and ours may be apart.
-_CLOCKS_APART = timedelta(hours=1)
 
 
 class BatchDesk:
@@ -145,7 +140,7 @@ class BatchDesk:
             self.troubles.add(words)
             self.tell(f"{words}. {'What is under way there is not lost.' if self.open() else 'It is asked again.'}")
         self.is_met = True
-        self.looks_away += failure.kind in _AWAY
+        self.looks_away += failure.kind in ("network", "timeout")
         is_over = failure.kind not in _PASSING or self.looks_away >= self.shared.policy.attempts
         nothing_known = not self.has_listed and not self.open() and is_over
         if failure.kind in ("auth", "quota", "missing_key") or nothing_known:
@@ -205,7 +200,10 @@ class BatchDesk:
                 ids = set[str]() if _is_before(self.begun, state.created) else every
                 if self.api.is_named:
                     name = state.name if state.name in left or state.name.startswith(prefix) else ""
-                elif state.total > len(ids) and not any(_may_be(each, state) for each in left.values()):
+                elif state.total > len(ids) and not any(
+                    len(each.calls) == state.total and not _is_before(state.created, each.planned)
+                    for each in left.values()
+                ):
                     continue
                 elif state.status == "working":
                     undecided += 1
@@ -456,7 +454,8 @@ class BatchDesk:
         texts = [result.text]
         if result.outcome == "answered":
             texts = [*self.calls.bodies(call, but=batch.name), result.text]
-            if len(texts) < _MOST_BODIES and self.calls.is_paused(call, result.text):
+            # A paused turn is continued at most five times, as in single calls.
+            if len(texts) < 6 and self.calls.is_paused(call, result.text):
                 self.calls.keep(call, batch.name, result.text)
                 return False
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
@@ -492,10 +491,6 @@ class BatchDesk:
         self.tell(f"batch {printable(batch.batch_id)} has ended, {', '.join(parts)}.")
 
 
-def _may_be(batch: Batch, state: BatchState) -> bool:
-    return len(batch.calls) == state.total and not _is_before(state.created, batch.planned)
-
-
 def _is_before(first: str, second: str) -> bool:
     """Whether one moment is before the other, by clocks that may be apart; not where either is unknown."""
     try:
@@ -503,4 +498,4 @@ def _is_before(first: str, second: str) -> bool:
     except ValueError:
         return False
     earlier, later = (each if each.tzinfo else each.replace(tzinfo=UTC) for each in moments)
-    return earlier + (_CLOCKS_APART if "T" in first else timedelta(days=1)) < later
+    return earlier + timedelta(hours=1 if "T" in first else 24) < later

@@ -33,17 +33,8 @@ from pipeline.sources.store import Store
 
 # At one request a second, a quarter of a minute's work is what a worker that is killed can cost.
 _PAGES = 16
-# Of each place of the cluster so many links are on their way, so that none waits for this process.
-_AHEAD = 2
-_CONNECT_SECONDS = 10.0
-_CLOSE_SECONDS = 3.0
 _LOOK_SECONDS = 2.0
-_SILENT_SECONDS = 30.0
-# A cluster may be starting its first worker, or a killed one anew.
-_WITHOUT_WORKERS_SECONDS = 30.0
 _GOES_ON = "What was read is in the store, and the same command goes on."
-# Processes that read pages take a second to start; they wait so long for the next link.
-_IDLE_SECONDS = 30.0
 
 Asked = tuple[Wanted, Trail | None]
 """A page, with how far a worker that kept to another site has come with it."""
@@ -136,7 +127,7 @@ async def _tools(errand: Errand) -> AsyncIterator[_Tools]:
 
 
 async def _close_when_idle(errand: Errand, tools: _Tools) -> None:
-    await asyncio.sleep(_IDLE_SECONDS)
+    await asyncio.sleep(30.0)  # processes that read pages take a second to start
     del _OPEN[errand]  # from here on, a link makes its own
     await tools.opened.aclose()
 
@@ -221,7 +212,7 @@ class _Workers:
 
     async def look(self) -> None:
         try:
-            threads = await asyncio.wait_for(self.client.nthreads(), _SILENT_SECONDS)
+            threads = await asyncio.wait_for(self.client.nthreads(), 30.0)
         except (OSError, FutureCancelledError, FuturesCancelledError) as error:
             raise _gone(self.address) from error
         self.count, self.places = len(threads), sum(threads.values())
@@ -236,7 +227,7 @@ class _Workers:
             if not self.places and not without:
                 self.tell(f"The scheduler at {self.address} has no worker; waiting for one.")
             without = 0.0 if self.places else without + _LOOK_SECONDS
-            if without > _WITHOUT_WORKERS_SECONDS:
+            if without > 30.0:  # it may be starting its first worker, or a killed one anew
                 raise ClusterError(
                     f"The scheduler at {self.address} has no worker. Start some with `dask worker {self.address} "
                     f"--nthreads 32`, each where this citejury is installed. {_GOES_ON}"
@@ -260,7 +251,8 @@ async def _gather_pages(wanted: Sequence[Wanted], cluster: Cluster, intake: Inta
         watching = asyncio.create_task(workers.watch())
         try:
             while True:
-                while len(running) < _AHEAD * max(workers.places, 1) and not network.away:
+                # For each place of the cluster two are on their way, so that none waits for this process.
+                while len(running) < 2 * max(workers.places, 1) and not network.away:
                     taken = chains.take()
                     if taken is None:
                         break
@@ -336,7 +328,7 @@ async def _connected(address: str, tell: Tell) -> AsyncIterator[Client]:
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with warnings.catch_warnings(record=True) as noticed:
         try:
-            client = await Client(address, asynchronous=True, timeout=_CONNECT_SECONDS, set_as_default=False)
+            client = await Client(address, asynchronous=True, timeout=10.0, set_as_default=False)
         except (OSError, ValueError, ImportError) as error:
             raise ClusterError(
                 f"No Dask scheduler answers at {address!r}. Start one with `dask scheduler`, or leave out "
@@ -348,7 +340,7 @@ async def _connected(address: str, tell: Tell) -> AsyncIterator[Client]:
         yield client
     finally:
         with suppress(Exception):
-            await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
+            await asyncio.wait_for(client.close(), 3.0)
 
 
 def _gone(address: str) -> ClusterError:

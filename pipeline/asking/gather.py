@@ -24,7 +24,6 @@ from pipeline.sources.store import Store, StoredPage, row_from_page
 _TRANSIENT = re.compile(
     r"network|timeout|no_such_host|not_tried|parser_timeout|status_(?:408|425|429|5[0-9]{2})", re.ASCII
 )
-_NOT_MODIFIED = 304
 
 Report = Callable[[str, str], None]
 """Hears of a page that is done: its URL and the reason for its state."""
@@ -66,7 +65,7 @@ async def find_page(page: Wanted, fetcher: Fetcher, extractor: Extractor, trail:
     """Fetch and read one page; `trail` is how far another fetcher has come with it."""
     fetched = await fetcher.fetch(page.url, page.etag, page.last_modified, trail)
     if fetched.not_modified or fetched.onward:
-        return FoundPage(None, "page", _NOT_MODIFIED, 0, fetched.seconds, fetched.onward)
+        return FoundPage(None, "page", 304, 0, fetched.seconds, fetched.onward)
     found = await _extracted_page(fetched, extractor) if fetched.reason == "page" else _stored_page(fetched)
     # Packing takes tenths of a second for 10 MB; in a thread, the other pages go on meanwhile.
     row = await asyncio.to_thread(row_from_page, found)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pipeline.core.schema import ProviderName
     from pipeline.settings import Settings
 
-_CHANGED_SHOWN = 5
 _SECONDS: dict[str, Any] = {"type": click.IntRange(1, 86_400), "metavar": "SECONDS", "show_default": True}
 
 
@@ -42,7 +41,7 @@ class _CallBars(ProgressBars):
 def _end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "Sequence[str]" = ()) -> None:
     _print_summary(manifest, out)
     if changed:
-        shown = ", ".join(changed[:_CHANGED_SHOWN]) + (", …" if len(changed) > _CHANGED_SHOWN else "")
+        shown = ", ".join([*changed[:5], *(["…"] if len(changed) > 5 else [])])
         log(
             f"Stored payloads that have changed since their answers were kept: {len(changed)} ({shown}). The answers "
             "stay as they are; to read the payloads as they are now, name another `--out`."

@@ -25,14 +25,8 @@ if TYPE_CHECKING:
     from pipeline.research.runs import RunOverview
     from pipeline.research.values import Stage
 
-_UNCLEAR = 2
-"""Exit code where the topic must be clarified and nobody may be asked (pipeline/contracts/research.md#stages)."""
-_READING_LIST = (
-    "Without a model research makes a reading list: passages of the pages, word for word, and no answer. "
-    "`--model NAME` writes a report."
-)
-_AUDIT_FAILED = 3
-"""Exit code where the report did not pass the audit (pipeline/contracts/research.md#stages)."""
+# Exit codes: pipeline/contracts/research.md#stages.
+_UNCLEAR, _AUDIT_FAILED = 2, 3
 _RUNS_DIR = click.option(
     "--runs-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -143,8 +137,7 @@ def research(
             for question in needed.questions:
                 click.echo(question)
             log("The topic must be clarified first; nothing was researched.")
-            command = 'citejury pipeline research "A FULLER TOPIC", or without `--non-interactive` to answer'
-            log(f"Next: {command}")
+            log('Next: citejury pipeline research "A FULLER TOPIC", or without `--non-interactive` to answer')
             raise click.exceptions.Exit(_UNCLEAR) from None
         except ProviderError as error:
             without = "" if wanted.model == EXTRACTIVE else ", and with `--max-tokens 0` it ends without the model"
@@ -176,13 +169,15 @@ async def _run(
     check_counts_tokens()
     tell_allowed(allowed, progress.tell)
     await clarified(options, ask)
-    prices = read_settings().prices
-    place = open_environment(
-        options, os.environ, allowed=allowed, prices=prices, search_url=search_url, report=progress
-    )
-    async with place as environment:
+    prices, environ = read_settings().prices, os.environ
+    async with open_environment(
+        options, environ, allowed=allowed, prices=prices, search_url=search_url, report=progress
+    ) as environment:
         if options.model == EXTRACTIVE:
-            progress.tell(_READING_LIST)
+            progress.tell(
+                "Without a model research makes a reading list: passages of the pages, word for word, and no answer. "
+                "`--model NAME` writes a report."
+            )
         return await run_stages(options, environment)
 
 

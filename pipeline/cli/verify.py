@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pipeline.verifying.model_verdicts import Asked, OpenClaims
     from pipeline.verifying.verify import Reader, Summary
 
-_FAILED = 3
-"""Exit code of `--strict` where something does not hold."""
 _WHY_LEFT = {
     "cost": "`--max-cost` is reached",
     "tokens": "`--max-tokens` is reached",
@@ -140,7 +138,7 @@ def verify(
     if asked and asked.stopped in _EXITS:
         raise click.exceptions.Exit(_EXITS[asked.stopped])
     if strict and not summary.holds:
-        raise click.exceptions.Exit(_FAILED)
+        raise click.exceptions.Exit(3)
 
 
 def _open_claims(

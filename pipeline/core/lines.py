@@ -147,8 +147,6 @@ def likely_encoding(raw: bytes) -> Encoding:
 
 
 PACKED = ".zst"
-_LEVEL = 3
-"""zstd's own default: a row that is repeated costs next to nothing at any level."""
 _MAGIC = b"\x28\xb5\x2f\xfd"
 """How a frame begins: RFC 8878, 3.1.1."""
 _PIECE = 1 << 17
@@ -167,7 +165,7 @@ def pack(rows: bytes) -> bytes:
 def _compressor() -> "ZstdCompressor":
     from zstandard import ZstdCompressor
 
-    return ZstdCompressor(level=_LEVEL, write_checksum=True)
+    return ZstdCompressor(level=3, write_checksum=True)  # zstd's default: repeated rows cost nothing at any level
 
 
 class _Unpacked(io.RawIOBase):

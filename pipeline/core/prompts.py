@@ -20,7 +20,6 @@ USER_TEMPLATE = (
     "Is this right? Give a short answer first, then the reasons with their sources. "
     "Answer in the language of the text above."
 )
-_CODE_LETTERS = 2
 
 
 def _check_prompt(text: str) -> str:
@@ -75,7 +74,7 @@ class PromptSettings(Wording):
         tables = {
             name: value
             for name, value in given.items()
-            if isinstance(value, dict | Wording) and len(name) == _CODE_LETTERS and name.isascii() and name.islower()
+            if isinstance(value, dict | Wording) and len(name) == 2 and name.isascii() and name.islower()
         }
         rest = {name: value for name, value in given.items() if name not in tables}
         return {**rest, "languages": {**rest.get("languages", {}), **tables}} if tables else rest

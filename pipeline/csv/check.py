@@ -34,7 +34,6 @@ _Problem = tuple[str, str, str]
 # pipeline/contracts/csv_v2.md#columns.
 _MAY_BE_EMPTY = ("narrative_type", "answer_text")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_SHOWN_LENGTH = 80
 _IN_ORDER = list(range(len(CSV_COLUMNS)))
 
 
@@ -42,7 +41,7 @@ def shown(cell: str) -> str:
     """The cell for a person: quoted, its control characters escaped, cut where it is long."""
     if not cell:
         return "nothing"
-    return repr(cell) if len(cell) <= _SHOWN_LENGTH else f"{cell[:_SHOWN_LENGTH]!r}… ({len(cell):,} characters)"
+    return repr(cell) if len(cell) <= 80 else f"{cell[:80]!r}… ({len(cell):,} characters)"
 
 
 def _shared_problems(cells: Sequence[str], research: bool) -> tuple[_Problem, ...]:

@@ -54,7 +54,7 @@ def to_one_form(answer: Answer) -> str:
         [
             *(_Edit(start, end, _marks(found)) for (start, end), found in spans.items()),
             *_claim_edits(text, placed, numbers, links),
-            *_link_edits(text, links, numbers),
+            *(_link_edit(text, link, numbers) for link in links),
             *_stray_edits(text, spans, links, len(numbers)),
             *(_widened(text, *match.span()) for match in _FILE_MARK.finditer(text) if match.start() not in inside),
         ]
@@ -80,30 +80,20 @@ def _claim_edits(
     link_spans = {(link.start, link.end) for link in links}
     ends: dict[int, set[int]] = {}
     for occurrence in placed:
-        if (
-            occurrence.placement != "claim"
-            or occurrence.end is None
-            or (occurrence.start, occurrence.end) in link_spans
-        ):
+        start, end = occurrence.start, occurrence.end
+        if occurrence.placement != "claim" or end is None or (start, end) in link_spans:
             continue
-        end = occurrence.end
         while end and text[end - 1].isspace():
             end -= 1
         ends.setdefault(end, set()).add(numbers[occurrence.url])
     return [_Edit(end, end, _marks(found)) for end, found in ends.items()]
 
 
-def _link_edits(text: str, links: Iterable[Link], numbers: dict[str, int]) -> list[_Edit]:
-    shown = ((link, _link_text(link, numbers)) for link in links)
-    return [_Edit(link.start, link.end, put) if put else _widened(text, link.start, link.end) for link, put in shown]
-
-
-def _link_text(link: Link, numbers: dict[str, int]) -> str:
+def _link_edit(text: str, link: Link, numbers: dict[str, int]) -> _Edit:
     mark = f"[{numbers[link.url]}]" if link.url in numbers else ""
     label = link.label.strip()
-    if not label or label == link.url:
-        return mark or _visible_url(link.url)
-    return f"{label} {mark}" if mark else label
+    shown = mark or _visible_url(link.url) if label in ("", link.url) else f"{label} {mark}" if mark else label
+    return _Edit(link.start, link.end, shown) if shown else _widened(text, link.start, link.end)
 
 
 def _stray_edits(text: str, spans: Iterable[tuple[int, int]], links: Iterable[Link], count: int) -> list[_Edit]:
@@ -141,12 +131,9 @@ def _visible_url(url: str) -> str:
         return url
     if "utm_" not in parts.query:
         return url
-    kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if not _is_tracking(name)]
+    fields = parse_qsl(parts.query, keep_blank_values=True)
+    kept = [(name, value) for name, value in fields if not name.lower().startswith("utm_")]
     return parts._replace(query=urlencode(kept)).geturl()
-
-
-def _is_tracking(name: str) -> bool:
-    return name.lower().startswith("utm_")
 
 
 def _marks(numbers: Iterable[int]) -> str:
