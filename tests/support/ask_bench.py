@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from click.testing import CliRunner, Result
 
@@ -58,12 +59,33 @@ def ask(
     return asyncio.run(ask_all())
 
 
+def ask_at(urls: Mapping[ProviderName, str], provider: ProviderName, policy: RetryPolicy = QUICK) -> Settled:
+    async def ask_it() -> Settled:
+        async with live(urls, policy) as answers:
+            return await settle(answers, calls_to(provider)[0])
+
+    return asyncio.run(ask_it())
+
+
 def ask_one(
     *behaviours: Behaviour, provider: ProviderName = "openai", policy: RetryPolicy = QUICK
 ) -> tuple[Settled, int]:
     with ProviderServer(behaviours) as server:
         [settled] = ask(server, calls_to(provider), policy)
         return settled, len(server.calls)
+
+
+def answered(*behaviours: Behaviour, **more: Any) -> tuple[Reply, int]:
+    """The reply to one call, and how many requests it took."""
+    settled, requests = ask_one(*behaviours, **more)
+    assert isinstance(settled, Reply), settled
+    return settled, requests
+
+
+def refused(*behaviours: Behaviour, **more: Any) -> tuple[ProviderError, int]:
+    settled, requests = ask_one(*behaviours, **more)
+    assert isinstance(settled, ProviderError), settled
+    return settled, requests
 
 
 def run_ask(server: ProviderServer, *words: str, providers: str = "openai", **more: str) -> Result:

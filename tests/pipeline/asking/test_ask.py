@@ -1,11 +1,9 @@
 """Answers of providers are kept as they came, and keys go where they belong and nowhere else."""
 
-import asyncio
 import gzip
 import json
 import logging
 import traceback
-from itertools import repeat
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from pipeline.core.prompts import SYSTEM_PROMPT
 from pipeline.core.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.providers import get_provider, provider_name, read_payload
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from tests.support.ask_bench import KEY, SOON, Settled, ask, ask_one, calls_to, live, settle
+from tests.support.ask_bench import KEY, SOON, answered, ask, ask_at, ask_one, calls_to
 from tests.support.places import NO_SHARED, SHARED
 from tests.support.provider_server import (
     Good,
@@ -35,8 +33,7 @@ RECORDINGS = SHARED / "recordings"
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_good_answer_comes_back_as_it_was_sent(provider: ProviderName) -> None:
-    reply, requests = ask_one(provider=provider)
-    assert isinstance(reply, Reply)
+    reply, requests = answered(provider=provider)
     assert answer_text(1) in read_payload(provider, reply.text).text
     assert (reply.status, reply.model, reply.attempts, requests) == (200, get_provider(provider).api().model, 1, 1)
 
@@ -73,18 +70,16 @@ def test_no_key_follows_a_redirect() -> None:
     ids=["empty", "truncated", "safety", "blocked", "refusal"],
 )
 def test_an_answer_that_came_back_is_never_asked_again(body: Any) -> None:
-    reply, requests = ask_one(Status(200, {}, body))
-    assert isinstance(reply, Reply)
+    reply, requests = answered(Status(200, {}, body))
     assert (json.loads(reply.text), requests) == (body, 1)
 
 
 def test_an_answer_under_a_wrong_content_type_or_compressed_is_an_answer() -> None:
     text = json.dumps(responses_body(1), ensure_ascii=False)
     packed = Status(200, {"content-encoding": "gzip"}, gzip.compress(text.encode()))
-    for good in (Status(200, {"content-type": "text/plain"}, text), packed):
-        reply, _ = ask_one(good)
-        assert isinstance(reply, Reply)
-        assert reply.text == text
+    assert [answered(good)[0].text for good in (Status(200, {"content-type": "text/plain"}, text), packed)] == [
+        text
+    ] * 2
 
 
 def test_a_paused_turn_is_continued_and_its_bodies_are_kept_in_order() -> None:
@@ -99,23 +94,16 @@ def test_a_paused_turn_is_continued_and_its_bodies_are_kept_in_order() -> None:
     assert read_payload("claude", reply.text).text == answer_text(1) + answer_text(3)
 
 
-def test_a_turn_that_never_ends_is_continued_five_times() -> None:
-    with ProviderServer(repeat(Status(200, {}, claude_body(1, "pause_turn")))) as server:
-        [reply] = ask(server, calls_to("claude"))
-        assert len(server.calls) == 6
-    assert isinstance(reply, Reply)
-    assert len(json.loads(reply.text)) == 6
+def test_a_turn_that_never_ends_is_continued_five_times_also_with_a_number_that_json_cannot_carry() -> None:
+    body = json.dumps(claude_body(1, "pause_turn")).replace('"A"', "1e999")
+    reply, requests = answered(*[Status(200, {}, body)] * 9, provider="claude")
+    assert (len(json.loads(reply.text)), requests) == (6, 6)
 
 
 def test_a_provider_without_endpoint_names_the_variable_of_its_key() -> None:
-    async def ask_it() -> Settled:
-        async with live({}) as answers:
-            return await settle(answers, calls_to("gemini")[0])
-
-    failed = asyncio.run(ask_it())
+    failed = ask_at({}, "gemini")
     assert isinstance(failed, ProviderError)
-    assert (failed.kind, failed.attempts) == ("missing_key", 0)
-    assert "GEMINI_API_KEY" in str(failed)
+    assert (failed.kind, failed.attempts, "GEMINI_API_KEY" in str(failed)) == ("missing_key", 0, True)
 
 
 @pytest.mark.parametrize("key", ["line\nbreak-0123456789", "schlüssel-0123456789"])
@@ -143,36 +131,26 @@ def test_the_key_is_in_no_error_no_log_and_no_repr(caplog: pytest.LogCaptureFixt
 def test_a_key_echoed_in_an_answer_is_not_kept() -> None:
     body = responses_body(1)
     body["instructions"] = f"your key {KEY}"
-    reply, _ = ask_one(Status(200, {}, json.dumps(body).replace("/", "\\/")))
-    assert isinstance(reply, Reply)
+    reply, _ = answered(Status(200, {}, json.dumps(body).replace("/", "\\/")))
     assert json.loads(reply.text)["instructions"] == "your key [redacted]"
 
 
 def test_a_server_that_wants_no_key_gets_no_header_for_one() -> None:
     with ProviderServer() as server:
         [reply] = ask(server, calls_to("openai"), key="")
-        assert "authorization" not in server.calls[0].headers
-    assert isinstance(reply, Reply)
+        assert (isinstance(reply, Reply), "authorization" in server.calls[0].headers) == (True, False)
 
 
-def test_a_proxy_of_the_environment_is_not_asked_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.setenv(name, f"http://127.0.0.1:{closed_port()}")
-    reply, requests = ask_one()
-    assert isinstance(reply, Reply)
-    assert requests == 1
-
-
-def test_a_proxy_of_the_environment_is_asked_for_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_asked_for_the_world_and_not_for_loopback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with ProviderServer() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
-
-        async def ask_it() -> Settled:
-            async with live({"openai": "http://api.example/v1"}) as answers:
-                return await settle(answers, calls_to("openai")[0])
-
-        assert isinstance(asyncio.run(ask_it()), Reply)
+        assert isinstance(ask_at({"openai": "http://api.example/v1"}, "openai"), Reply)
         assert proxy.calls[0].headers["host"] == "api.example"
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{closed_port()}")
+    assert answered()[1] == 1
 
 
 @pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)

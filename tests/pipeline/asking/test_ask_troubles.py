@@ -10,7 +10,7 @@ import pytest
 from pipeline.asking.questions import Reply
 from pipeline.core.errors import ProviderError
 from pipeline.providers.http.client import Gate, RetryPolicy
-from tests.support.ask_bench import QUICK, SOON, Settled, ask, ask_one, calls_to, live, settle
+from tests.support.ask_bench import QUICK, SOON, Settled, answered, ask, ask_at, calls_to, live, refused, settle
 from tests.support.provider_server import (
     MB,
     Behaviour,
@@ -29,6 +29,14 @@ from tests.support.provider_server import (
 )
 
 HALF_PACKED = gzip.compress(json.dumps(responses_body(1)).encode())[:-20]
+NO_ADDRESSES = (
+    "https://xn--/",
+    "https://xn--zzzz999999.example/",
+    "http://[::1",
+    "https://é\xff.example/",
+    "\x7f",
+    "http://",
+)
 SHORT = RetryPolicy(backoff_seconds=0.001, read_seconds=1.0)
 
 
@@ -53,11 +61,9 @@ SHORT = RetryPolicy(backoff_seconds=0.001, read_seconds=1.0)
 )
 def test_a_passing_trouble_is_tried_again_and_recorded_when_it_stays(bad: Behaviour, kind: str) -> None:
     policy = SHORT if isinstance(bad, Hang) else QUICK
-    mended, requests = ask_one(bad, Good(), policy=policy)
-    assert isinstance(mended, Reply), mended
+    mended, requests = answered(bad, Good(), policy=policy)
     assert (mended.attempts, requests) == (2, 2)
-    failed, requests = ask_one(bad, bad, bad, policy=policy)
-    assert isinstance(failed, ProviderError)
+    failed, requests = refused(bad, bad, bad, policy=policy)
     assert (failed.kind, failed.attempts, requests) == (kind, 2, 2)
     assert failed.status == (bad.status if isinstance(bad, Status) else None)
 
@@ -70,12 +76,12 @@ def test_a_passing_trouble_is_tried_again_and_recorded_when_it_stays(bad: Behavi
         (Status(429, SOON, {"error": {"code": "insufficient_quota", "message": "pay"}}), "quota", "pay"),
         (Redirect("https://elsewhere.example/v1?x=1"), "bad_response", "to the host 'elsewhere.example'"),
         (Redirect(""), "bad_response", "nothing was sent there"),
+        *((Redirect(location), "bad_response", "redirects to ") for location in NO_ADDRESSES),
     ],
     ids=lambda value: str(value)[:60],
 )
 def test_a_lasting_trouble_is_recorded_at_once(bad: Behaviour, kind: str, words: str) -> None:
-    failed, requests = ask_one(bad)
-    assert isinstance(failed, ProviderError)
+    failed, requests = refused(bad)
     assert (failed.kind, failed.attempts, requests) == (kind, 1, 1)
     assert words in str(failed)
 
@@ -100,19 +106,23 @@ def test_a_lasting_trouble_is_recorded_at_once(bad: Behaviour, kind: str, words:
 def test_a_success_that_cannot_be_read_comes_back_as_it_is_and_is_not_bought_again(
     bad: Behaviour, fault: str, begins: str
 ) -> None:
-    reply, requests = ask_one(bad)
-    assert isinstance(reply, Reply), reply
+    reply, requests = answered(bad)
     assert (reply.status, reply.attempts, requests, reply.is_paid) == (200, 1, 1, True)
-    assert reply.text.startswith(begins)
-    assert len(reply.text) <= MB
-    assert fault in reply.fault
-    assert bool(reply.fault) == bool(fault)
+    assert (reply.text.startswith(begins), len(reply.text) <= MB) == (True, True)
+    assert (fault in reply.fault, bool(reply.fault)) == (True, bool(fault))
 
 
 def test_a_slow_drip_ends_with_the_time_of_the_call() -> None:
-    failed, requests = ask_one(SlowDrip(), policy=RetryPolicy(total_seconds=0.2))
-    assert isinstance(failed, ProviderError)
+    failed, requests = refused(SlowDrip(), policy=RetryPolicy(total_seconds=0.2))
     assert (failed.kind, requests) == ("timeout", 1)
+
+
+@pytest.mark.parametrize("cookie", ["a=\xe9\xff; Path=/", "\xe4=\xf6", "plain=1; Path=/"])
+def test_no_cookie_is_kept(cookie: str) -> None:
+    with ProviderServer([Status(500, {"set-cookie": cookie}, "x"), Good()]) as server:
+        [settled] = ask(server, calls_to("openai"))
+        assert isinstance(settled, Reply)
+        assert ["cookie" in call.headers for call in server.calls] == [False, False]
 
 
 def test_a_wait_longer_than_the_call_may_take_is_not_begun_by_any_call() -> None:
@@ -124,17 +134,15 @@ def test_a_wait_longer_than_the_call_may_take_is_not_begun_by_any_call() -> None
     assert "empty body. The next try is 3600 seconds away" in str(failures[0])
 
 
-def test_nobody_at_the_address_is_a_network_error_of_every_attempt() -> None:
-    url = f"http://127.0.0.1:{closed_port()}/v1"
-
-    async def ask_it() -> Settled:
-        async with live({"grok": url}, RetryPolicy(3, backoff_seconds=0.001)) as answers:
-            return await settle(answers, calls_to("grok")[0])
-
-    failed = asyncio.run(ask_it())
+def test_nobody_at_the_address_or_no_address_is_a_network_error_of_every_attempt() -> None:
+    policy = RetryPolicy(3, backoff_seconds=0.001)
+    failed = ask_at({"grok": f"http://127.0.0.1:{closed_port()}/v1"}, "grok", policy)
     assert isinstance(failed, ProviderError)
     assert (failed.kind, failed.attempts, failed.status) == ("network", 3, None)
     assert str(failed) == "127.0.0.1 cannot be reached."
+    nowhere = ask_at({"grok": f"https://{'a' * 70}.example"}, "grok", RetryPolicy(1))
+    assert isinstance(nowhere, ProviderError)
+    assert nowhere.kind == "network"
 
 
 @pytest.mark.parametrize(
@@ -173,8 +181,7 @@ def test_a_limit_with_nothing_left_lets_the_next_call_wait() -> None:
     with ProviderServer([Status(200, exhausted, responses_body(1))]) as server:
         first, second = ask(server, calls_to("openai", 2))
         between = server.times[1] - server.times[0]
-    assert isinstance(first, Reply)
-    assert isinstance(second, Reply)
+    assert (isinstance(first, Reply), isinstance(second, Reply)) == (True, True)
     assert between >= 0.28
 
 
