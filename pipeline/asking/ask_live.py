@@ -164,12 +164,8 @@ def ask_providers(
 ) -> RunManifest:
     """Put the questions to the selected providers, and give the manifest of the run in `out`.
 
-    At its end the targets of redirect links are looked up with a `redirect_client`; None leaves them alone.
-
-    Raises:
-        InputError: a limit of cost cannot be held for want of a price, or as `ask_narratives`.
-        OutputError: `out` holds something else, or is in use.
-        SettingsError: a key or a base URL cannot be used.
+    At its end the targets of redirect links are looked up with a `redirect_client`; None leaves them alone. Errors as
+    `ask_narratives`; also where a limit of cost cannot be held, or a key or a base URL cannot be used.
     """
     if limits.max_cost is not None:
         refuse_unknown_prices(selection, limits.prices)
@@ -200,8 +196,8 @@ def refuse_unknown_prices(
 class Preview(NamedTuple):
     """What would be asked of one provider.
 
-    `cost` is None where no price is known, and `basis` says what it is reckoned from. `url` and `body` are the first
-    request's, empty where there is no call to put; `arms` has those of each arm.
+    `cost` is None without a price, `basis` what it is reckoned from; `url` and `body` are the first request's, `arms`
+    has each arm's.
     """
 
     provider: ProviderName

@@ -40,11 +40,7 @@ class BatchPolicy(NamedTuple):
 
 
 class BatchWork(NamedTuple):
-    """What the desks of all providers share.
-
-    `woken` is set when a signal ends the waiting. `expected` is what each batch under way will about cost; of those
-    `aside` nothing comes in this start. A run that `is_new` can have no batch yet.
-    """
+    """What the desks of all providers share; `expected` is what each batch under way will about cost."""
 
     run: OpenRun
     state: RunState

@@ -131,10 +131,7 @@ class BatchDesk:
                 self.tell(f"a batch may be under way, of which no answer has come: {sent} It is looked for.")
 
     def meet(self, failure: ProviderError) -> None:
-        """Report once that the provider cannot be asked; where that lasts, leave its batches to a later start.
-
-        One that is away from the beginning is looked for as often as a batch is sent, where none is under way there.
-        """
+        """Report once that the provider cannot be asked; where that lasts, leave its batches to a later start."""
         words = printable(str(failure)).rstrip(".")
         if words not in self.troubles:
             self.troubles.add(words)

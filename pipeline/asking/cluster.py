@@ -104,10 +104,7 @@ _OPEN: dict[Errand, _Tools] = {}
 
 @asynccontextmanager
 async def _tools(errand: Errand) -> AsyncIterator[_Tools]:
-    """What this process has for the links of a run, made for the first of them and closed when none came for a while.
-
-    A process that ends before that takes its readers of pages along: their input ends with it.
-    """
+    """What this process has for the links of a run, closed when none came for a while, or with the process."""
     tools = _OPEN.get(errand)
     if tools is None:
         concurrency = errand.policy.concurrency

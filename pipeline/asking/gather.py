@@ -85,10 +85,7 @@ class Intake:
         self.fetched = 0
 
     def keep(self, page: Wanted, found: FoundPage) -> None:
-        """Store one page, and leave a `fetch_result` in the run's trace.
-
-        It is not stored where it would take the place of a text, nor where nobody was reached.
-        """
+        """Store a page unless that would replace a text or nobody was reached; leave a `fetch_result` in the trace."""
         if found.row and found.reason not in UNREACHABLE and not _loses_text(page, found):
             self.store.put_row(found.row)
         came = {"status": found.status, "bytes": found.size, "reason": found.reason}
@@ -205,11 +202,7 @@ async def gather_pages(
     run_id: str = "",
     workers: int | None = None,
 ) -> Gathered:
-    """Fetch, read and store these pages, each in the store as soon as it is read, `workers` at a time; what came of it.
-
-    That nobody was reached is stored at the end, and not at all where the network was away: a page that nobody could
-    ask for is no page that does not answer.
-    """
+    """Fetch, read and store these pages, each as soon as it is read, `workers` at a time; what came of it."""
     queues = HostQueues(wanted, fetcher.policy.per_host)
     running: dict[asyncio.Task[FoundPage], tuple[Wanted, deque[Wanted]]] = {}
     intake = Intake(store, run_id, fetcher.policy.robots, report)

@@ -185,11 +185,8 @@ def _crc(file: BinaryIO, size: int) -> int:
 def sync_index(path: Path, tell: Tell = lambda line: None) -> set[str]:
     """Bring the index up to its file, and give the ids of the file's whole answers.
 
-    A torn answer at the end of the file, left by a kill, is cut off; a file without any is removed. `tell` hears of
-    answers that have to be read.
-
-    Raises:
-        InputError: the file is not CSV v2, or is damaged before its last answer.
+    A torn answer at the end of the file is cut off; a file without any is removed. `tell` hears of answers that have to
+    be read. An InputError where the file is not CSV v2, or damaged before its last answer.
     """
     index = index_file(path)
     if not path.is_file():
@@ -349,9 +346,6 @@ def read_again(path: Path, read: Callable[[StoredAnswer], Said]) -> None:
 
     The file is written anew, too, where `read` makes another answer of one, and else left as it is. A torn answer at
     the end is cut off; a file without any is removed.
-
-    Raises:
-        InputError: the file is not CSV v2, or is damaged before its last answer.
     """
     index, end = index_file(path), header_end(path)
     count = 0

@@ -101,10 +101,7 @@ class BadResponses:
 
 
 def _paid_in_vain(out: Path) -> Iterator[BadResponse]:
-    """Each reply of the folder that was paid for and is no answer, also where its call was put again.
-
-    One that a mended reader has made an answer of is left out: it is counted there. The indexes are in step.
-    """
+    """Each reply that was paid for and is no answer; one that became an answer later is counted there."""
     kept = BadResponses(out, mend=False).places
     files = [answers_file(out, provider) for provider in PROVIDERS] if kept else []
     lines = (line for file in files if file.is_file() for line in read_index(file))
@@ -172,10 +169,7 @@ class PausedTurns:
             cut_off(self.path, end)
 
     def _take(self, line: PausedLine, place: Place) -> None:
-        """Know the line; one with other words than those before it begins the turn anew.
-
-        One that is unused says so of the body that was kept before under the same names.
-        """
+        """Know the line; other words than before begin the turn anew, an unused one says so of a body that was kept."""
         if line.unused:
             self.unused.append(place)
             turn = self.places.get(line.answer_id, {})
@@ -193,10 +187,7 @@ class PausedTurns:
         self.begun_by.pop(answer_id, None)
 
     def bodies(self, answer_id: str, digest: str, but: str = "") -> list[str]:
-        """The bodies of a call's turn so far, in their order, `but` for one batch's; none where it is not paused.
-
-        A turn that began with other words than those of this `digest` is none to go on with: it is begun anew.
-        """
+        """The bodies of a call's turn `but` for one batch's; none where it began with words of another `digest`."""
         if self.begun_by.get(answer_id, digest) != digest:
             self.begun_anew[answer_id] = digest
             return []
@@ -207,10 +198,7 @@ class PausedTurns:
         return PausedLine.model_validate_json(read_at(self.path, place))
 
     def keep(self, line: PausedLine) -> PausedLine | None:
-        """Add the body, which is on the disk when this returns, and give its line; None where its batch had it.
-
-        One that came in no batch gets its number.
-        """
+        """Add the body, numbered where it came in no batch, and give its line; None where its batch had it."""
         if line.batch in self.places.get(line.answer_id, {}):
             return None
         if self.begun_by.get(line.answer_id, line.digest) != line.digest:

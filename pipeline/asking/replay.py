@@ -37,11 +37,7 @@ def replay_narratives(
     """Answer a file of narratives from a folder of stored payloads, and give the manifest of the run in `out`.
 
     `providers` are by default those that have payloads; `run_id` is as in `Questions`. Nothing is written before
-    narratives and payloads are found.
-
-    Raises:
-        InputError: the narratives cannot be read, there are no payloads, or nothing at all was answered.
-        OutputError: `out` holds something else, or is in use.
+    narratives and payloads are found. Errors as `ask_narratives`.
     """
     rows = NarrativesCsv(narratives)
     questions = Questions(rows, providers or recorded_providers(folder), models or {}, max_rows, run_id=run_id)
@@ -76,10 +72,7 @@ class RecordedAnswers(NamedTuple):
 
 
 async def changed_payloads(questions: Questions, out: Path, source: RecordedAnswers) -> list[str]:
-    """The answers in the run folder whose stored payload is another one by now, each as its place in the folder.
-
-    A payload that is gone, or cannot be read, has not changed. What the last start has read itself is not looked at.
-    """
+    """The answers whose stored payload is another one by now, each as its place; one that is gone has not changed."""
     manifest = read_manifest(out)
     if manifest.last and not manifest.last.kept:
         return []

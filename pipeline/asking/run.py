@@ -53,16 +53,14 @@ async def ask_narratives(
     tell: Tell = lambda line: None,
     limits: Limits = NO_LIMITS,
 ) -> RunManifest:
-    """Put the questions to the source, and give the manifest of the run.
+    """Put the questions to the source, and give the manifest of the run in `out`.
 
-    The folder `out` holds one CSV a provider, errors, citations and the manifest. Calls answered earlier are not put
-    again; what failed earlier is. `report` hears of every call when it is settled. SIGINT, SIGTERM and the known cost
-    stop the run in good order: the manifest says so, and the same questions asked again go on.
+    Calls answered earlier are not put again; what failed earlier is. `report` hears of every call when it is settled.
+    SIGINT, SIGTERM and the known cost stop the run in good order: the manifest says so, and the same questions asked
+    again go on.
 
-    Raises:
-        OutputError: the folder holds something else, or is in use.
-        InputError: answers in the folder are to other narratives or of another model, batches hold some of the calls,
-            or nothing at all was answered.
+    Raises: OutputError where the folder holds something else, or is in use; InputError where its answers are to other
+    narratives or of another model, batches hold some of the calls, or nothing at all was answered.
     """
 
     async def settle(run: OpenRun, state: RunState) -> None:
@@ -115,10 +113,7 @@ async def settle_run(
 
 
 async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: Report, tell: Tell) -> None:
-    """Settle every call that is not answered yet, unless the state says that the run is stopped.
-
-    Each provider has as many calls under way as the limits say; none waits for another provider.
-    """
+    """Settle every call that is not answered yet; each provider has as many under way as the limits say."""
     shared = [run.questions.calls(run.manifest.run_id, provider) for provider in run.questions.providers]
     desk = _Desk(run, source, state, BadResponses(run.out), PausedTurns(run.out), report, set())
     try:
@@ -171,10 +166,7 @@ class _Desk(NamedTuple):
             await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
 
     async def answer(self, call: Call) -> Settled:
-        """Get the reply to a call, and append to the folder its answer, or the error that says why there is none.
-
-        Cancelled while the provider is waited for, it writes nothing; what a paused turn has brought is kept before.
-        """
+        """Append a call's answer or error to the folder; cancelled in between it writes nothing but paused bodies."""
         out, requested = self.run.out, time_now()
 
         def keep(digest: str, body: str) -> None:
@@ -194,10 +186,7 @@ class _Desk(NamedTuple):
 
 
 def settle_unread(run: OpenRun, call: Call, unread: BadResponses, limits: Limits) -> Settled | None:
-    """Settle the call by its reply that could not be read, by today's rules; None where there is none.
-
-    So it is where stored payloads answer, and where the limits want such calls put once more.
-    """
+    """Settle the call by its reply that could not be read, by today's rules; None where there is none to use."""
     if limits.retry_bad or run.questions.options is None:
         return None
     kept = unread.find(call.answer_id)
@@ -276,10 +265,7 @@ def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> 
 
 
 def _count_earlier(run: OpenRun, state: RunState) -> None:
-    """Count what the replies in the folder cost, also those of no answer; it is looked up only where there is a limit.
-
-    Those of unknown cost come last, for they count as the dearest at the least.
-    """
+    """Count under a limit what all replies in the folder cost; unknown costs come last, as the dearest at the least."""
     if state.limits.max_cost is None:
         return
     prices, shares = state.limits.prices, token_shares(run.out)

@@ -155,12 +155,9 @@ class OpenRun(NamedTuple):
 def open_run(out: Path, questions: Questions, compress: bool = False, tell: Tell = lambda line: None) -> OpenRun:
     """Open the run in this folder, a new one or one to go on with, and note in its manifest that it is not finished.
 
-    What a killed run left half-written beside its files is removed. With `compress`, or where some are so already,
-    answers are kept under zstd from now on, those that are there too. `tell` hears what takes long.
-
-    Raises:
-        OutputError: the folder holds something else.
-        InputError: answers in the folder are to other narratives or prompts, or of another model; or they are damaged.
+    What a killed run left half-written is removed. With `compress`, or where some are so already, answers are kept
+    under zstd from now on, those that are there too. Raises OutputError where the folder holds something else,
+    InputError where its answers are to other narratives or prompts, of another model, or damaged.
     """
     leftovers = [path for path in out.iterdir() if path.name.startswith(".") and path.name.endswith(".part")]
     if (out / MANIFEST).is_file():

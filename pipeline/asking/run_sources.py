@@ -48,11 +48,7 @@ def write_run_records(
     """What came of the run's sources; their records stand in `out`, whole.
 
     With `fetch` missing pages are fetched into the store first, without it the store is all there is. `added` files go
-    into the store before. `tell` hears what the user should know.
-
-    Raises:
-        InputError: the run holds no answers, or a file of `added` or its URL cannot be used.
-        OutputError: the store or `out` cannot be written.
+    into the store before; an InputError where one cannot be used.
     """
     targets = resolved_earlier(run / CITATIONS)
     cited: dict[str, CitedPage] = {}  # by the page's key, or by the cited URL where that leads to none

@@ -226,10 +226,7 @@ class Spending:
             self.unknown.setdefault(provider, set()).add(model)
 
     async def begin(self, provider: ProviderName) -> bool:
-        """Wait until the limit has room for a call to the provider, and count it as under way; False: no room any more.
-
-        Each call that began must `end`. A provider is `refused` where only the want of a known cost leaves no room.
-        """
+        """Wait until the limit has room for a call, and count it as under way until its `end`; False for no room."""
         while not self._is_over(provider) and not self._fits(provider):
             self.moved.clear()
             await self.moved.wait()

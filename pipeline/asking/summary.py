@@ -55,8 +55,7 @@ def _count_files(
 ) -> tuple[RunManifest, "_Bill"]:
     """The manifest with the counts of the CSV files, and the bill of all answers but those that were `kept`.
 
-    `citations.jsonl` is derived from their indexes as a whole, so that no kill can leave a line of it doubled or
-    missing.
+    `citations.jsonl` is derived from the indexes as a whole: no kill can leave a line of it doubled or missing.
     """
     counts: dict[ProviderName, ProviderCounts] = {}
     spent = _Bill()
@@ -104,10 +103,7 @@ def _count_answers(
     shares: Mapping[str, float],
     kept: Collection[str],
 ) -> "tuple[ProviderCounts, _Bill]":
-    """The counts of one provider's file, and the bill of its answers but those that were `kept`.
-
-    `shares` are those of their price that tokens cost in batches, by answer. Citations are written as lines.
-    """
+    """The counts of a provider's file, whose citations are written, and the bill of those not `kept`."""
     models: Counter[str] = Counter()
     cut_short: Counter[str] = Counter()
     bill, new = _Bill(), _Bill()
@@ -198,11 +194,8 @@ def reparse_run(
 ) -> Reparsed:
     """Read every stored body again; each file is replaced as a whole, or not touched where it is right.
 
-    `changed` hears of every answer that is different now. `citations.jsonl` and the manifest's counts follow.
-
-    Raises:
-        InputError: the folder holds no run, or a CSV that cannot be read.
-        OutputError: another process writes to it, or its manifest is none.
+    `changed` hears of every answer that is different now. `citations.jsonl` and the manifest's counts follow. An
+    InputError where the folder holds no run, an OutputError where another process writes to it.
     """
     if not (run / MANIFEST).is_file():
         raise InputError(f"{str(run)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
@@ -224,10 +217,7 @@ def reparse_run(
 def _reread(
     stored: StoredAnswer, provider: ProviderName, tally: Counter[str], changed: Callable[[Change], None]
 ) -> Said:
-    """What today's rules make of the answer's body; the answer is the same value where nothing is different.
-
-    Where no reader can read the body, it stays as it is.
-    """
+    """What today's rules make of the answer's body: the same value where nothing is different or nobody can read it."""
     tally["answers"] += 1
     usage = Usage()
     try:

@@ -100,11 +100,7 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 
 @contextmanager
 def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
-    """The folder, made where it is missing, for this process alone until the block ends or the process does.
-
-    Raises:
-        OutputError: `out` is a file, cannot be made, or another process is writing to it.
-    """
+    """The folder, made where it is missing, for this process alone until the block ends; or an OutputError."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:

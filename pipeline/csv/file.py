@@ -85,10 +85,7 @@ def _csv_text(parts: Iterable[Sequence[str]]) -> list[str]:
 
 
 def append_answer(path: Path, answer: StoredAnswer) -> Place:
-    """Append the answer's rows, after a header in a new file; they are on the disk when this returns.
-
-    The rows go out in one write; a kill in the middle of it leaves a torn answer, which `sync_index` cuts off.
-    """
+    """Append the answer's rows in one write, after a header in a new file; they are on the disk when this returns."""
     rows = stored_bytes(path, rows_as_bytes(answer))
     with open(path, "ab") as file:
         begin = file.tell()
@@ -297,10 +294,7 @@ def _rows_with_ends(file: BinaryIO, start: int = 0) -> Iterator[tuple[int, int, 
 
 
 def _has_every_result(parts: AnswerParts) -> bool:
-    """Whether the last answer has all of its results: with one citation any number of them looks whole.
-
-    The payload tells how many there are; where no reader knows it, the rows are believed.
-    """
+    """Whether the last answer has all results of its payload: with one citation any number of them looks whole."""
     if parts.shared[MODEL_NAME] != RESULTS_OF or len(parts.citations) != 1:
         return True
     from pipeline.providers import read_payload

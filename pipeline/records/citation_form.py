@@ -182,10 +182,7 @@ def read_marks(text: str) -> Iterator[Mark]:
 
 
 def answer_from_report(stored: StoredAnswer) -> Answer:
-    """The answer of a research run: each id or number of a mark is the reference with this number.
-
-    A mark of which some number is no reference's stays text, for the jury to see.
-    """
+    """The answer of a research run; a mark with a number of no reference stays text, for the jury to see."""
     titles = _reference_titles(stored.answer_raw_json)
     count = len(stored.citations)
     placed = [

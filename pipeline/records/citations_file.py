@@ -12,10 +12,7 @@ CITATIONS = "citations.jsonl"
 
 
 def resolved_earlier(path: Path) -> dict[str, str]:
-    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
-
-    A line that something tore is passed over: the file is derived, and its target is looked up again.
-    """
+    """The targets in a `citations.jsonl` by the redirect's URL; torn lines are passed over, for it is derived."""
     if not path.is_file():
         return {}
     with open(path, "rb") as file:

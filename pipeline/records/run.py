@@ -88,10 +88,7 @@ _NO_RUN = ToldRun()
 
 
 def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Answer | None = None) -> QueryResponse:
-    """The canonical record of one answer; `answer` is what `read_stored` gave for it, read here where it is None.
-
-    Its passages are texts of the sources that the payload carries: results' snippets, or quotes.
-    """
+    """The canonical record of one answer, with the passages that its payload carries; `answer` is its payload, read."""
     answer = read_stored(stored) if answer is None else answer
     chunks = passages(stored.model_name, answer)
     text = to_one_form(answer)
