@@ -16,7 +16,7 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import BAD_RESPONSES, PAUSED
 from pipeline.asking.questions import Call, Limits
 from pipeline.asking.replay import replay_narratives
-from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.asking.run_folder import RunManifest, read_errors, read_manifest
 from pipeline.asking.selection import ProviderSelection
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
@@ -41,191 +41,191 @@ from tests.support.batch_runs import (
 from tests.support.batch_servers import BatchServers
 from tests.support.csv_check import check_file
 
-
-@pytest.fixture
-def narratives(tmp_path: Path) -> Path:
-    return write_narratives(tmp_path, 5)
+NARRATIVES, RUN = Path("narratives.csv"), Path("run")
 
 
-def ask(narratives: Path, out: Path, env: dict[str, str], *options: str) -> Result:
-    return CliRunner().invoke(main, ["pipeline", "ask", str(narratives), "--out", str(out), *options], env=env)
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_narratives(Path(), 5)
+
+
+def start(server: BatchServers, *providers: ProviderName, **more: Any) -> RunManifest:
+    return run_batches(server, NARRATIVES, RUN, *providers, **more)
+
+
+def ask(out: Path, env: dict[str, str], *options: str) -> Result:
+    return CliRunner().invoke(main, ["pipeline", "ask", str(NARRATIVES), "--out", str(out), *options], env=env)
 
 
 def steps(out: Path) -> Counter[str]:
     return Counter(json.loads(line)["step"] for line in (out / LEDGER).read_text(encoding="utf-8").splitlines())
 
 
-def stopped_run(server: BatchServers, narratives: Path, out: Path, provider: ProviderName) -> None:
+def stopped_run(server: BatchServers, out: Path, provider: ProviderName) -> None:
     """A run that was stopped while its batch is under way."""
     looks, server.looks = server.looks, 10**6
-    manifest = run_batches(server, narratives, out, provider, tell=stop_at("sent as batch"))
+    manifest = run_batches(server, NARRATIVES, out, provider, tell=stop_at("sent as batch"))
     assert (manifest.stopped, manifest.unsettled, manifest.answers) == ("SIGINT", 5, 0)
     server.looks = looks
 
 
-def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give(narratives: Path, tmp_path: Path) -> None:
-    replayed = tmp_path / "replayed"
-    stored = replay_narratives(narratives, replayed, write_payloads(tmp_path / "payloads", 5))
+def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give() -> None:
+    replayed = Path("replayed")
+    stored = replay_narratives(NARRATIVES, replayed, write_payloads(Path("payloads"), 5))
     assert stored.last
     assert (stored.last.new, stored.last.cost, stored.last.unpriced) == (20, 0.0, 0)  # nobody is paid for them
     with BatchServers(looks=1) as server:
         server.answer = body_by_narrative
-        run_batches(server, narratives, tmp_path / "run", *IN_BATCHES)
+        start(server, *IN_BATCHES)
         requests = len(server.calls)
-        again = run_batches(server, narratives, tmp_path / "run", *IN_BATCHES)
+        again = start(server, *IN_BATCHES)
         assert len(server.calls) == requests  # a finished run asks nobody
     assert (again.answers, again.unsettled, again.finished is None) == (20, 0, False)
     for provider in IN_BATCHES:
-        assert table(tmp_path / "run" / f"{provider}.csv") == table(replayed / f"{provider}.csv")
-        assert check_file(tmp_path / "run" / f"{provider}.csv") == []
+        assert table(RUN / f"{provider}.csv") == table(replayed / f"{provider}.csv")
+        assert check_file(RUN / f"{provider}.csv") == []
         key = environment(server, provider)[get_provider(provider).key_variables[0]].encode()
-        assert all(key not in path.read_bytes() for path in (tmp_path / "run").iterdir())
+        assert all(key not in path.read_bytes() for path in RUN.iterdir())
     paused = {answer_id for (_, answer_id), count in server.accepted.items() if count == 2}
     assert len(paused) == 2
     assert set(server.accepted.values()) == {1, 2}
-    assert not (tmp_path / "run" / PAUSED).exists()
-    assert open_batches(tmp_path / "run") == []
+    assert not (RUN / PAUSED).exists()
+    assert open_batches(RUN) == []
 
 
-def test_bodies_of_turns_that_are_paused_in_batches_count_once_when_they_come(narratives: Path, tmp_path: Path) -> None:
+def test_bodies_of_turns_that_are_paused_in_batches_count_once_when_they_come() -> None:
     model = get_provider("claude").api().model
     limits = Limits(max_cost=100_000.0, prices={model: Price(input=50_000, output=100_000)})
-    out = tmp_path / "run"
     with BatchServers(looks=1) as server:
         server.answer = body_by_narrative
         stop = stop_at("paused, to be finished")
-        first = run_batches(server, narratives, out, "claude", limits=limits, tell=stop)
-        done = run_batches(server, narratives, out, "claude", limits=limits)
+        first = start(server, "claude", limits=limits, tell=stop)
+        done = start(server, "claude", limits=limits)
     assert first.last
     assert done.last
     assert (first.answers, first.providers["claude"].paused_bodies, first.last.cost, first.cost) == (3, 2, 2.5, 2.5)
     assert (done.answers, done.providers["claude"].paused_bodies, done.last.cost, done.cost) == (5, 0, 1.0, 3.5)
 
 
-def test_calls_are_split_by_the_limit_and_each_is_sent_once(narratives: Path, tmp_path: Path) -> None:
+def test_calls_are_split_by_the_limit_and_each_is_sent_once() -> None:
     with BatchServers(looks=2) as server:
-        manifest = run_batches(server, narratives, tmp_path / "run", "openai", policy=QUICK._replace(requests=2))
+        manifest = start(server, "openai", policy=QUICK._replace(requests=2))
     assert [len(batch.items) for batch in server.batches] == [2, 2, 1]
     assert len({batch.name for batch in server.batches}) == 3
     assert manifest.answers == 5
     assert set(server.accepted.values()) == {1}
-    assert steps(tmp_path / "run") == {"planned": 3, "created": 3, "collected": 3}
+    assert steps(RUN) == {"planned": 3, "created": 3, "collected": 3}
 
 
-def test_what_failed_or_expired_is_counted_and_asked_again_by_the_next_start(narratives: Path, tmp_path: Path) -> None:
+def test_what_failed_or_expired_is_counted_and_asked_again_by_the_next_start() -> None:
     outcomes = iter(["answered", "failed", "expired", "answered", "answered"])
     of_each: dict[str, str] = {}
     with BatchServers() as server:
         server.outcome = lambda provider, custom_id: of_each.setdefault(custom_id, next(outcomes, "answered"))
-        first = run_batches(server, narratives, tmp_path / "run", "claude")
+        first = start(server, "claude")
         assert (first.answers, first.errors, first.unsettled) == (3, {"bad_response": 1, "timeout": 1}, 0)
-        assert [error.attempts for error in read_errors(tmp_path / "run") if error.kind == "timeout"] == [0]
+        assert [error.attempts for error in read_errors(RUN) if error.kind == "timeout"] == [0]
         server.outcome = lambda provider, custom_id: "answered"
-        second = run_batches(server, narratives, tmp_path / "run", "claude")
+        second = start(server, "claude")
     assert (second.answers, second.errors) == (5, {})
     assert [len(batch.items) for batch in server.batches] == [5, 2]
 
 
-def test_a_result_that_cannot_be_read_is_kept_and_put_again_only_when_told_to(narratives: Path, tmp_path: Path) -> None:
+def test_a_result_that_cannot_be_read_is_kept_and_put_again_only_when_told_to() -> None:
     with BatchServers() as server:
         server.answer = lambda provider, custom_id, body: {"type": "unheard of"}
         with pytest.raises(InputError, match="5 bad_response"):
-            run_batches(server, narratives, tmp_path / "run", "claude")
+            start(server, "claude")
         server.answer = good_answer
         with pytest.raises(InputError, match="that of 5 replies that cannot be read is not known"):
-            run_batches(server, narratives, tmp_path / "run", "claude")
+            start(server, "claude")
         assert len(server.batches) == 1
-        done = run_batches(server, narratives, tmp_path / "run", "claude", limits=Limits(retry_bad=True))
+        done = start(server, "claude", limits=Limits(retry_bad=True))
     assert (done.answers, done.errors) == (5, {})
-    assert len((tmp_path / "run" / BAD_RESPONSES).read_text(encoding="utf-8").splitlines()) == 5
+    assert len((RUN / BAD_RESPONSES).read_text(encoding="utf-8").splitlines()) == 5
 
 
 @pytest.mark.parametrize("provider", IN_BATCHES)
-def test_a_batch_whose_creation_was_not_answered_is_found_and_not_sent_twice(
-    provider: ProviderName, narratives: Path, tmp_path: Path
-) -> None:
-    told: list[str] = []
+def test_a_batch_whose_creation_was_not_answered_is_found_and_not_sent_twice(provider: ProviderName) -> None:
+    told = list[str]()
     with BatchServers(looks=2) as server:
         server.void[provider] = 1
-        manifest = run_batches(server, narratives, tmp_path / "run", provider, told=told)
+        manifest = start(server, provider, told=told)
     assert manifest.answers == 5
     assert len(server.batches) == 1
     assert any("found the batch" in line for line in told)
 
 
-def test_a_batch_that_was_never_made_is_sent_again(narratives: Path, tmp_path: Path) -> None:
+def test_a_batch_that_was_never_made_is_sent_again() -> None:
     with BatchServers() as server:
         server.refusals["gemini"] = [(500, "Internal")]
-        manifest = run_batches(server, narratives, tmp_path / "run", "gemini")
+        manifest = start(server, "gemini")
     assert manifest.answers == 5
     assert set(server.accepted.values()) == {1}
-    assert steps(tmp_path / "run") == {"planned": 2, "dropped": 1, "created": 1, "collected": 1}
+    assert steps(RUN) == {"planned": 2, "dropped": 1, "created": 1, "collected": 1}
 
 
-def test_a_refused_batch_is_an_error_of_each_of_its_calls(narratives: Path, tmp_path: Path) -> None:
+def test_a_refused_batch_is_an_error_of_each_of_its_calls() -> None:
     with BatchServers() as server:
         server.refusals["openai"] = [(400, "The model has no batches.")]
         with pytest.raises(InputError, match="5 bad_response"):
-            run_batches(server, narratives, tmp_path / "run", "openai")
-    errors = read_errors(tmp_path / "run")
+            start(server, "openai")
+    errors = read_errors(RUN)
     assert ["The model has no batches." in error.message for error in errors] == [True] * 5
-    assert open_batches(tmp_path / "run") == []
+    assert open_batches(RUN) == []
 
 
-def test_a_batch_that_is_refused_after_it_was_made_is_tried_again_when_another_has_ended(
-    narratives: Path, tmp_path: Path
-) -> None:
+def test_a_batch_that_is_refused_after_it_was_made_is_tried_again_when_another_has_ended() -> None:
     with BatchServers(looks=1) as server:
         server.most["openai"] = 2
-        manifest = run_batches(server, narratives, tmp_path / "run", "openai", policy=QUICK._replace(requests=3))
+        manifest = start(server, "openai", policy=QUICK._replace(requests=3))
     assert (manifest.answers, manifest.errors) == (2, {"bad_response": 3})
-    assert all("The provider refused the batch: " in error.message for error in read_errors(tmp_path / "run"))
+    assert all("The provider refused the batch: " in error.message for error in read_errors(RUN))
     assert len(server.batches) == 3
     assert set(server.accepted.values()) == {1}
 
 
-def test_stopped_and_started_again_it_collects_what_it_sent(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_stopped_and_started_again_it_collects_what_it_sent() -> None:
     with BatchServers(looks=1) as server:
-        stopped_run(server, narratives, out, "grok")
-        single = ask(narratives, out, environment(server, "grok"))
+        stopped_run(server, RUN, "grok")
+        single = ask(RUN, environment(server, "grok"))
         assert single.exit_code == 1
         assert "`--batch-cancel`" in single.stderr
-        assert read_manifest(out).stopped == "SIGINT"  # refused before anything was touched
-        manifest = run_batches(server, narratives, out, "grok")
+        assert read_manifest(RUN).stopped == "SIGINT"  # refused before anything was touched
+        manifest = start(server, "grok")
     assert (manifest.answers, manifest.stopped, set(server.accepted.values())) == (5, "", {1})
-    planned = json.loads((out / LEDGER).read_text(encoding="utf-8").splitlines()[0])["timestamp"]
-    assert {answer.answer_timestamp for answer in read_answers(out / "grok.csv")} == {planned}
+    planned = json.loads((RUN / LEDGER).read_text(encoding="utf-8").splitlines()[0])["timestamp"]
+    assert {answer.answer_timestamp for answer in read_answers(RUN / "grok.csv")} == {planned}
 
 
-def test_what_is_under_way_is_looked_at_once_no_other_process_can_send(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_what_is_under_way_is_looked_at_once_no_other_process_can_send() -> None:
     with BatchServers() as server:
-        stopped_run(server, narratives, out, "grok")
-        with locked_folder(out):  # whoever holds it may be about to write a batch down
-            held = ask(narratives, out, environment(server, "grok"))
-        freed = ask(narratives, out, environment(server, "grok"))
+        stopped_run(server, RUN, "grok")
+        with locked_folder(RUN):  # whoever holds it may be about to write a batch down
+            held = ask(RUN, environment(server, "grok"))
+        freed = ask(RUN, environment(server, "grok"))
     assert "Another `pipeline ask` is writing" in held.stderr
     assert "has batches under way (1 at grok)" in freed.stderr
 
 
-def test_results_that_break_off_are_taken_up_again(narratives: Path, tmp_path: Path) -> None:
+def test_results_that_break_off_are_taken_up_again() -> None:
     with BatchServers() as server:
         server.cuts["claude"] = 2
         server.outcome = lambda provider, custom_id: "failed" if custom_id < "8" else "answered"
-        manifest = run_batches(server, narratives, tmp_path / "run", "claude")
+        manifest = start(server, "claude")
         failed = sum(each < "8" for _, each in server.accepted)
     assert (manifest.answers, sum(manifest.errors.values())) == (5 - failed, failed)
-    assert len(list(read_answers(tmp_path / "run" / "claude.csv"))) == 5 - failed
+    assert len(list(read_answers(RUN / "claude.csv"))) == 5 - failed
 
 
-def test_a_result_for_an_unknown_id_is_told_and_nothing_is_lost(narratives: Path, tmp_path: Path) -> None:
-    out, told = tmp_path / "run", list[str]()
+def test_a_result_for_an_unknown_id_is_told_and_nothing_is_lost() -> None:
+    told = list[str]()
     with BatchServers() as server:
-        stopped_run(server, narratives, out, "openai")
+        stopped_run(server, RUN, "openai")
         items = server.batches[0].items
         items["stranger"] = items.pop(next(iter(items)))
-        manifest = run_batches(server, narratives, out, "openai", told=told)
+        manifest = start(server, "openai", told=told)
     assert (manifest.answers, manifest.errors) == (4, {"timeout": 1})
     line = next(line for line in told if "not asked for" in line)
     assert "1 result for calls that are not asked for (the first: stranger)" in line
@@ -233,49 +233,46 @@ def test_a_result_for_an_unknown_id_is_told_and_nothing_is_lost(narratives: Path
 
 @pytest.mark.parametrize("provider", ["openai", "claude"])
 @pytest.mark.parametrize("kept", [None, 0.0, 0.01, 0.3, 0.9])
-def test_a_ledger_that_was_cut_off_or_lost_sends_nothing_twice(
-    provider: ProviderName, kept: float | None, narratives: Path, tmp_path: Path
-) -> None:
-    out, told = tmp_path / "run", list[str]()
+def test_a_ledger_that_was_cut_off_or_lost_sends_nothing_twice(provider: ProviderName, kept: float | None) -> None:
+    told = list[str]()
     with BatchServers(looks=2) as server:
-        stopped_run(server, narratives, out, provider)
-        stopped_run(server, narratives, tmp_path / "another", provider)  # a new run waits for nobody's batch
-        written = (out / LEDGER).read_bytes()
+        stopped_run(server, RUN, provider)
+        stopped_run(server, Path("another"), provider)  # a new run waits for nobody's batch
+        written = (RUN / LEDGER).read_bytes()
         if kept is None:
-            (out / LEDGER).unlink()
+            (RUN / LEDGER).unlink()
         else:
-            (out / LEDGER).write_bytes(written[: int(len(written) * kept)])
+            (RUN / LEDGER).write_bytes(written[: int(len(written) * kept)])
         for batch in server.batches:
             batch.looks = 0
-        manifest = run_batches(server, narratives, out, provider, told=told)
+        manifest = start(server, provider, told=told)
     assert (manifest.answers, set(server.accepted.values()), len(server.batches)) == (5, {1}, 2)
     held = "claude: 2 batches under way there may be this run's; nothing is sent before they have ended."
     assert told.count(held) == (provider == "claude")
 
 
-def test_a_damaged_ledger_is_one_plain_line_and_nothing_is_sent(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_a_damaged_ledger_is_one_plain_line_and_nothing_is_sent() -> None:
     with BatchServers() as server:
-        stopped_run(server, narratives, out, "openai")
-        (out / LEDGER).write_bytes(b"{}\n" + (out / LEDGER).read_bytes())
+        stopped_run(server, RUN, "openai")
+        (RUN / LEDGER).write_bytes(b"{}\n" + (RUN / LEDGER).read_bytes())
         requests = len(server.calls)
-        done = ask(narratives, out, environment(server, "openai"), "--batch")
+        done = ask(RUN, environment(server, "openai"), "--batch")
         assert (done.exit_code, len(server.calls)) == (1, requests)
     assert all(part in done.stderr for part in (f"`{LEDGER}` in", "line 1", "Nothing was sent"))
     with pytest.raises(OutputError):
-        open_batches(out)
+        open_batches(RUN)
 
 
-def test_other_narratives_models_and_prompts_are_refused_while_a_batch_is_under_way(tmp_path: Path) -> None:
-    narratives, out = write_narratives(tmp_path, 5), tmp_path / "run"
+def test_other_narratives_models_and_prompts_are_refused_while_a_batch_is_under_way() -> None:
+
     with BatchServers() as server:
-        stopped_run(server, narratives, out, "openai")
+        stopped_run(server, RUN, "openai")
         requests = len(server.calls)
         env = environment(server, "openai")
-        fewer = ask(narratives, out, env, "--batch", "--max-rows", "3")
-        model = ask(narratives, out, env, "--batch", "--model", "openai=another")
-        (tmp_path / "system.txt").write_text("Answer in rhymes.", encoding="utf-8")
-        prompt = ask(narratives, out, env, "--batch", "--system-prompt", str(tmp_path / "system.txt"))
+        fewer = ask(RUN, env, "--batch", "--max-rows", "3")
+        model = ask(RUN, env, "--batch", "--model", "openai=another")
+        (Path("system.txt")).write_text("Answer in rhymes.", encoding="utf-8")
+        prompt = ask(RUN, env, "--batch", "--system-prompt", str(Path("system.txt")))
         assert len(server.calls) == requests
     assert (fewer.exit_code, model.exit_code, prompt.exit_code) == (1, 1, 1)
     assert "that was put with other prompts or options" in prompt.stderr
@@ -292,56 +289,51 @@ class LaterVersion(ProviderSelection):
 
 
 @pytest.mark.parametrize("cancel", [False, True])
-def test_a_batch_of_an_earlier_version_is_collected_and_ended_by_a_later_one(
-    cancel: bool, narratives: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
+def test_a_batch_of_an_earlier_version_is_collected_and_ended_by_a_later_one(cancel: bool) -> None:
     with BatchServers() as server:
-        stopped_run(server, narratives, out, "openai")
+        stopped_run(server, RUN, "openai")
         later = LaterVersion(*selection(server, "openai"))
-        questions = later.questions(NarrativesCsv(narratives))
-        manifest = ask_in_batches(questions, out, later, policy=QUICK, cancel=cancel, redirect_client=None)
+        questions = later.questions(NarrativesCsv(NARRATIVES))
+        manifest = ask_in_batches(questions, RUN, later, policy=QUICK, cancel=cancel, redirect_client=None)
     assert manifest.answers == 5
-    assert open_batches(out) == []
+    assert open_batches(RUN) == []
 
 
-def test_a_paused_turn_of_an_earlier_version_is_finished_by_a_later_one(tmp_path: Path) -> None:
-    narratives, out, told = write_narratives(tmp_path, 1), tmp_path / "run", list[str]()
+def test_a_paused_turn_of_an_earlier_version_is_finished_by_a_later_one() -> None:
+    told = list[str]()
+    write_narratives(Path(), 1)
     with BatchServers() as server:
         server.answer = body_by_narrative
-        run_batches(server, narratives, out, "claude", tell=stop_at("to be finished in another batch"))
+        start(server, "claude", tell=stop_at("to be finished in another batch"))
         later = LaterVersion(*selection(server, "claude"))
-        questions = later.questions(NarrativesCsv(narratives))
-        ask_in_batches(questions, out, later, policy=QUICK, tell=told.append, redirect_client=None)
+        questions = later.questions(NarrativesCsv(NARRATIVES))
+        ask_in_batches(questions, RUN, later, policy=QUICK, tell=told.append, redirect_client=None)
         [_, going_on] = server.batches
     assert [len(body["messages"]) for body in going_on.items.values()] == [2]
-    [answer] = read_answers(out / "claude.csv")
+    [answer] = read_answers(RUN / "claude.csv")
     assert [body["stop_reason"] for body in json.loads(answer.answer_raw_json)] == ["pause_turn", "end_turn"]
     assert not any("anew" in line for line in told)
 
 
-def test_gemini_asked_for_recent_pages_is_refused_other_options_and_collected_with_its_own(
-    narratives: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
+def test_gemini_asked_for_recent_pages_is_refused_other_options_and_collected_with_its_own() -> None:
     week = ("--providers", "gemini", "--recency", "week")
     with BatchServers(looks=10**6) as server:
         env = environment(server, "gemini")
         recent = selection(server, "gemini")._replace(options=AskOptions(recency="week"))
-        questions = recent.questions(NarrativesCsv(narratives))
-        ask_in_batches(questions, out, recent, policy=QUICK, tell=stop_at("sent as batch"), redirect_client=None)
+        questions = recent.questions(NarrativesCsv(NARRATIVES))
+        ask_in_batches(questions, RUN, recent, policy=QUICK, tell=stop_at("sent as batch"), redirect_client=None)
         server.looks = 0
-        shorter = ask(narratives, out, env, "--batch", *week, "--max-tokens", "100")
-        older = ask(narratives, out, env, "--batch", "--providers", "gemini", "--recency", "month")
-        same = ask(narratives, out, env, "--batch", *week)
+        shorter = ask(RUN, env, "--batch", *week, "--max-tokens", "100")
+        older = ask(RUN, env, "--batch", "--providers", "gemini", "--recency", "month")
+        same = ask(RUN, env, "--batch", *week)
     assert "that was put with other prompts or options" in shorter.stderr
     assert "that was put with other prompts or options" in older.stderr
     assert same.exit_code == 0, same.output
-    assert read_manifest(out).answers == 5
+    assert read_manifest(RUN).answers == 5
 
 
-def test_a_provider_that_cannot_be_looked_at_for_a_while_is_waited_for(narratives: Path, tmp_path: Path) -> None:
-    told: list[str] = []
+def test_a_provider_that_cannot_be_looked_at_for_a_while_is_waited_for() -> None:
+    told = list[str]()
     with BatchServers() as server:
 
         def overloaded(asked: Asked) -> None:
@@ -349,35 +341,34 @@ def test_a_provider_that_cannot_be_looked_at_for_a_while_is_waited_for(narrative
                 raise Refused(503, "Overloaded.")
 
         server.instead = overloaded
-        manifest = run_batches(server, narratives, tmp_path / "run", "openai", told=told)
+        manifest = start(server, "openai", told=told)
     assert (manifest.answers, manifest.errors) == (5, {})
     assert [line for line in told if "Overloaded" in line] == [line for line in told if "asked again" in line]
     assert sum("asked again" in line for line in told) == 1
 
 
-def test_batches_keep_answers_under_zstd(narratives: Path, tmp_path: Path) -> None:
-    plain, packed = tmp_path / "plain", tmp_path / "packed"
+def test_batches_keep_answers_under_zstd() -> None:
+    plain, packed = Path("plain"), Path("packed")
     with BatchServers() as server:
         server.answer = body_by_narrative
-        run_batches(server, narratives, plain, "grok")
-        done = ask(narratives, packed, environment(server, "grok"), "--batch", "--compress")
+        run_batches(server, NARRATIVES, plain, "grok")
+        done = ask(packed, environment(server, "grok"), "--batch", "--compress")
         assert done.exit_code == 0, done.output
         requests = len(server.calls)
-        ask(narratives, packed, environment(server, "grok"), "--batch", "--compress")
+        ask(packed, environment(server, "grok"), "--batch", "--compress")
         assert len(server.calls) == requests
     assert not (packed / "grok.csv").exists()
-    answers = [[each.answer_text for each in read_answers(answers_file(out, "grok"))] for out in (plain, packed)]
+    answers = [[each.answer_text for each in read_answers(answers_file(RUN, "grok"))] for RUN in (plain, packed)]
     assert answers[0] == answers[1] != []
 
 
-def test_arms_are_put_in_batches_each_with_its_model_and_prompt(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    rhymes, plain = tmp_path / "rhymes.toml", tmp_path / "plain.toml"
+def test_arms_are_put_in_batches_each_with_its_model_and_prompt() -> None:
+    rhymes, plain = Path("rhymes.toml"), Path("plain.toml")
     rhymes.write_text('[models]\nopenai = "another"\n[prompts]\nsystem = "Answer in rhymes."\n', encoding="utf-8")
     plain.write_text('[models]\nopenai = "one"\n', encoding="utf-8")
     arms = ["--arm", f"plain:{plain}", "--arm", f"rhymes:{rhymes}"]
     with BatchServers() as server:
-        done = ask(narratives, out, environment(server, "openai"), "--batch", *arms)
+        done = ask(RUN, environment(server, "openai"), "--batch", *arms)
         assert done.exit_code == 0, done.output
     asked = {(body["model"], "rhymes" in json.dumps(body)) for batch in server.batches for body in batch.items.values()}
     assert asked == {("one", False), ("another", True)}
@@ -385,48 +376,45 @@ def test_arms_are_put_in_batches_each_with_its_model_and_prompt(narratives: Path
     assert set(server.accepted.values()) == {1}
 
 
-def test_what_cannot_be_asked_in_batches_is_refused_before_anything_is_sent(narratives: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_asked_in_batches_is_refused_before_anything_is_sent() -> None:
     with BatchServers() as server:
         env = environment(server, "openai", "perplexity")
-        refused = ask(narratives, tmp_path / "run", env, "--batch")
+        refused = ask(RUN, env, "--batch")
         of_router = env | {"CITEJURY_OPENAI_API": "openrouter"}
-        router = ask(narratives, tmp_path / "run", of_router, "--batch", "--providers", "openai")
-        keyless = ask(narratives, tmp_path / "run", env, "--batch", "--providers", "openai,claude")
+        router = ask(RUN, of_router, "--batch", "--providers", "openai")
+        keyless = ask(RUN, env, "--batch", "--providers", "openai,claude")
         assert server.calls == []
-    assert not (tmp_path / "run").exists()
+    assert not (RUN).exists()
     assert {refused.exit_code, router.exit_code, keyless.exit_code} == {1}
     assert all(part in refused.stderr for part in ("perplexity cannot be asked in a batch", "https://"))
     assert "its batches do not search the web" in router.stderr
     assert "`ANTHROPIC_API_KEY`" in keyless.stderr
 
 
-def test_the_command_shows_and_ends_batches_and_keeps_what_they_answered(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_the_command_shows_and_ends_batches_and_keeps_what_they_answered() -> None:
     with BatchServers(looks=10**6) as server:
         env = environment(server, "claude")
-        stopped_run(server, narratives, out, "claude")
-        shown = ask(narratives, out, env, "--batch-status")
+        stopped_run(server, RUN, "claude")
+        shown = ask(RUN, env, "--batch-status")
         assert shown.exit_code == 0, shown.output
         [batch] = json.loads(shown.stdout)
         assert (batch["provider"], batch["status"], batch["calls"], batch["done"]) == ("claude", "working", 5, 0)
         assert "claude: batch_0001, working, 0 of 5 calls answered" in shown.stderr
-        ended = ask(narratives, out, env, "--batch-cancel", "--poll-seconds", "0.1")
+        ended = ask(RUN, env, "--batch-cancel", "--poll-seconds", "0.1")
         assert ended.exit_code == 0, ended.output
         assert "5 calls are left" in ended.stderr
-        assert (open_batches(out), read_errors(out)) == ([], [])
+        assert (open_batches(RUN), read_errors(RUN)) == ([], [])
         server.looks = 0
-        done = ask(narratives, out, env, "--batch", "--poll-seconds", "0.1")
+        done = ask(RUN, env, "--batch", "--poll-seconds", "0.1")
     assert done.exit_code == 0, done.output
-    assert read_manifest(out).answers == 5
+    assert read_manifest(RUN).answers == 5
     assert "Next: citejury pipeline sources" in done.stderr
 
 
-def test_one_who_waits_without_a_terminal_reads_what_is_under_way_and_each_change(
-    narratives: Path, tmp_path: Path
-) -> None:
-    out, completed = tmp_path / "run", [0, 3, 3, 4]
+def test_one_who_waits_without_a_terminal_reads_what_is_under_way_and_each_change() -> None:
+    completed = [0, 3, 3, 4]
     with BatchServers() as server:
-        stopped_run(server, narratives, out, "openai")
+        stopped_run(server, RUN, "openai")
 
         def halfway(asked: Asked) -> Any:
             if not completed or asked.path != "/batches/batch_0001":
@@ -435,9 +423,9 @@ def test_one_who_waits_without_a_terminal_reads_what_is_under_way_and_each_chang
             return {**openai_batch(server, server.batches[0]), "status": "in_progress", "request_counts": counts}
 
         server.instead = halfway
-        done = ask(narratives, out, environment(server, "openai"), "--batch", "--poll-seconds", "0.1")
+        done = ask(RUN, environment(server, "openai"), "--batch", "--poll-seconds", "0.1")
     assert done.exit_code == 0, done.output
-    planned = json.loads((out / LEDGER).read_text(encoding="utf-8").splitlines()[0])["timestamp"]
+    planned = json.loads((RUN / LEDGER).read_text(encoding="utf-8").splitlines()[0])["timestamp"]
     assert [line for line in done.stderr.splitlines() if "batch_0001" in line] == [
         f"openai: batch batch_0001 is under way: 5 calls, sent {planned[:10]} {planned[11:16]} UTC.",
         *(f"openai: batch batch_0001, {number} of 5 calls answered, 1 failed." for number in (0, 3, 4)),
@@ -445,31 +433,27 @@ def test_one_who_waits_without_a_terminal_reads_what_is_under_way_and_each_chang
     ]
 
 
-def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key() -> None:
     with BatchServers(looks=10**6) as server:
         env = environment(server, "openai", "claude", "perplexity")
-        stopped_run(server, narratives, out, "claude")
-        ended = ask(narratives, out, env, "--batch-cancel", "--poll-seconds", "0.1")
-        again = ask(narratives, out, env, "--batch-cancel")
-        nowhere = ask(narratives, tmp_path / "nowhere", env, "--batch-cancel")
-    assert (ended.exit_code, open_batches(out)) == (0, []), ended.output
+        stopped_run(server, RUN, "claude")
+        ended = ask(RUN, env, "--batch-cancel", "--poll-seconds", "0.1")
+        again = ask(RUN, env, "--batch-cancel")
+        nowhere = ask(Path("nowhere"), env, "--batch-cancel")
+    assert (ended.exit_code, open_batches(RUN)) == (0, []), ended.output
     assert {asked.provider for asked in server.calls} == {"claude"}
     assert (again.exit_code, again.stderr) == (0, "No batch is under way; nothing is to be ended.\n")
     assert nowhere.exit_code == 1
     assert "holds no `manifest.json` of a run" in nowhere.stderr
 
 
-def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it_would_cost(
-    narratives: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "long.toml").write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
-    run = tmp_path / "run"
+def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it_would_cost() -> None:
+    (Path("long.toml")).write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
     with BatchServers() as server:
         env = environment(server, "claude", CITEJURY_PRICES='{"claude-sonnet-5": {"input": 0, "output": 10.0}}')
-        done = ask(narratives, run, env, "--batch", "--max-cost", ".05")
-        long = ask(narratives, tmp_path / "b", env, "--batch", "--arm", f"a:{tmp_path}/long.toml", "--max-cost", ".4")
-        previews = [ask(narratives, run, env, "--dry-run", *more) for more in ([], ["--batch"])]
+        done = ask(RUN, env, "--batch", "--max-cost", ".05")
+        long = ask(Path("b"), env, "--batch", "--arm", f"a:{Path()}/long.toml", "--max-cost", ".4")
+        previews = [ask(RUN, env, "--dry-run", *more) for more in ([], ["--batch"])]
         assert server.batches == []
     assert done.exit_code == 0, done.output
     told = "a batch of 5 calls to claude is expected to cost about 0.10 USD, beyond `--max-cost` 0.05; it was not sent."
@@ -489,14 +473,13 @@ def dear(server: BatchServers, calls: float, *providers: ProviderName) -> Limits
     return Limits(max_cost=calls * chosen.options.max_tokens * 50.0 / 1_000_000, prices=prices)
 
 
-def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    told: list[str] = []
+def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost() -> None:
+    told = list[str]()
     with BatchServers(looks=1) as server:
         with pytest.raises(InputError, match="`--max-cost` cannot be held"):
-            run_batches(server, narratives, out, "openai", limits=Limits(max_cost=1.0))
+            start(server, "openai", limits=Limits(max_cost=1.0))
         limits, policy = dear(server, 3.5, "openai"), QUICK._replace(requests=1)
-        manifest = run_batches(server, narratives, out, "openai", limits=limits, policy=policy, told=told)
+        manifest = start(server, "openai", limits=limits, policy=policy, told=told)
     steps = [("sent as batch" in line) - ("has ended" in line) for line in told]
     assert max(accumulate(steps)) == 3
     assert sum("waits until others have ended" in line for line in told) == 1
@@ -519,60 +502,49 @@ def forget(asked: Asked) -> None:
     ],
 )
 def test_a_limit_of_cost_counts_what_is_under_way_and_what_no_answer_tells(
-    calls: float,
-    providers: tuple[ProviderName, ...],
-    changes: dict[str, Any],
-    stopped: str,
-    answers: int,
-    batches: int,
-    narratives: Path,
-    tmp_path: Path,
+    calls: float, providers: tuple[ProviderName, ...], changes: dict[str, Any], stopped: str, answers: int, batches: int
 ) -> None:
     with BatchServers() as server:
         for name, value in changes.items():
             setattr(server, name, value)
         limits, policy = dear(server, calls, *providers), QUICK._replace(requests=1)
-        manifest = run_batches(server, narratives, tmp_path / "run", *providers, limits=limits, policy=policy)
+        manifest = start(server, *providers, limits=limits, policy=policy)
     assert (manifest.stopped, manifest.answers, len(server.batches)) == (stopped, answers, batches)
 
 
-def test_providers_that_send_at_the_same_time_keep_one_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
+def test_providers_that_send_at_the_same_time_keep_one_limit_of_cost() -> None:
     with BatchServers(looks=3) as server:
         limits = dear(server, 7.5, "openai", "gemini")
-        run_batches(
-            server, narratives, tmp_path / "run", "openai", "gemini", limits=limits, tell=stop_at("sent as batch")
-        )
+        start(server, "openai", "gemini", limits=limits, tell=stop_at("sent as batch"))
     assert len(server.batches) == 1
 
 
-def test_a_batch_that_is_found_again_counts_against_the_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
+def test_a_batch_that_is_found_again_counts_against_the_limit_of_cost() -> None:
     with BatchServers(looks=10**6) as server:
         server.void["openai"] = 1
         limits, policy = dear(server, 1.5, "openai", "gemini"), QUICK._replace(requests=1, settle_seconds=60.0)
-        out, stop = tmp_path / "run", stop_at("found the batch")
-        run_batches(server, narratives, out, "openai", limits=limits, policy=policy, tell=stop)
+        stop = stop_at("found the batch")
+        start(server, "openai", limits=limits, policy=policy, tell=stop)
     assert len(server.batches) == 1
 
 
-def test_a_batch_of_an_earlier_start_counts_against_the_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_a_batch_of_an_earlier_start_counts_against_the_limit_of_cost() -> None:
     with BatchServers(looks=10**6) as server:
         limits, policy = dear(server, 1.5, "openai"), QUICK._replace(requests=1)
-        run_batches(server, narratives, out, "openai", policy=policy, limits=limits, tell=stop_at("sent as batch"))
+        start(server, "openai", policy=policy, limits=limits, tell=stop_at("sent as batch"))
         [batch] = server.batches
 
         def progress(*_: Any) -> None:
             if batch.looks > 3:
                 os.kill(os.getpid(), signal.SIGINT)
 
-        run_batches(server, narratives, out, "openai", policy=policy, limits=limits, progress=progress)
+        start(server, "openai", policy=policy, limits=limits, progress=progress)
     assert len(server.batches) == 1
 
 
-def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches(tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches() -> None:
     limits = Limits(max_cost=45.0, prices=dict.fromkeys(("claude-sonnet-5", "model-1"), Price(input=1e6, output=0.0)))
     with BatchServers() as server:
-        run_batches(server, write_narratives(tmp_path, 4), out, "claude")  # 10 tokens each, so 20 in all and not 40
-        manifest = run_batches(server, write_narratives(tmp_path, 5), out, "claude", limits=limits)  # about 20 more
+        run_batches(server, write_narratives(Path(), 4), RUN, "claude")  # 10 tokens each, so 20 in all and not 40
+        manifest = run_batches(server, write_narratives(Path(), 5), RUN, "claude", limits=limits)  # about 20 more
     assert (manifest.stopped, manifest.answers) == ("", 5)

@@ -16,9 +16,9 @@ from pipeline.asking.ledger import LEDGER
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import BAD_RESPONSES
 from pipeline.asking.questions import Limits
-from pipeline.asking.run_folder import read_manifest
+from pipeline.asking.run_folder import RunManifest, read_manifest
 from pipeline.core.errors import InputError
-from pipeline.core.schema import AskOptions, Price
+from pipeline.core.schema import AskOptions, Price, ProviderName
 from pipeline.providers import get_provider
 from tests.support.batch_books import Asked, Refused, good_answer
 from tests.support.batch_runs import (
@@ -37,9 +37,17 @@ PRICES = dict.fromkeys((get_provider("claude").api().model, "model-1"), Price(in
 LIMITS = Limits(max_cost=100_000.0, prices=PRICES)
 
 
-@pytest.fixture
-def narratives(tmp_path: Path) -> Path:
-    return write_narratives(tmp_path, 5)
+NARRATIVES, RUN = Path("narratives.csv"), Path("run")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_narratives(Path(), 5)
+
+
+def start(server: BatchServers, *providers: ProviderName, **more: Any) -> RunManifest:
+    return run_batches(server, NARRATIVES, RUN, *providers, **more)
 
 
 def strange_twice(provider: str, custom_id: str, body: Any) -> Any:
@@ -49,59 +57,50 @@ def strange_twice(provider: str, custom_id: str, body: Any) -> Any:
     return {"type": "message", "content": None, "usage": {"input_tokens": 10, "output_tokens": 5}}
 
 
-def test_replies_of_batches_that_cannot_be_read_are_counted_at_the_price_of_batches_at_every_start(
-    narratives: Path, tmp_path: Path
-) -> None:
+def test_replies_of_batches_that_cannot_be_read_are_counted_at_the_price_of_batches_at_every_start() -> None:
     with BatchServers() as server:
         server.answer = strange_twice
-        starts = [run_batches(server, narratives, tmp_path / "run", "claude", limits=LIMITS) for _ in range(2)]
+        starts = [start(server, "claude", limits=LIMITS) for _ in range(2)]
     assert [(each.answers, each.providers["claude"].bad_replies) for each in starts] == [(3, 2)] * 2
     assert [each.cost for each in starts] == [2.5, 2.5]
     assert [each.last and each.last.cost for each in starts] == [2.5, 0.0]
 
 
-def test_replies_that_cannot_be_read_are_counted_once_where_a_stop_has_them_collected_again(
-    narratives: Path, tmp_path: Path
-) -> None:
-    out, sent = tmp_path / "run", list[bool]()
+def test_replies_that_cannot_be_read_are_counted_once_where_a_stop_has_them_collected_again() -> None:
+    sent = list[bool]()
 
     def stop_at_the_first(*_: Any) -> None:
-        if (out / BAD_RESPONSES).exists() and not sent:
+        if (RUN / BAD_RESPONSES).exists() and not sent:
             sent.append(True)
             os.kill(os.getpid(), signal.SIGINT)
 
     with BatchServers() as server:
         server.answer = strange_twice
-        first = run_batches(server, narratives, out, "claude", limits=LIMITS, progress=stop_at_the_first)
-        done = run_batches(server, narratives, out, "claude", limits=LIMITS)
+        first = start(server, "claude", limits=LIMITS, progress=stop_at_the_first)
+        done = start(server, "claude", limits=LIMITS)
     assert first.stopped == "SIGINT"
     assert first.providers["claude"].bad_replies > 0
     assert (done.stopped, done.answers, done.providers["claude"].bad_replies, done.cost) == ("", 3, 2, 2.5)
 
 
-def test_a_paused_turn_of_a_batch_that_the_ledger_has_lost_is_gone_on_with_once(
-    narratives: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
+def test_a_paused_turn_of_a_batch_that_the_ledger_has_lost_is_gone_on_with_once() -> None:
 
     with BatchServers(looks=10**6) as server:
         server.answer = body_by_narrative
-        run_batches(server, narratives, out, "claude", tell=stop_at("sent as batch"))
+        start(server, "claude", tell=stop_at("sent as batch"))
         server.looks = 1
-        (out / LEDGER).write_bytes(b"")
-        manifest = run_batches(server, narratives, out, "claude")
+        (RUN / LEDGER).write_bytes(b"")
+        manifest = start(server, "claude")
     assert (manifest.answers, manifest.errors) == (5, {})
     assert [len(batch.items) for batch in server.batches] == [5, 2]
 
 
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_batch_whose_results_cannot_be_had_keeps_no_other_from_being_collected(
-    status: int, narratives: Path, tmp_path: Path
-) -> None:
-    out, told = tmp_path / "run", list[str]()
+def test_a_batch_whose_results_cannot_be_had_keeps_no_other_from_being_collected(status: int) -> None:
+    told = list[str]()
 
     def damaged(asked: Asked) -> None:
-        if asked.path.startswith("/files/file-out-1"):
+        if asked.path.startswith("/files/file-RUN-1"):
             raise Refused(status, "The file is damaged.")
 
     def stop_when_collected(line: str) -> None:
@@ -112,99 +111,93 @@ def test_a_batch_whose_results_cannot_be_had_keeps_no_other_from_being_collected
     policy = QUICK._replace(requests=2)
     with BatchServers() as server:
         server.instead = damaged
-        first = run_batches(server, narratives, out, "openai", policy=policy, tell=stop_when_collected)
+        first = start(server, "openai", policy=policy, tell=stop_when_collected)
         told_first = [line for line in told if "The file is damaged." in line]
         server.instead = lambda asked: None
-        done = run_batches(server, narratives, out, "openai", policy=policy)
+        done = start(server, "openai", policy=policy)
     assert (first.answers, first.unsettled, first.stopped) == (3, 2, "batch" if status == 400 else "SIGINT")
     assert len(told_first) == 1
     assert (done.answers, len(server.batches), set(server.accepted.values())) == (5, 3, {1})
 
 
-def test_ending_batches_comes_to_an_end_where_the_results_of_one_cannot_be_had(
-    narratives: Path, tmp_path: Path
-) -> None:
-    out, told = tmp_path / "run", list[str]()
+def test_ending_batches_comes_to_an_end_where_the_results_of_one_cannot_be_had() -> None:
+    told = list[str]()
 
     def damaged(asked: Asked) -> None:
         if asked.path.startswith("/files/"):
             raise Refused(400, "The file is damaged.")
 
     with BatchServers() as server:
-        run_batches(server, narratives, out, "openai", tell=stop_at("sent as batch"))
+        start(server, "openai", tell=stop_at("sent as batch"))
         server.instead = damaged
-        manifest = run_batches(server, narratives, out, "openai", cancel=True, told=told)
+        manifest = start(server, "openai", cancel=True, told=told)
     assert (manifest.stopped, manifest.unsettled) == ("batch", 5)
     assert any("batch_0001 is left to a later start; its 5 calls may be paid." in line for line in told)
 
 
-def test_a_provider_that_is_away_from_the_beginning_is_an_error_of_each_call(narratives: Path, tmp_path: Path) -> None:
+def test_a_provider_that_is_away_from_the_beginning_is_an_error_of_each_call() -> None:
     server, told = BatchServers(), list[str]()
     server.server.server_close()
     with pytest.raises(InputError, match=r"Nothing was answered \(5 network\)"):
-        run_batches(server, narratives, tmp_path / "run", "openai", told=told)
+        start(server, "openai", told=told)
     assert [line for line in told if "cannot be reached" in line] == [told[0]]
     assert "It is asked again." in told[0]
     with BatchServers() as servers:
-        assert run_batches(servers, narratives, tmp_path / "run", "openai").answers == 5
+        assert start(servers, "openai").answers == 5
 
 
-def test_a_kill_after_the_answer_to_a_turn_that_was_begun_anew_loses_no_count_of_what_it_had_brought(
-    narratives: Path, tmp_path: Path
-) -> None:
-    out, killed = tmp_path / "run", tmp_path / "killed"
+def test_a_kill_after_the_answer_to_a_turn_that_was_begun_anew_loses_no_count_of_what_it_had_brought() -> None:
+    killed = Path("killed")
 
     def as_a_kill_leaves_it(*_: Any) -> None:
         """The folder once all is answered, and before the run comes to its end."""
-        if not killed.exists() and len(list(read_index(out / "claude.csv"))) == 5:
-            shutil.copytree(out, killed)
+        if not killed.exists() and len(list(read_index(RUN / "claude.csv"))) == 5:
+            shutil.copytree(RUN, killed)
 
     with BatchServers() as server:
         server.answer = body_by_narrative
-        run_batches(server, narratives, out, "claude", tell=stop_at("paused, to be finished"))
+        start(server, "claude", tell=stop_at("paused, to be finished"))
         server.answer = good_answer
         german = selection(server, "claude")._replace(options=AskOptions(country="DE"))
-        questions = german.questions(NarrativesCsv(narratives))
+        questions = german.questions(NarrativesCsv(NARRATIVES))
         ask_in_batches(
-            questions, out, german, policy=QUICK, limits=LIMITS, progress=as_a_kill_leaves_it, redirect_client=None
+            questions, RUN, german, policy=QUICK, limits=LIMITS, progress=as_a_kill_leaves_it, redirect_client=None
         )
         ask_in_batches(questions, killed, german, policy=QUICK, limits=LIMITS, redirect_client=None)
-    for manifest in (read_manifest(out), read_manifest(killed)):
+    for manifest in (read_manifest(RUN), read_manifest(killed)):
         assert (manifest.answers, manifest.providers["claude"].paused_bodies, manifest.cost) == (5, 2, 3.5)
 
 
-def test_results_of_another_run_that_the_provider_has_deleted_keep_nobody_from_asking(tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_results_of_another_run_that_the_provider_has_deleted_keep_nobody_from_asking() -> None:
     with BatchServers() as server:
-        run_batches(server, write_narratives(tmp_path, 4), out, "claude")
-        narratives = write_narratives(tmp_path, 5)
-        run_batches(server, narratives, tmp_path / "another", "claude")
+        run_batches(server, write_narratives(Path(), 4), RUN, "claude")
+        write_narratives(Path(), 5)
+        run_batches(server, NARRATIVES, Path("another"), "claude")
 
         def deleted(asked: Asked) -> None:
             if asked.path.endswith("/batch_0002/results"):
                 raise Refused(404, "The results are no longer available.")
 
         server.instead = deleted
-        manifest = run_batches(server, narratives, out, "claude")
+        manifest = start(server, "claude")
     assert (manifest.answers, manifest.errors) == (5, {})
     assert [len(batch.items) for batch in server.batches] == [4, 5, 1]
 
 
-def test_a_batch_of_a_folder_with_digests_of_bodies_is_collected(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_a_batch_of_a_folder_with_digests_of_bodies_is_collected() -> None:
     with BatchServers(looks=10**6) as server:
-        run_batches(server, narratives, out, "openai", tell=stop_at("sent as batch"))
-        lines = [json.loads(line) for line in (out / LEDGER).read_text(encoding="utf-8").splitlines()]
+        start(server, "openai", tell=stop_at("sent as batch"))
+        lines = [json.loads(line) for line in (RUN / LEDGER).read_text(encoding="utf-8").splitlines()]
         digest = lines[0].pop("said")
         lines[0]["digest"] = digest[::-1]
-        (out / LEDGER).write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        (RUN / LEDGER).write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
         server.looks = 0
-        manifest = run_batches(server, narratives, out, "openai")
+        manifest = start(server, "openai")
     assert (manifest.answers, len(server.batches)) == (5, 1)
 
 
-def test_a_batch_that_somebody_makes_after_the_start_began_is_not_waited_for(tmp_path: Path) -> None:
-    out, listings = tmp_path / "run", list[str]()
+def test_a_batch_that_somebody_makes_after_the_start_began_is_not_waited_for() -> None:
+    listings = list[str]()
 
     def by_another(asked: Asked) -> Any:
         """A list with a batch of somebody else's that never ends."""
@@ -218,7 +211,7 @@ def test_a_batch_that_somebody_makes_after_the_start_began_is_not_waited_for(tmp
         return {"data": [{**batch, "request_counts": {"processing": 1}}], "has_more": False}
 
     with BatchServers() as server:
-        run_batches(server, write_narratives(tmp_path, 4), out, "claude")
+        run_batches(server, write_narratives(Path(), 4), RUN, "claude")
         server.instead = by_another
-        manifest = run_batches(server, write_narratives(tmp_path, 5), out, "claude")
+        manifest = run_batches(server, write_narratives(Path(), 5), RUN, "claude")
     assert (manifest.answers, manifest.stopped) == (5, "")

@@ -37,12 +37,6 @@ def held(run: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run.iterdir()}
 
 
-def test_nothing_changed_leaves_every_byte(run: Path) -> None:
-    before = held(run)
-    assert reparse_run(run, {}) == (4, 0, 0, False)
-    assert held(run) == before
-
-
 def test_an_answer_read_by_older_rules_is_mended_and_told(run: Path) -> None:
     before = held(run)
     answers = list(read_answers(run / "claude.csv"))
@@ -53,25 +47,19 @@ def test_an_answer_read_by_older_rules_is_mended_and_told(run: Path) -> None:
     assert "- https://wrong.example/" in str(changes[0])
     assert f"+ {answers[0].citations[0]}" in str(changes[0])
     assert held(run) == before
-
-
-def test_a_body_that_no_reader_reads_stays_as_it_is(run: Path) -> None:
-    answers = list(read_answers(run / "claude.csv"))
-    write_answers(run / "claude.csv", [answers[0].model_copy(update={"answer_raw_json": "{}"}), *answers[1:]])
-    before = (run / "claude.csv").read_bytes()
-    assert reparse_run(run, {})[:3] == (4, 0, 1)
-    assert (run / "claude.csv").read_bytes() == before
-
-
-def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no `manifest\.json`"):
-        reparse_run(tmp_path, {})
-
-
-def test_the_command_prints_what_changed_on_stdout(run: Path) -> None:
-    answers = list(read_answers(run / "claude.csv"))
+    assert (reparse_run(run, {}), held(run)) == ((4, 0, 0, False), before)  # nothing changed leaves every byte
     write_answers(run / "claude.csv", [answers[0].model_copy(update={"answer_text": "old"}), *answers[1:]])
     done = CliRunner().invoke(main, ["pipeline", "reparse", str(run)])
     assert done.exit_code == 0, done.output
     assert done.stdout == f"claude 'N1' ({answers[0].answer_id}): text changed\n"
     assert "4 answers, 1 changed" in done.stderr
+
+
+def test_a_body_that_no_reader_reads_stays_as_it_is_and_a_folder_without_a_run_is_refused(run: Path) -> None:
+    answers = list(read_answers(run / "claude.csv"))
+    write_answers(run / "claude.csv", [answers[0].model_copy(update={"answer_raw_json": "{}"}), *answers[1:]])
+    before = (run / "claude.csv").read_bytes()
+    assert reparse_run(run, {})[:3] == (4, 0, 1)
+    assert (run / "claude.csv").read_bytes() == before
+    with pytest.raises(InputError, match=r"holds no `manifest\.json`"):
+        reparse_run(run.parent, {})
