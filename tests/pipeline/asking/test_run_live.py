@@ -22,17 +22,19 @@ from tests.support.provider_server import Behaviour, Hang, ProviderServer, Statu
 KEYS = {"openai": "OPENAI_API_KEY", "claude": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
 
 
-@pytest.fixture
-def narratives(tmp_path: Path) -> Path:
-    return write_narratives(tmp_path, 5)
+NARRATIVES, RUN = Path("narratives.csv"), Path("run")
 
 
-def write_narratives(folder: Path, count: int) -> Path:
-    path = folder / "narratives.csv"
-    with open(path, "w", encoding="utf-8", newline="") as file:
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_narratives(5)
+
+
+def write_narratives(count: int) -> None:
+    with open(NARRATIVES, "w", encoding="utf-8", newline="") as file:
         rows = ((f"N{number}", f'=cmd {{x}} "{number}"\nمرحبا 🙂') for number in range(count))
         csv.writer(file).writerows([("narrative_id", "prompt"), *rows])
-    return path
 
 
 def environment(server: ProviderServer, *providers: str, **more: str) -> dict[str, str]:
@@ -41,39 +43,37 @@ def environment(server: ProviderServer, *providers: str, **more: str) -> dict[st
     return {"CITEJURY_BASE_URLS": json.dumps(urls), **keys, **more}
 
 
-def ask(narratives: Path, out: Path, env: dict[str, str], *options: str) -> Result:
-    return CliRunner().invoke(main, ["pipeline", "ask", str(narratives), "--out", str(out), *options], env=env)
+def ask(env: dict[str, str], *options: str, narratives: str = "narratives.csv") -> Result:
+    return CliRunner().invoke(main, ["pipeline", "ask", narratives, "--out", "run", *options], env=env)
 
 
-def test_those_with_a_key_are_asked_and_the_others_named(narratives: Path, tmp_path: Path) -> None:
+def test_those_with_a_key_are_asked_and_the_others_named() -> None:
     with ProviderServer() as server:
-        done = ask(narratives, tmp_path / "run", environment(server, "openai", "claude"))
+        done = ask(environment(server, "openai", "claude"))
     assert done.exit_code == 0, done.output
     assert "gemini is skipped: `GEMINI_API_KEY` is not set." in done.stderr
     assert "OPENAI_API_KEY" not in done.stderr
     assert Counter(call.provider for call in server.calls) == {"openai": 5, "claude": 5}
     for name in ("openai", "claude"):
-        path = tmp_path / "run" / f"{name}.csv"
+        path = RUN / f"{name}.csv"
         assert [each.narrative_id for each in read_answers(path)] == [f"N{number}" for number in range(5)]
         assert check_file(path) == []
 
 
-def test_a_named_provider_without_key_fails_call_by_call_and_stops_nobody(narratives: Path, tmp_path: Path) -> None:
+def test_a_named_provider_without_key_fails_call_by_call_and_stops_nobody() -> None:
     with ProviderServer() as server:
-        done = ask(narratives, tmp_path / "run", environment(server, "openai"), "--providers", "openai,grok")
+        done = ask(environment(server, "openai"), "--providers", "openai,grok")
     assert done.exit_code == 0
     assert "grok is skipped: `XAI_API_KEY` is not set." in done.stderr
-    errors = read_errors(tmp_path / "run")
+    errors = read_errors(RUN)
     assert [(error.provider, error.kind, error.attempts) for error in errors] == [("grok", "missing_key", 0)] * 5
     assert len(server.calls) == 5
 
 
-def test_without_any_key_nothing_is_made_and_the_file_is_looked_at_before_the_keys(
-    narratives: Path, tmp_path: Path
-) -> None:
-    keyless = ask(narratives, tmp_path / "run", {})
-    missing = ask(tmp_path / "nope.csv", tmp_path / "run", {})
-    assert (keyless.exit_code, missing.exit_code, (tmp_path / "run").exists()) == (1, 1, False)
+def test_without_any_key_nothing_is_made_and_the_file_is_looked_at_before_the_keys() -> None:
+    keyless = ask({})
+    missing = ask({}, narratives="nope.csv")
+    assert (keyless.exit_code, missing.exit_code, (RUN).exists()) == (1, 1, False)
     assert "`OPENAI_API_KEY`" in keyless.stderr
     assert ("There is no file" in missing.stderr, "nope.csv" in missing.stderr) == (True, True)
     assert "_API_KEY" not in missing.stderr
@@ -90,55 +90,53 @@ def test_without_any_key_nothing_is_made_and_the_file_is_looked_at_before_the_ke
         (["--max-cost", "1"], 1, "`--max-cost` cannot be held"),
     ],
 )
-def test_a_wrong_option_is_an_error_with_the_nearest_name(
-    narratives: Path, tmp_path: Path, options: list[str], code: int, hint: str
-) -> None:
+def test_a_wrong_option_is_an_error_with_the_nearest_name(options: list[str], code: int, hint: str) -> None:
     with ProviderServer() as server:
-        done = ask(narratives, tmp_path / "run", environment(server, "openai"), *options)
+        done = ask(environment(server, "openai"), *options)
     assert (done.exit_code, len(server.calls)) == (code, 0)
     assert hint in done.stderr
 
 
-def test_a_dry_run_shows_calls_body_and_cost_and_sends_nothing(narratives: Path, tmp_path: Path) -> None:
+def test_a_dry_run_shows_calls_body_and_cost_and_sends_nothing() -> None:
     prices = json.dumps({"m": {"input": 0, "output": 1000, "search": 0}})
     with ProviderServer() as server:
         env = environment(server, "openai", CITEJURY_PRICES=prices)
         options = ("--dry-run", "--model", "openai=m", "--max-tokens", "100", "--repeats", "2")
-        done = ask(narratives, tmp_path / "run", env, *options)
-        assert (done.exit_code, len(server.calls), (tmp_path / "run").exists()) == (0, 0, False), done.output
+        done = ask(env, *options)
+        assert (done.exit_code, len(server.calls), (RUN).exists()) == (0, 0, False), done.output
         shown = json.loads(done.stdout)
         assert (shown["calls"], shown["providers"][0]["cost"]) == (10, pytest.approx(1.0))
-        ask(narratives, tmp_path / "run", env, "--model", "openai=m", "--max-rows", "1")
+        ask(env, "--model", "openai=m", "--max-rows", "1")
         assert shown["providers"][0]["body"] | {"max_output_tokens": 4096} == server.calls[0].body
-        again = ask(narratives, tmp_path / "run", env, *options)
+        again = ask(env, *options)
     assert [(each["calls"], each["answered"]) for each in json.loads(again.stdout)["providers"]] == [(9, 1)]
     assert "planted" not in done.output
 
 
-def test_more_repeats_narratives_and_providers_are_asked_for_what_is_new(narratives: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
+def test_more_repeats_narratives_and_providers_are_asked_for_what_is_new() -> None:
     with ProviderServer() as server:
-        ask(narratives, run, environment(server, "openai"))
-        ask(narratives, run, environment(server, "openai"), "--repeats", "2")
+        ask(environment(server, "openai"))
+        ask(environment(server, "openai"), "--repeats", "2")
         assert len(server.calls) == 10
-        ask(narratives, run, environment(server, "openai"))
-        ask(write_narratives(tmp_path, 6), run, environment(server, "openai", "claude"))
+        ask(environment(server, "openai"))
+        write_narratives(6)
+        ask(environment(server, "openai", "claude"))
     assert Counter(call.provider for call in server.calls) == {"openai": 11, "claude": 6}
-    ids = [each.narrative_id for each in read_answers(run / "openai.csv")]
+    ids = [each.narrative_id for each in read_answers(RUN / "openai.csv")]
     assert ids == ["N0", "N0", "N1", "N1", "N2", "N2", "N3", "N3", "N4", "N4", "N5"]
-    told = [each.provenance for each in records_from_run(run) if each.provenance.model_name == "openai"]
+    told = [each.provenance for each in records_from_run(RUN) if each.provenance.model_name == "openai"]
     assert [each.repeat for each in told] == ["1", "2"] * 5 + ["1"]
     assert {each.contexts for each in told} == {"selected"}
     assert all(each.answer_timestamp for each in told)
 
 
-def test_started_again_a_run_says_what_it_kept_and_asked_and_spent_now(narratives: Path, tmp_path: Path) -> None:
+def test_started_again_a_run_says_what_it_kept_and_asked_and_spent_now() -> None:
     prices = json.dumps({"model-1": {"input": 1000, "output": 2000, "search": 0}})
     with ProviderServer() as server:
         env = environment(server, "openai", "claude", CITEJURY_PRICES=prices)
-        first = ask(narratives, tmp_path / "run", env, "--max-rows", "2")
-        again = ask(narratives, tmp_path / "run", env, "--max-rows", "2")
-        more = ask(narratives, tmp_path / "run", env, "--max-rows", "3", "--providers", "claude")
+        first = ask(env, "--max-rows", "2")
+        again = ask(env, "--max-rows", "2")
+        more = ask(env, "--max-rows", "3", "--providers", "claude")
     assert "Asking openai (" in first.stderr
     assert "0 kept, 4 new, 0 failed, spent now 0.08 USD (0.08 in all)\n" in first.stderr
     assert "openai: 2 answers, 2 citations, 20 tokens in, 10 out, cost 0.0400 USD\n" in first.stderr
@@ -146,19 +144,17 @@ def test_started_again_a_run_says_what_it_kept_and_asked_and_spent_now(narrative
     assert "4 kept, 0 new, 0 failed, spent now 0.00 USD (0.08 in all)\n" in again.stderr
     assert ("Asking claude (" in more.stderr, "Asking openai (" in more.stderr) == (True, False)
     assert "2 kept, 1 new, 0 failed, spent now 0.02 USD (0.10 in all)\n" in more.stderr
-    last = read_manifest(tmp_path / "run").last
+    last = read_manifest(RUN).last
     assert last == LastStart(kept=2, new=1, cost=0.02)
 
 
-def test_a_provider_that_is_down_stops_no_other_and_is_said_with_the_reason_and_strict_exits_1(
-    narratives: Path, tmp_path: Path
-) -> None:
+def test_a_provider_that_is_down_stops_no_other_and_is_said_with_the_reason_and_strict_exits_1() -> None:
     refused = Status(401, {}, {"error": {"message": "no such key: planted-openai-0123456789"}})
     with ProviderServer({"openai": [refused] * 5}) as server:
         env = environment(server, "openai", "claude")
-        done = ask(narratives, tmp_path / "run", env, "--strict", "--concurrency", "1")
-        held = b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
-        calm = ask(narratives, tmp_path / "run", environment(server, "claude"))
+        done = ask(env, "--strict", "--concurrency", "1")
+        held = b"".join(path.read_bytes() for path in (RUN).iterdir())
+        calm = ask(environment(server, "claude"))
     assert (done.exit_code, calm.exit_code) == (1, 0)
     assert "openai: this start made 5 calls, and none was answered (5 auth). The first: " in done.stderr
     assert "no such key" in done.stderr
@@ -166,27 +162,27 @@ def test_a_provider_that_is_down_stops_no_other_and_is_said_with_the_reason_and_
     assert done.stderr.splitlines()[-1].startswith("Next: citejury pipeline sources")
     assert "answered none" not in calm.stderr
     assert (b"planted" in held, "planted" in done.output) == (False, False)
-    assert read_manifest(tmp_path / "run").errors == {"auth": 5}
-    assert len(list(read_answers(tmp_path / "run" / "claude.csv"))) == 5
+    assert read_manifest(RUN).errors == {"auth": 5}
+    assert len(list(read_answers(RUN / "claude.csv"))) == 5
 
 
-def test_another_model_in_the_same_folder_is_refused_and_nothing_sent(narratives: Path, tmp_path: Path) -> None:
+def test_another_model_in_the_same_folder_is_refused_and_nothing_sent() -> None:
     with ProviderServer() as server:
-        ask(narratives, tmp_path / "run", environment(server, "openai"), "--model", "openai=a", "--max-rows", "1")
-        done = ask(narratives, tmp_path / "run", environment(server, "openai"), "--model", "openai=b")
+        ask(environment(server, "openai"), "--model", "openai=a", "--max-rows", "1")
+        done = ask(environment(server, "openai"), "--model", "openai=b")
     assert (done.exit_code, len(server.calls)) == (1, 1)
     assert "from the model 'a', and 'b' is asked for now" in done.stderr
 
 
-def test_tokens_and_cost_are_counted_and_a_limit_stops_before_the_next_start(narratives: Path, tmp_path: Path) -> None:
+def test_tokens_and_cost_are_counted_and_a_limit_stops_before_the_next_start() -> None:
     prices = json.dumps({"m": {"input": 1000, "output": 2000}})
     with ProviderServer() as server:
         env = environment(server, "openai", CITEJURY_PRICES=prices)
         options = ("--model", "openai=m", "--concurrency", "1", "--max-cost", "0.035")
-        done = ask(narratives, tmp_path / "run", env, *options)
-        again = ask(narratives, tmp_path / "run", env, *options)
+        done = ask(env, *options)
+        again = ask(env, *options)
     assert (done.exit_code, again.exit_code, len(server.calls)) == (0, 0, 2)
-    manifest = read_manifest(tmp_path / "run")
+    manifest = read_manifest(RUN)
     assert (manifest.stopped, manifest.unsettled, manifest.finished) == ("max_cost", 3, None)
     counts = manifest.providers["openai"]
     assert (counts.input_tokens, counts.output_tokens, counts.cost) == (20, 10, pytest.approx(0.04))
@@ -195,56 +191,56 @@ def test_tokens_and_cost_are_counted_and_a_limit_stops_before_the_next_start(nar
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_second_signal_gives_up_what_is_under_way_and_the_same_command_goes_on(
-    narratives: Path, tmp_path: Path, number: signal.Signals, code: int
+    number: signal.Signals, code: int
 ) -> None:
     with ProviderServer({"openai": [Hang()]}) as server:
         env = {**os.environ, **environment(server, "openai")}
-        process = subprocess.Popen(command(narratives, "1"), cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command("1"), cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
         with server.lock:
             assert server.lock.wait_for(lambda: server.calls, timeout=120)
         told = listen(process, number)
         assert process.wait(timeout=120) == code, told
         assert "Stopping: 1 calls under way" in told
         assert "5 calls are left" in told
-        again = subprocess.run(command(narratives, "1"), cwd=ROOT, env=env, check=False, capture_output=True)
+        again = subprocess.run(command("1"), cwd=ROOT, env=env, check=False, capture_output=True)
         assert again.returncode == 0
     assert len(server.calls) == 6
-    assert len(list(read_answers(tmp_path / "run" / "openai.csv"))) == 5
+    assert len(list(read_answers(RUN / "openai.csv"))) == 5
 
 
-def test_a_signal_ends_the_wait_for_a_next_try_and_sends_nothing_more(narratives: Path, tmp_path: Path) -> None:
+def test_a_signal_ends_the_wait_for_a_next_try_and_sends_nothing_more() -> None:
     script: list[Behaviour] = [Status(429, {"retry-after": "500"}, {"error": {"message": "slow down"}}), Hang()]
     with ProviderServer({"openai": script}) as server:
         env = {**os.environ, **environment(server, "openai")}
-        process = subprocess.Popen(command(narratives, "2"), cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command("2"), cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
         with server.lock:
             assert server.lock.wait_for(lambda: len(server.calls) == 2, timeout=120)
             assert server.lock.wait_for(lambda: server.under_way["openai"] == 1, timeout=120)
         told = listen(process, signal.SIGINT)
         assert process.wait(timeout=120) == 130, told
         assert len(server.calls) == 2
-    manifest = read_manifest(tmp_path / "run")  # the refusal may be heard before the signal or after it
+    manifest = read_manifest(RUN)  # the refusal may be heard before the signal or after it
     assert (manifest.stopped, manifest.unsettled + sum(manifest.errors.values())) == ("SIGINT", 5)
 
 
-def test_a_disk_that_takes_no_more_is_one_line_and_the_same_command_goes_on(narratives: Path, tmp_path: Path) -> None:
-    limited = command(narratives, "1", before="import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (3000, 3000)); ")
+def test_a_disk_that_takes_no_more_is_one_line_and_the_same_command_goes_on() -> None:
+    limited = command("1", before="import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (3000, 3000)); ")
     with ProviderServer() as server:
         env = {**os.environ, **environment(server, "openai")}
         full = subprocess.run(limited, cwd=ROOT, env=env, check=False, capture_output=True, text=True)
         assert full.returncode == 1
-        assert f"'{tmp_path / 'run'}' cannot be written to: File too large." in full.stderr
+        assert f"'{RUN.resolve()}' cannot be written to: File too large." in full.stderr
         assert "Spent since this start: about 0.00 USD" in full.stderr
         assert 1 < len(server.calls) < 5
-        assert ask(narratives, tmp_path / "run", environment(server, "openai")).exit_code == 0
+        assert ask(environment(server, "openai")).exit_code == 0
     assert len(server.calls) == 6
-    assert check_file(tmp_path / "run" / "openai.csv") == []
+    assert check_file(RUN / "openai.csv") == []
 
 
-def command(narratives: Path, *options: str, before: str = "") -> list[str]:
+def command(*options: str, before: str = "") -> list[str]:
     program = f"{before}from exports.cli import main; main()"
-    run = str(narratives.parent / "run")
-    return [sys.executable, "-c", program, "pipeline", "ask", str(narratives), "--out", run, "--concurrency", *options]
+    words = ["pipeline", "ask", str(NARRATIVES.resolve()), "--out", str(RUN.resolve()), "--concurrency", *options]
+    return [sys.executable, "-c", program, *words]
 
 
 def listen(process: subprocess.Popen[str], number: signal.Signals) -> str:
