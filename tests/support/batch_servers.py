@@ -6,51 +6,23 @@ attributes (`Books`), which a test may change at any time; what they were asked 
 
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.batch_books import Asked, Books, HangUp, Refused
 from tests.support.batch_dialects import ROUTES, Raw, error_body
+from tests.support.provider_server import Loopback, Served
 
 KEYS = {"openai": "authorization", "claude": "x-api-key", "gemini": "x-goog-api-key", "grok": "authorization"}
 
 
-class BatchServers(Books):
+class BatchServers(Books, Served):
     """The four servers as a context; `base_url(provider)` is where a provider is."""
 
     def __init__(self, looks: int = 0, page: int = 2) -> None:
-        super().__init__(looks, page)
-        self.server = Loopback(("127.0.0.1", 0), Handler)
-        self.server.owner = self
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}"
-
-    def base_url(self, provider: str) -> str:
-        return f"{self.url}/{provider}"
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-
-class Loopback(ThreadingHTTPServer):
-    owner: BatchServers
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller who is killed is what many of these tests are about."""
+        Books.__init__(self, looks, page)
+        Served.__init__(self, Handler)
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -142,23 +142,12 @@ PATH_OWNERS = {
 }
 
 
-class ProviderServer:
-    """The server as a context; `script` says how it behaves call by call, for all or by provider, then all is good.
+class Served:
+    """A loopback server as a context, whose handler finds this as `self.server.owner`."""
 
-    `base_url(provider)` tells the providers apart; below `url` itself the path does, and `/responses` is OpenAI's.
-    """
-
-    def __init__(self, script: Script = ()) -> None:
-        by_provider = script if isinstance(script, Mapping) else {}
-        self.scripts: dict[str, Iterator[Behaviour]] = {name: iter(each) for name, each in by_provider.items()}
-        self.common: Iterator[Behaviour] = iter(() if isinstance(script, Mapping) else script)
-        self.calls: list[Received] = []
-        self.times: list[float] = []
-        self.under_way: dict[str, int] = defaultdict(int)
-        self.most_under_way: dict[str, int] = defaultdict(int)
-        self.lock = threading.Condition()
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         self.closing = threading.Event()
-        self.server = Loopback(("127.0.0.1", 0), Handler)
+        self.server = Loopback(("127.0.0.1", 0), handler)
         self.server.owner = self
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
@@ -169,9 +158,6 @@ class ProviderServer:
     def base_url(self, provider: str) -> str:
         return f"{self.url}/{provider}"
 
-    def calls_of(self, provider: str) -> list[Received]:
-        return [call for call in self.calls if call.provider == provider]
-
     def __enter__(self) -> Self:
         self.thread.start()
         return self
@@ -181,6 +167,37 @@ class ProviderServer:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
+
+
+class Loopback(ThreadingHTTPServer):
+    owner: Any
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller who hangs up or is killed is what many of these tests are about."""
+
+
+class ProviderServer(Served):
+    """The server as a context; `script` says how it behaves call by call, for all or by provider, then all is good.
+
+    `base_url(provider)` tells the providers apart; below `url` itself the path does, and `/responses` is OpenAI's.
+    """
+
+    def __init__(self, script: Script = ()) -> None:
+        super().__init__(Handler)
+        by_provider = script if isinstance(script, Mapping) else {}
+        self.scripts: dict[str, Iterator[Behaviour]] = {name: iter(each) for name, each in by_provider.items()}
+        self.common: Iterator[Behaviour] = iter(() if isinstance(script, Mapping) else script)
+        self.calls: list[Received] = []
+        self.times: list[float] = []
+        self.under_way: dict[str, int] = defaultdict(int)
+        self.most_under_way: dict[str, int] = defaultdict(int)
+        self.lock = threading.Condition()
+
+    def calls_of(self, provider: str) -> list[Received]:
+        return [call for call in self.calls if call.provider == provider]
 
     def take(self, received: Received) -> tuple[int, Behaviour]:
         with self.lock:
@@ -198,16 +215,6 @@ class ProviderServer:
     def wait_for(self, provider: str, calls: int) -> None:
         with self.lock:
             self.lock.wait_for(lambda: self.most_under_way[provider] >= calls, timeout=60)
-
-
-class Loopback(ThreadingHTTPServer):
-    owner: ProviderServer
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller who hangs up is what many of these tests are about."""
 
 
 class Handler(BaseHTTPRequestHandler):

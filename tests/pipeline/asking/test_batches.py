@@ -448,11 +448,11 @@ def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key() -> No
 
 
 def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it_would_cost() -> None:
-    (Path("long.toml")).write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
+    Path("long.toml").write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
     with BatchServers() as server:
         env = environment(server, "claude", CITEJURY_PRICES='{"claude-sonnet-5": {"input": 0, "output": 10.0}}')
         done = ask(RUN, env, "--batch", "--max-cost", ".05")
-        long = ask(Path("b"), env, "--batch", "--arm", f"a:{Path()}/long.toml", "--max-cost", ".4")
+        long = ask(Path("b"), env, "--batch", "--arm", "a:long.toml", "--max-cost", ".4")
         previews = [ask(RUN, env, "--dry-run", *more) for more in ([], ["--batch"])]
         assert server.batches == []
     assert done.exit_code == 0, done.output

@@ -84,7 +84,6 @@ def test_replies_that_cannot_be_read_are_counted_once_where_a_stop_has_them_coll
 
 
 def test_a_paused_turn_of_a_batch_that_the_ledger_has_lost_is_gone_on_with_once() -> None:
-
     with BatchServers(looks=10**6) as server:
         server.answer = body_by_narrative
         start(server, "claude", tell=stop_at("sent as batch"))
@@ -100,7 +99,7 @@ def test_a_batch_whose_results_cannot_be_had_keeps_no_other_from_being_collected
     told = list[str]()
 
     def damaged(asked: Asked) -> None:
-        if asked.path.startswith("/files/file-RUN-1"):
+        if asked.path.startswith("/files/file-out-1"):
             raise Refused(status, "The file is damaged.")
 
     def stop_when_collected(line: str) -> None:
