@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from pipeline.core.errors import InputError
-from pipeline.core.files import cut_off, time_now
-from pipeline.core.json_lines import append_line, read_records
+from pipeline.core.files import append_line, cut_off, read_records, time_now
 from pipeline.core.schema import Frozen, ProviderName
 from pipeline.providers import get_provider
 

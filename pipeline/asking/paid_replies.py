@@ -12,8 +12,7 @@ from typing import ClassVar
 from pipeline.asking.index import read_index
 from pipeline.asking.questions import Call, Reply
 from pipeline.core.errors import ProviderError
-from pipeline.core.files import cut_off, staged_file
-from pipeline.core.json_lines import Place, append_line, read_at, read_records
+from pipeline.core.files import Place, append_line, cut_off, read_at, read_records, staged_file
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Frozen, Price, ProviderName
 from pipeline.core.terminal import counted

@@ -34,8 +34,7 @@ from pipeline.asking.run_folder import (
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.asking.summary import summarise_run
 from pipeline.core.errors import InputError, ProviderError
-from pipeline.core.files import locked_folder, time_now
-from pipeline.core.json_lines import append_line
+from pipeline.core.files import append_line, locked_folder, time_now
 from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.core.terminal import stopping_on_signals
 from pipeline.csv.file import answers_file, error_bytes

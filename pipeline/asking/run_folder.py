@@ -17,8 +17,7 @@ from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import Arm, ArmAsked, Call, Questions, Tell, plan_calls, what_changed
 from pipeline.asking.run_state import LastStart
 from pipeline.core.errors import InputError, OutputError
-from pipeline.core.files import staged_file, time_now
-from pipeline.core.json_lines import read_records
+from pipeline.core.files import read_records, staged_file, time_now
 from pipeline.core.lines import PACKED, is_packed
 from pipeline.core.prompts import DEFAULT_PROMPTS, PromptsAsked
 from pipeline.core.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName

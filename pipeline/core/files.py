@@ -1,4 +1,7 @@
-"""The one writer of files: a file appears whole or not at all, and what is no file is written to, never replaced."""
+"""The one writer of files: a file appears whole or not at all, and what is no file is written to, never replaced.
+
+And files with a record a line that are only added to, whose last line a kill may have torn.
+"""
 
 import errno
 import hashlib
@@ -10,10 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 from uuid import uuid4
 
 from pipeline.core.errors import OutputError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 ANYBODY, OWNER_ONLY = 0o666, 0o600
 _OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
@@ -141,3 +147,50 @@ SETTINGS_FILE = "citejury.toml"
 def sha256_of(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+_Record = TypeVar("_Record", bound="BaseModel")
+
+
+class Place(NamedTuple):
+    """Where a line stands in its file: its first byte, and the one after it."""
+
+    start: int
+    end: int
+
+
+def read_records(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple[_Record, Place]]:
+    """Each whole line with its place; none without a file. An OutputError with `advice` for one of another kind."""
+    from pydantic import ValidationError  # here, because commands import this module at their top
+
+    if not path.is_file():
+        return
+    end = 0
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            start, end = end, end + len(raw)
+            if not raw.endswith(b"\n"):
+                return
+            if not raw.strip():
+                continue
+            try:
+                record = kind.model_validate_json(raw)
+            except ValidationError as error:
+                raise OutputError(f"`{path.name}` in {str(path.parent)!r}, line {number} is not {advice}") from error
+            yield record, Place(start, end)
+
+
+def read_at(path: Path, place: Place) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(place.start)
+        return file.read(place.end - place.start)
+
+
+def append_line(path: Path, line: str) -> Place:
+    """Add the line, which is on the disk when this returns, and give its place."""
+    with open(path, "ab") as file:
+        start = file.tell()
+        file.write(f"{line}\n".encode())
+        file.flush()
+        os.fsync(file.fileno())
+        return Place(start, file.tell())
