@@ -13,19 +13,21 @@ from pipeline.asking.paid_replies import BadResponses
 from pipeline.asking.questions import (
     NEW_TURN,
     NO_LIMITS,
+    USUAL,
     Arm,
     Call,
     Limits,
+    ProviderSelection,
     Questions,
     Reply,
     Report,
+    Spoken,
     Tell,
     Turn,
     read_arms,
 )
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import OpenRun, ProviderCounts, RunManifest, look_into
-from pipeline.asking.selection import USUAL, ProviderSelection, Spoken
 from pipeline.core.errors import InputError, ProviderError, SettingsError
 from pipeline.core.prompts import DEFAULT_PROMPTS, Prompts
 from pipeline.core.schema import PROVIDERS, AskOptions, Price, ProviderName

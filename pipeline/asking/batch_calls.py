@@ -7,11 +7,10 @@ from typing import Literal, NamedTuple
 
 from pipeline.asking.ledger import Batch, Ledger
 from pipeline.asking.paid_replies import BadResponses, PausedLine, PausedTurns
-from pipeline.asking.questions import Call, Limits, Reply, Tell
+from pipeline.asking.questions import Call, Limits, ProviderSelection, Reply, Tell
 from pipeline.asking.run import settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun
 from pipeline.asking.run_state import RunState, Settled
-from pipeline.asking.selection import ProviderSelection
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import time_now
 from pipeline.core.schema import ProviderName

@@ -19,11 +19,10 @@ from pipeline.asking.batch_calls import BatchPolicy, BatchWork, Progress
 from pipeline.asking.batch_desk import BatchDesk
 from pipeline.asking.ledger import Batch, Ledger, open_batches
 from pipeline.asking.paid_replies import PausedTurns
-from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Tell
+from pipeline.asking.questions import NO_LIMITS, Limits, ProviderSelection, Questions, Tell
 from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest
 from pipeline.asking.run_state import RunState, StopReason
-from pipeline.asking.selection import ProviderSelection
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.schema import PROVIDERS, Price, ProviderName
 from pipeline.core.terminal import stopping_on_signals

@@ -3,11 +3,13 @@
 Source: pipeline/contracts/run_folder.md#arms.
 """
 
+import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -28,7 +30,9 @@ from pipeline.core.prompts import (
 )
 from pipeline.core.schema import AskOptions, Frozen, Narrative, Price, ProviderName, what_is_needed
 from pipeline.csv.rows import identify_call
-from pipeline.providers import provider_name
+from pipeline.providers import get_provider, provider_name
+from pipeline.providers.http.request import Endpoint, ProviderRequest
+from pipeline.providers.provider import Api
 from pipeline.text.words import text_language
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
@@ -398,3 +402,59 @@ class Limits(NamedTuple):
 
 
 NO_LIMITS = Limits()
+
+
+class Spoken(NamedTuple):
+    """How providers are spoken to: in which of several ways, and whose presets' own system prompt gives way to ours."""
+
+    apis: Mapping[ProviderName, str] = {}
+    instructed: Collection[ProviderName] = ()
+
+    def api_of(self, provider: ProviderName) -> Api:
+        return get_provider(provider).api(self.apis.get(provider, ""))
+
+    def system_prompt(self, call: Call) -> str:
+        """What the provider is told beside the question; one that somebody wrote themselves goes to everybody."""
+        is_left = call.provider not in self.instructed and get_provider(call.provider).is_preset(call.model)
+        return "" if is_left and call.system == SYSTEM_PROMPT else call.system
+
+
+USUAL = Spoken()
+
+
+class ProviderSelection(NamedTuple):
+    """Whom to ask, where, with which model, options and prompts, or by `arms`; `notes` tell the user of others."""
+
+    providers: tuple[ProviderName, ...]
+    endpoints: Mapping[ProviderName, Endpoint]
+    models: Mapping[ProviderName, str]
+    options: AskOptions
+    spoken: Spoken = USUAL
+    notes: tuple[str, ...] = ()
+    prompts: Prompts = DEFAULT_PROMPTS
+    arms: tuple[Arm, ...] = ()
+
+    def asked_arms(self) -> tuple[Arm, ...]:
+        return self.arms or (Arm("", self.models, self.prompts, self.options),)
+
+    def request(self, call: Call) -> ProviderRequest:
+        api = self.spoken.api_of(call.provider)
+        return api.request(call.model, self.spoken.system_prompt(call), call.prompt, call.options or self.options)
+
+    def said(self, call: Call) -> str:
+        """SHA-256 in hex of what the user says of a call.
+
+        That is its id, which stands for the user prompt, its model, and its system prompt and options where they are
+        the user's own: not the request's body, which another version of ours or the clock may write in another way.
+        """
+        options = (call.options or self.options).model_dump(mode="json", exclude_defaults=True)
+        system = None if call.system == SYSTEM_PROMPT else call.system
+        return sha256(json.dumps([call.answer_id, call.model, system, options], sort_keys=True).encode()).hexdigest()
+
+    def questions(self, narratives: NarrativesCsv, max_rows: int | None = None, repeats: int = 1) -> Questions:
+        return Questions(
+            narratives, self.providers, self.models, max_rows, repeats, self.options, self.prompts, self.arms
+        )
+
+    def models_of(self, provider: ProviderName) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(arm.models[provider] for arm in self.asked_arms()))

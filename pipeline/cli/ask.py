@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.asking.ask_live import Preview
-    from pipeline.asking.questions import Call
+    from pipeline.asking.questions import Call, ProviderSelection
     from pipeline.asking.run_folder import RunManifest
     from pipeline.asking.run_state import LastStart
-    from pipeline.asking.selection import ProviderSelection
     from pipeline.core.prompts import Prompts
     from pipeline.core.schema import ProviderName
     from pipeline.settings import Settings
@@ -362,8 +361,7 @@ def _select(
     import os
 
     from pipeline.asking.ask_live import check_selection, select_providers
-    from pipeline.asking.questions import read_options
-    from pipeline.asking.selection import Spoken
+    from pipeline.asking.questions import Spoken, read_options
 
     with usage_errors():
         wanted = read_options(**options)

@@ -9,8 +9,7 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.asking.ask_live import LiveAnswers
-from pipeline.asking.questions import Arm, Call, Reply, plan_calls
-from pipeline.asking.selection import ProviderSelection
+from pipeline.asking.questions import Arm, Call, ProviderSelection, Reply, plan_calls
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import PROVIDERS, AskOptions, Narrative, ProviderName
 from pipeline.providers import every_provider, get_provider

@@ -13,9 +13,8 @@ from pipeline.asking.ask_live import select_providers
 from pipeline.asking.batch_calls import BatchPolicy
 from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import NO_LIMITS, Limits
+from pipeline.asking.questions import NO_LIMITS, Limits, ProviderSelection
 from pipeline.asking.run_folder import RunManifest
-from pipeline.asking.selection import ProviderSelection
 from pipeline.core.schema import AskOptions, ProviderName
 from pipeline.providers import get_provider, provider_name
 from tests.support.batch_books import good_answer

@@ -14,10 +14,9 @@ from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.ledger import LEDGER, open_batches
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import BAD_RESPONSES, PAUSED
-from pipeline.asking.questions import Call, Limits
+from pipeline.asking.questions import Call, Limits, ProviderSelection
 from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import RunManifest, read_errors, read_manifest
-from pipeline.asking.selection import ProviderSelection
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
 from pipeline.core.schema import AskOptions, Price, ProviderName
