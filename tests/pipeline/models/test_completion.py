@@ -1,7 +1,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -53,12 +52,9 @@ PAYLOADS = {
 def test_content_is_taken_from_the_envelope_then_the_seeds_fields_then_the_text(
     payload: str, content: str, shape: str
 ) -> None:
-    assert model_content(payload)[:2] == (content, shape)
-
-
-def test_content_comes_with_the_model_and_the_reason_why_it_stopped() -> None:
-    completion = model_content(chat("yes"))
-    assert (completion.model, completion.stop_reason) == ("m", "stop")
+    completion = model_content(payload)
+    assert completion[:2] == (content, shape)
+    assert payload != chat("yes") or completion[2:] == ("m", "stop")
 
 
 @pytest.mark.parametrize(
@@ -119,6 +115,7 @@ def test_json_is_found_in(content: str) -> None:
     [
         {},
         [{"a": 1}],
+        [{"a": 1}, {"a": 2}],
         {"response": "yes", "confidence": 3},
         {"labels": {"a": 1}, "output": {"b": 2}},
         {"error": "none", "a": 1},
@@ -126,12 +123,12 @@ def test_json_is_found_in(content: str) -> None:
         {"content": [{"type": "text", "text": "x"}], "type": "message"},
     ],
 )
-def test_an_object_that_only_looks_like_an_envelope_stays(value: Any) -> None:
+def test_an_object_that_only_looks_like_an_envelope_stays_and_so_does_a_fourth_envelope(value: Any) -> None:
     assert extract_json(json.dumps(value)).value == value
-
-
-def test_a_list_of_objects_in_prose_is_taken_whole() -> None:
-    assert extract_json('All: [{"a": 1}, {"a": 2}]').value == [{"a": 1}, {"a": 2}]
+    assert extract_json(f"All: {json.dumps(value)}").value == (value or None)
+    nested = chat(chat(chat(json.dumps(ANSWER))))
+    assert extract_json(nested).value == ANSWER
+    assert extract_json(chat(nested)).value != ANSWER
 
 
 @pytest.mark.parametrize("content", ["", "no", "42", "null", '{"a": NaN}', '{"a": 1', "see [1] and {x}", "{" * 50_000])
@@ -139,12 +136,6 @@ def test_without_json_the_status_says_so_and_why(content: str) -> None:
     extracted = extract_json(content)
     assert (extracted.value, extracted.status) == (None, "invalid_json")
     assert extracted.error.startswith("json_parse_error: The model's answer is ")
-
-
-def test_four_envelopes_are_one_too_many() -> None:
-    once = chat(WORDS)
-    assert extract_json(chat(chat(once))).value == ANSWER
-    assert extract_json(chat(chat(chat(once)))).value != ANSWER
 
 
 json_values = st.recursive(
@@ -195,92 +186,49 @@ def label_of(value: Any) -> str:
     return str(value["label"])
 
 
-def answering(payload: str, asked: list[str]) -> Callable[[str], Awaitable[str]]:
+BUSY = '{"error": {"message": "busy"}}'
+CUT = chat("{'label': 'yes'}").replace('"stop"', '"length"')
+CUT_SHORT = "json_parse_error: The model's answer was cut short; it needs more tokens."
+# What is answered first and to the order for a repair (None: it is never asked for), and what is read.
+REPAIRS: dict[str, tuple[str, str | None, str | None, str, str]] = {
+    "as it should be": (chat(WORDS), None, "yes", "ok", ""),
+    "comma at the end": (chat('{"label": "yes",}'), None, "yes", "ok", ""),
+    "Python": (chat("{'label': 'yes', 'sure': True, 'why': None}"), None, "yes", "ok", ""),
+    "comma missing": (chat('So: {"label": "yes" "quote": "x"}'), None, "yes", "ok", ""),
+    "comment": (chat('{"label": "yes", // surely\n"quote": "in {braces}"}'), None, "yes", "ok", ""),
+    "unclosed": (chat("{label: yes"), chat(WORDS), "yes", "ok", ""),
+    "a list": (chat("['label',]"), chat(WORDS), "yes", "ok", ""),
+    "no value": (chat("{'label': }"), chat(WORDS), "yes", "ok", ""),
+    "another form": (chat("{'mark': 'yes'}"), chat(WORDS), "yes", "ok", ""),
+    "NaN": (chat('{"label": NaN}'), chat(WORDS), "yes", "ok", ""),
+    "an abyss": (chat("{[" * 9_000 + "]}" * 9_000), chat(WORDS), "yes", "ok", ""),
+    "no JSON": (chat('{"label": yes'), chat(WORDS), "yes", "ok", ""),
+    "JSON of another form": (chat('{"mark": "yes"}'), chat(WORDS), "yes", "ok", ""),
+    "never twice": (
+        *(chat("no"), chat('{"mark": 1}'), None, "invalid_json", "schema_validation_error: label is missing"),
+    ),
+    "cut short": (CUT, None, None, "invalid_json", CUT_SHORT),
+    "empty": (chat(""), None, None, "invalid_json", "json_parse_error: The model's answer is "),
+    "error": (BUSY, None, None, "http_error", "provider_error: "),
+    "repair that fails": (chat("no"), BUSY, None, "http_error", "provider_error: "),
+    "repair without answer": (chat("no"), "", None, "http_error", "provider_error: Nothing answers."),
+}
+
+
+@pytest.mark.parametrize(("payload", "repaired", "value", "status", "error"), REPAIRS.values(), ids=REPAIRS)
+def test_a_slip_is_read_as_it_is_and_else_one_repair_gives_the_raw_words_back_with_the_order(
+    payload: str, repaired: str | None, value: str | None, status: str, error: str
+) -> None:
+    asked: list[str] = []
+
     async def ask_again(prompt: str) -> str:
         asked.append(prompt)
-        return payload
+        if not repaired:
+            raise ProviderError("Nothing answers.", "network")
+        return repaired
 
-    return ask_again
-
-
-def test_what_can_be_read_is_not_repaired() -> None:
-    asked: list[str] = []
-    read = asyncio.run(read_structured(chat(WORDS), label_of, answering(chat("{}"), asked)))
-    assert read == ("yes", "ok", "", (chat(WORDS),))
-    assert asked == []
-
-
-@pytest.mark.parametrize(
-    "slip",
-    [
-        '{"label": "yes",}',
-        "{'label': 'yes', 'sure': True, 'why': None}",
-        'So: {"label": "yes" "quote": "x"}',
-        '{"label": "yes", // surely\n"quote": "in {braces}"}',
-    ],
-)
-def test_a_slip_of_writing_is_read_without_asking_again(slip: str) -> None:
-    asked: list[str] = []
-    read = asyncio.run(read_structured(chat(slip), label_of, answering(chat(WORDS), asked)))
-    assert (read, asked) == (("yes", "ok", "", (chat(slip),)), [])
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "{label: yes",
-        "['label',]",
-        "{'label': }",
-        "{'mark': 'yes'}",
-        '{"label": NaN}',
-        "{[" * 9_000 + "]}" * 9_000,
-    ],
-    ids=["unclosed", "a list", "no value", "another form", "NaN", "an abyss"],
-)
-def test_what_no_slip_explains_is_asked_for_again(words: str) -> None:
-    asked: list[str] = []
-    read = asyncio.run(read_structured(chat(words), label_of, answering(chat(WORDS), asked)))
-    assert (read.value, len(asked)) == ("yes", 1)
-
-
-def test_words_that_were_cut_short_are_not_mended() -> None:
-    cut = json.loads(chat("{'label': 'yes'}"))
-    cut["choices"][0]["finish_reason"] = "length"
-    read = asyncio.run(read_structured(json.dumps(cut), label_of))
-    assert read[:3] == (
-        None,
-        "invalid_json",
-        "json_parse_error: The model's answer was cut short; it needs more tokens.",
-    )
-
-
-@pytest.mark.parametrize("broken", ['{"label": yes', '{"mark": "yes"}'], ids=["no JSON", "another form"])
-def test_one_repair_gives_the_raw_words_back_with_the_order(broken: str) -> None:
-    asked: list[str] = []
-    read = asyncio.run(read_structured(chat(broken), label_of, answering(chat(WORDS), asked)))
-    assert read == ("yes", "ok", "", (chat(broken), chat(WORDS)))
-    assert asked == [f"{broken}\n\nOutput ONLY valid JSON per the schema."]
-
-
-def test_a_second_repair_is_never_asked_for() -> None:
-    asked: list[str] = []
-    read = asyncio.run(read_structured(chat("no"), label_of, answering(chat('{"mark": 1}'), asked)))
-    assert (read.value, read.status, len(asked)) == (None, "invalid_json", 1)
-    assert read.error == "schema_validation_error: label is missing"
-
-
-@pytest.mark.parametrize(
-    ("payload", "status"), [(chat(""), "invalid_json"), ('{"error": {"message": "busy"}}', "http_error")]
-)
-def test_an_empty_answer_and_an_error_are_not_repaired(payload: str, status: str) -> None:
-    asked: list[str] = []
-    read = asyncio.run(read_structured(payload, label_of, answering(chat(WORDS), asked)))
-    assert (read.status, asked) == (status, [])
-
-
-def test_a_repair_that_fails_is_an_http_error() -> None:
-    async def unreachable(prompt: str) -> str:
-        raise ProviderError("Nothing answers.", "network")
-
-    read = asyncio.run(read_structured(chat("no"), label_of, unreachable))
-    assert read[:3] == (None, "http_error", "provider_error: Nothing answers.")
+    read = asyncio.run(read_structured(payload, label_of, ask_again))
+    assert (read.value, read.status, read.error.startswith(error)) == (value, status, True), read.error
+    assert read.payloads == ((payload, repaired) if repaired else (payload,))
+    words = [] if repaired is None else [f"{model_content(payload).content}\n\nOutput ONLY valid JSON per the schema."]
+    assert asked == words

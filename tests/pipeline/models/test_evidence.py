@@ -102,25 +102,18 @@ def test_a_snippet_stands_in_the_context_word_for_word(snippet: str, there: bool
         assert normalise(TWO_PAGES[each.char_start : each.char_end]) == normalise(snippet)
 
 
-def test_a_snippet_of_another_page_counts_unless_its_own_page_is_wanted() -> None:
+def test_the_cited_page_is_searched_first_and_another_one_counts_unless_its_own_is_wanted() -> None:
     elsewhere = item("http://b.example", "in the Straße")
     (found,) = check(TWO_PAGES, elsewhere).items
     assert TWO_PAGES[found.page_start :].startswith("Rain fell")
     assert check(TWO_PAGES, elsewhere, per_page=True).errors == ("evidence[0] snippet_on_other_page",)
-
-
-def test_the_cited_page_is_searched_first_and_gives_the_place_in_its_own_text() -> None:
     texts = {"https://a.example/": "Both say so.", "https://b.example/": "Here too: both say so."}
-    context = aggregate_context(texts.items())
+    context = aggregate_context([*texts.items(), ("https://www.a.example", "Second part.")])
     for url, text in texts.items():
         (found,) = check(context, item(url, "both say so")).items
         start, end = found.char_start - found.page_start, found.char_end - found.page_start
         assert text[start:end].lower() == "both say so"
-
-
-def test_pages_under_one_header_twice_are_both_searched() -> None:
-    context = aggregate_context([("https://a.example", "First part."), ("https://www.a.example/", "Second part.")])
-    assert len(check(context, item("http://a.example/", "second PART"), per_page=True).items) == 1
+    assert len(check(context, item("http://a.example/", "second PART"), per_page=True).items) == 1, "one header twice"
 
 
 def test_what_stands_before_the_first_header_belongs_to_no_page() -> None:
@@ -168,12 +161,9 @@ MISSING: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("broken", MISSING.values(), ids=MISSING)
-def test_an_item_without_url_or_snippet_is_dropped_and_the_others_stay(broken: Any) -> None:
+def test_an_item_without_url_or_snippet_is_dropped_and_without_a_valid_one_the_evidence_is_invalid(broken: Any) -> None:
     checked = check(TWO_PAGES, broken, item("http://b.example", "second page"))
     assert (checked.errors, checked.status) == (("evidence[0] missing url/snippet",), "ok")
-
-
-def test_without_a_valid_item_the_evidence_is_invalid() -> None:
     assert (check(TWO_PAGES).status, check(TWO_PAGES).error) == ("invalid_evidence", "no_valid_evidence")
     checked = check(TWO_PAGES, item("http://c.example", "second"), item("http://b.example", "third"))
     assert checked.status == "invalid_evidence"

@@ -15,7 +15,7 @@ from pipeline.models.structured import Asker, Spent, accept_body, ask_structured
 from pipeline.providers import choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from tests.support.provider_server import Behaviour, HalfBody, Received, Status
-from tests.support.scripted_model import ScriptedModel, prompts_of, refuses, says
+from tests.support.scripted_model import ScriptedModel, refuses, says
 
 ONCE = RetryPolicy(attempts=1, total_seconds=60.0, backoff_seconds=0.0)
 PRICES = {"m-1": Price(input=10, output=40)}
@@ -79,22 +79,23 @@ def asks(
     return Came([spent_of([payload], "m-1", prices) for payload in sent], meter, statuses)
 
 
-@pytest.mark.parametrize("limit", [1, 500, 1_500, 3_000, 5_000])
-def test_tokens_stay_within_one_calls_size_of_their_limit(limit: int) -> None:
-    came = asks(thrifty, SpendLimits(tokens=limit))
-    largest = max(each.tokens for each in came.answered)
-    assert limit <= came.total.tokens < limit + largest
+@pytest.mark.parametrize(
+    "limits",
+    [
+        *(SpendLimits(tokens=limit) for limit in (1, 500, 1_500, 3_000, 5_000)),
+        *(SpendLimits(cost=limit) for limit in (0.000001, 0.01, 0.04, 0.1)),
+    ],
+)
+def test_tokens_and_cost_stay_within_one_calls_size_of_their_limit(limits: SpendLimits) -> None:
+    came = asks(thrifty, limits, PRICES)
+    if limits.tokens is not None:
+        assert limits.tokens <= came.total.tokens < limits.tokens + max(each.tokens for each in came.answered)
+    if limits.cost is not None:
+        assert limits.cost <= came.total.cost < limits.cost + max(each.cost for each in came.answered)
     assert came.meter.spent[:3] == came.total[:3]
-    assert came.meter.used_up() == "tokens"
-    assert came.statuses.count("ok") == len(came.answered) < len(QUESTIONS)
-
-
-@pytest.mark.parametrize("limit", [0.000001, 0.01, 0.04, 0.1])
-def test_cost_stays_within_one_calls_size_of_its_limit(limit: float) -> None:
-    came = asks(thrifty, SpendLimits(cost=limit), PRICES)
-    assert limit <= came.total.cost < limit + max(each.cost for each in came.answered)
     assert came.meter.spent.cost == pytest.approx(came.total.cost)
-    assert came.meter.used_up() == "cost"
+    assert came.meter.used_up() == ("cost" if limits.tokens is None else "tokens")
+    assert came.statuses.count("ok") == len(came.answered) < len(QUESTIONS)
 
 
 @pytest.mark.parametrize("limit", [0.01, 0.04, 0.1])
@@ -170,18 +171,9 @@ def test_a_call_without_an_answer_takes_nothing_unless_its_answer_was_lost(failu
     assert came.meter.spent == Spent()
     assert came.meter.cut_off.calls == cut_off
     assert (came.meter.cut_off.tokens > LONGEST_ANSWER) == bool(cut_off)
-
-
-def test_lost_answers_count_against_the_limit() -> None:
-    asked: list[str] = []
-
-    def respond(received: Received) -> Behaviour:
-        asked.append(prompts_of(received)[1])
-        return HalfBody()
-
-    came = asks(respond, SpendLimits(tokens=1_500))
-    assert came.meter.used_up() == "tokens"
-    assert len(asked) < 5
+    many = asks(lambda received: failure, SpendLimits(tokens=1_500))
+    assert many.meter.used_up() == ("tokens" if cut_off else None), "lost answers count against the limit"
+    assert not cut_off or many.meter.cut_off.calls < 5
 
 
 def test_once_nobody_may_be_asked_calls_that_wait_are_refused() -> None:

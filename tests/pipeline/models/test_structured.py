@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.core.errors import InputError, SettingsError
+from pipeline.core.errors import CitejuryError, InputError, SettingsError
 from pipeline.core.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.models.completion import REPAIR_ORDER, Structured
 from pipeline.models.structured import (
@@ -96,24 +96,23 @@ def test_the_answer_is_read_from_every_envelope_of_seed_002(behaviour: Behaviour
     assert (system.splitlines()[0], json.loads(system.splitlines()[-1]), prompt) == ("Be brief.", SCHEMA, "Question 0?")
 
 
-def test_a_refused_form_gives_way_to_the_next_and_is_not_tried_again() -> None:
-    (first, second), calls = ask([refuses(), refuses(status=422), says(GOOD), says(GOOD)], questions=2)
+@pytest.mark.parametrize(
+    ("script", "forms", "payloads"),
+    [
+        ([refuses(), refuses(status=422)], ["json_schema", "json_object", "prompt", "prompt"], 1),
+        ([refuses("response_format is deprecated")], ["json_schema", "json_object", "json_object"], 1),
+        ([says("")], ["json_schema", "json_object", "json_object"], 2),
+    ],
+    ids=["refused", "deprecated", "brings no word"],
+)
+def test_a_form_that_is_no_use_gives_way_to_the_next_and_is_not_tried_again(
+    script: list[Behaviour], forms: list[str], payloads: int
+) -> None:
+    (first, second), calls = ask([*script, says(GOOD), says(GOOD)], questions=2)
     assert (first.status, second.status) == ("ok", "ok")
-    assert [form_of(call) for call in calls] == ["json_schema", "json_object", "prompt", "prompt"]
-    assert len(first.payloads) == 1
-
-
-def test_a_form_that_the_server_calls_deprecated_gives_way_too() -> None:
-    (first, second), calls = ask([refuses("response_format is deprecated"), says(GOOD), says(GOOD)], questions=2)
-    assert (first.status, second.status) == ("ok", "ok")
-    assert [form_of(call) for call in calls] == ["json_schema", "json_object", "json_object"]
-
-
-def test_a_form_that_brings_no_word_gives_way_and_its_payload_is_kept_and_counted() -> None:
-    (said,), calls = ask([says(""), says(GOOD)])
-    assert (said.status, len(said.payloads)) == ("ok", 2)
-    assert [form_of(call) for call in calls] == ["json_schema", "json_object"]
-    assert spent_of(said.payloads, "m", {})[1:3] == (200, 40)
+    assert [form_of(call) for call in calls] == forms
+    assert len(first.payloads) == payloads
+    assert spent_of(first.payloads, "m", {})[1:3] == (100 * payloads, 20 * payloads)
 
 
 def test_an_answer_of_another_form_is_repaired_once_with_the_schema_before_the_models_eyes() -> None:
@@ -122,18 +121,6 @@ def test_an_answer_of_another_form_is_repaired_once_with_the_schema_before_the_m
     system, prompt = prompts_of(calls[1])
     assert prompt == f"Yes, surely.\n\n{REPAIR_ORDER}"
     assert json.loads(system.splitlines()[-1]) == SCHEMA
-
-
-def test_one_repair_is_all_there_is() -> None:
-    (said,), calls = ask([says("Yes."), says({"yes": "perhaps"}), says(GOOD)])
-    assert (said.value, said.status, len(calls)) == (None, "invalid_json", 2)
-    assert said.error.startswith("schema_validation_error: ")
-
-
-def test_an_answer_that_was_cut_short_is_named_so_and_not_repaired() -> None:
-    (said,), calls = ask([says('{"yes": true, "confid', stop="length")])
-    assert (said.value, said.status, len(calls)) == (None, "invalid_json", 1)
-    assert said.error == "json_parse_error: The model's answer was cut short; it needs more tokens."
 
 
 PASSING: dict[str, Behaviour] = {
@@ -167,10 +154,6 @@ def test_a_failure_that_lasts_is_an_http_error_and_shows_no_key(behaviour: Behav
     assert calls[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-def question(model: str) -> StructuredQuestion:
-    return StructuredQuestion(model, "Be brief.", "Well?", SCHEMA, AskOptions(max_tokens=99))
-
-
 def places(provider: ProviderName, body: dict[str, Any]) -> dict[str, Any]:
     """Where the five APIs have what makes the answer JSON."""
     named = {"name": SCHEMA_NAME, "schema": closed(SCHEMA), "strict": True}
@@ -191,20 +174,19 @@ def places(provider: ProviderName, body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_every_provider_is_asked_for_the_schema_in_its_own_way_and_searches_nothing(provider: ProviderName) -> None:
-    body = structured_request(get_provider(provider).api(), question("maker/m"), "json_schema").body
+    question = StructuredQuestion("maker/m", "Be brief.", "Well?", SCHEMA, AskOptions(max_tokens=99))
+    body = structured_request(get_provider(provider).api(), question, "json_schema").body
     wanted = places(provider, body)
     assert {name: body[name] for name in wanted} == wanted
     assert "tools" not in body
     assert "json_schema" in json.dumps(body) or provider == "gemini"
-    bare = structured_request(get_provider(provider).api(), question("maker/m"), "prompt").body
+    bare = structured_request(get_provider(provider).api(), question, "prompt").body
     assert get_provider(provider).forms[-1] == "prompt"
     assert "json_schema" not in json.dumps(bare)
     assert json.dumps(SCHEMA)[1:-1] in json.dumps(bare).replace('\\"', '"')
-
-
-def test_openais_own_chat_completions_have_the_newer_name_of_the_limit() -> None:
-    body = structured_request(get_provider("openai").api("chat"), question("gpt-5.6"), "json_object").body
-    assert (body["max_completion_tokens"], body["response_format"]) == (99, {"type": "json_object"})
+    # OpenAI's own Chat Completions have the newer name of the limit.
+    chat = structured_request(get_provider("openai").api("chat"), question, "json_object").body
+    assert (chat["max_completion_tokens"], chat["response_format"]) == (99, {"type": "json_object"})
 
 
 def test_a_strict_schema_keeps_fields_that_are_named_like_keywords_and_tells_when_it_cannot_be_strict() -> None:
@@ -220,33 +202,32 @@ def test_a_strict_schema_keeps_fields_that_are_named_like_keywords_and_tells_whe
     assert not is_closed(closed({"type": "object", "additionalProperties": {"type": "string"}}))
 
 
-def test_without_any_word_openrouter_is_asked_for_its_open_model() -> None:
+def test_without_any_word_openrouter_is_asked_and_a_provider_at_its_own_address_with_its_own_key() -> None:
     chosen = choose_model({"OPENROUTER_API_KEY": KEY})
     assert (chosen.model, chosen.endpoint.base_url, chosen.api.name) == (
-        "openai/gpt-oss-120b",
-        "https://openrouter.ai/api/v1",
-        "openrouter",
+        *("openai/gpt-oss-120b", "https://openrouter.ai/api/v1", "openrouter"),
     )
     assert chosen == choose_model({"OPENROUTER_API_KEY": KEY}, provider="OpenRouter")
-
-
-def test_a_provider_is_asked_at_its_own_address_with_its_own_key() -> None:
     chosen = choose_model({"GOOGLE_API_KEY": KEY}, provider="gemini", base_urls={"gemini": "https://proxy.example/g/"})
     assert chosen.endpoint[:3] == ("gemini", "https://proxy.example/g", KEY)
     assert choose_model({"PERPLEXITY_API_KEY": KEY}, provider="perplexity").model == "perplexity/sonar"
 
 
-def test_what_is_missing_is_named() -> None:
-    with pytest.raises(SettingsError, match="set `OPENROUTER_API_KEY`"):
-        choose_model({"OPENAI_API_KEY": KEY})
-    with pytest.raises(SettingsError, match="set `ANTHROPIC_API_KEY`"):
-        choose_model({}, provider="claude")
-    with pytest.raises(SettingsError, match="needs the name of a model"):
-        choose_model({"OPENAI_API_KEY": KEY}, base_url="https://models.example/v1")
-    with pytest.raises(SettingsError, match="unencrypted"):
-        choose_model({"OPENAI_API_KEY": KEY}, model="m", base_url="http://models.example/v1")
-    with pytest.raises(InputError, match="no provider 'opnai'"):
-        choose_model({}, provider="opnai")
+@pytest.mark.parametrize(
+    ("variables", "named", "error", "said"),
+    [
+        ({"OPENAI_API_KEY": KEY}, {}, SettingsError, "set `OPENROUTER_API_KEY`"),
+        ({}, {"provider": "claude"}, SettingsError, "set `ANTHROPIC_API_KEY`"),
+        ({"OPENAI_API_KEY": KEY}, {"base_url": "https://m.example/v1"}, SettingsError, "needs the name of a model"),
+        ({"OPENAI_API_KEY": KEY}, {"model": "m", "base_url": "http://m.example/v1"}, SettingsError, "unencrypted"),
+        ({}, {"provider": "opnai"}, InputError, "no provider 'opnai'"),
+    ],
+)
+def test_what_is_missing_is_named(
+    variables: dict[str, str], named: dict[str, str], error: type[CitejuryError], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        choose_model(variables, **named)  # type: ignore[arg-type]
 
 
 def test_a_key_that_no_header_carries_is_named_by_its_own_variable() -> None:

@@ -39,6 +39,12 @@ def test_three_claims_from_two_sites_answer_a_section_and_fewer_do_not() -> None
     assert is_open(checked(first, A), checked(second, A), checked(third, A2)), "two pages of one site"
     assert not is_open(checked(first, FILE), checked(second, FILE), checked(third, FILE2)), "two files of the user's"
     assert is_open(checked(first, FILE), checked(second, FILE), checked(third, FILE))
+    plan = Plan(("Winter of honeybees", "Mites of honeybees", "Honeybees and people"), ())
+    claims = [checked("Honeybees survive the winter.", A), checked("Honeybees cluster.", A)]
+    mite = checked("Mites weaken honeybees.", B)
+    claims.append(mite._replace(claim=mite.claim._replace(section=1)))
+    found = open_sections(plan, claims, [page(A), page(B)])
+    assert [(each.number, len(each.claims)) for each in found] == [(2, 0), (1, 1), (0, 2)], "the emptiest comes first"
 
 
 def test_claims_that_nothing_supports_or_that_are_about_something_else_answer_nothing() -> None:
@@ -46,15 +52,6 @@ def test_claims_that_nothing_supports_or_that_are_about_something_else_answer_no
     assert not is_open(*good, checked(TEXTS[2], B))
     assert is_open(*good, checked(TEXTS[2], B, verdict="cannot_tell"))
     assert is_open(*good, checked("The club lists 23 members and the dates of their meetings.", B))
-
-
-def test_the_sections_with_the_fewest_claims_come_first() -> None:
-    plan = Plan(("Winter of honeybees", "Mites of honeybees", "Honeybees and people"), ())
-    claims = [checked("Honeybees survive the winter.", A), checked("Honeybees cluster.", A)]
-    mite = checked("Mites weaken honeybees.", B)
-    claims.append(mite._replace(claim=mite.claim._replace(section=1)))
-    found = open_sections(plan, claims, [page(A), page(B)])
-    assert [(each.number, len(each.claims)) for each in found] == [(2, 0), (1, 1), (0, 2)]
 
 
 def queries(section: str, topic: str, *pages: Page, asked: tuple[str, ...] = (), told: str = "") -> list[str]:
@@ -89,12 +86,9 @@ def test_queries_are_made_of_what_is_missing_and_of_headings_beside_it(
     assert words.isdisjoint({"club", "vereinsfest", "会合"})
 
 
-def test_a_section_that_names_no_subject_asks_for_that_of_the_topic() -> None:
+def test_a_section_that_names_no_subject_asks_for_that_of_the_topic_and_one_of_all_sides_for_each() -> None:
     assert "honeybees" in queries("Limits and risks", "Keeping honeybees in the city")[0].split()
     assert "debian" in queries("Which formats have packages?", "Packages in the Debian archive and Debian policy")[0]
-
-
-def test_a_side_of_the_topic_that_no_claim_shows_is_asked_for() -> None:
     asked = queries("Keeping honeybees in the city: limits and risks", "Keeping honeybees in the city")[0].split()
     assert {"honeybees", "limits", "risks"} <= set(asked)
 

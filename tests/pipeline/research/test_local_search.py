@@ -81,16 +81,6 @@ def test_a_folder_is_searched_in_every_language_and_its_documents_are_in_the_sto
     page = store.page(storing.url)
     assert page is not None
     assert page.added
-
-
-def test_a_page_whose_text_ends_with_its_nearest_heading_is_found_all_the_same(library: Library, store: Store) -> None:
-    page = store.page(document_url(library.folder, library.folder / "honey.txt"))
-    assert page is not None
-    store.put_page(page._replace(headings=(Heading(len(page.text), 2, "May babies eat raw honey?"),)))
-    assert first(LocalSearch(None, store), "May babies eat raw honey?") == page.url
-
-
-def test_files_that_are_not_searched_are_told(library: Library) -> None:
     empty, others = library.told
     assert "empty.txt" in empty
     assert others == "1 file is neither PDF nor HTML nor text, and is left out."
@@ -125,32 +115,23 @@ def test_only_documents_that_changed_are_read_again(library: Library, store: Sto
     times = [page.ts for page in store.pages() if page.url in (changed, unchanged)]
     assert [time == long_ago for time in times] == [False, True]
     assert first(LocalSearch(None, store), "storing honey") == unchanged
-
-
-def test_a_folder_or_store_without_pages_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with open_store(tmp_path / "store.db") as store:
+    page = store.page(changed)
+    assert page is not None  # a page whose text ends with its nearest heading is found all the same
+    store.put_page(page._replace(headings=(Heading(len(page.text), 2, "May babies eat raw honey?"),)))
+    assert first(LocalSearch(None, store), "May babies eat raw honey?") == page.url
+    with open_store(tmp_path / "none.db") as nothing:
         with pytest.raises(InputError, match="There is no folder"):
-            LocalSearch(tmp_path / "nowhere", store)
+            LocalSearch(tmp_path / "nowhere", nothing)
         with pytest.raises(InputError, match="holds no page"):
-            asyncio.run(LocalSearch(None, store).search("honey", 3))
+            asyncio.run(LocalSearch(None, nothing).search("honey", 3))
+        (tmp_path / "empty").mkdir()
         with pytest.raises(InputError, match="holds no document that can be read"):
-            asyncio.run(LocalSearch(tmp_path / "empty", store).search("honey", 3))
+            asyncio.run(LocalSearch(tmp_path / "empty", nothing).search("honey", 3))
 
 
 def test_no_two_files_share_a_url(tmp_path: Path) -> None:
-    names = [
-        "a b/x.txt",
-        "a-b/x.txt",
-        "A-B/x.txt",
-        "a/b/x.txt",
-        "日本/x.txt",
-        "中国/x.txt",
-        "x.txt",
-        "a?b.txt",
-        "a%3Fb.txt",
-    ]
-    urls = [document_url(tmp_path, tmp_path / name) for name in [*names, f"{'long' * 50}/x.txt"]]
+    names = ["a b/x.txt", "a-b/x.txt", "A-B/x.txt", "a/b/x.txt", "日本/x.txt", "中国/x.txt", "x.txt", "a?b.txt"]
+    urls = [document_url(tmp_path, tmp_path / name) for name in [*names, "a%3Fb.txt", f"{'long' * 50}/x.txt"]]
     assert len(set(urls)) == len(urls)
     assert all(url.partition("://")[2].partition("/")[0].endswith("documents.invalid") for url in urls)
 

@@ -55,22 +55,26 @@ def only(verified: Verified) -> Checked:
     return checked
 
 
-def test_a_quote_that_is_there_lifts_a_paraphrase_and_covers_its_section() -> None:
+def test_a_quote_that_is_there_decides_an_open_claim_and_what_words_decide_is_not_asked() -> None:
     before, after, calls, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": "supported", "quote": QUOTE})})
     assert (only(before).verdict, before.coverage) == ("cannot_tell", 0.0)
     assert (only(after).verdict, only(after).problems, only(after).supporters) == ("supported", (), (PAGE.url,))
     assert (after.coverage, len(calls), notes) == (1.0, 1, [])
+    _, after, _, _ = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": "contradicted", "quote": QUOTE})})
+    start = TEXT.index(QUOTE)
+    against = (Quote(PAGE.url, QUOTE, start, start + len(QUOTE)),)
+    assert (only(after).verdict, only(after).against) == ("contradicted", against)
+    verbatim = "Frost outside the hive kills many weak colonies every winter."
+    before, after, calls, _ = decide([verbatim, "The queen of Norway owns 37 submarines."], {})
+    assert [each.verdict for each in before.claims] == ["supported", "not_found"]
+    assert (after, calls) == (before, [])
 
 
-@pytest.mark.parametrize("quote", ["", "hive", "Frost in the hive kills all the colonies", "c" * 5_000])
-def test_without_a_quote_that_is_there_the_models_word_counts_for_nothing(quote: str) -> None:
+def test_without_a_quote_that_is_there_with_the_claims_number_the_models_word_counts_for_nothing() -> None:
     for verdict in ("supported", "contradicted"):
-        before, after, _, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": verdict, "quote": quote})})
+        before, after, _, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": verdict, "quote": "hive"})})
         assert after == before
         assert "set aside" in notes[0]
-
-
-def test_a_quote_without_the_claims_number_lifts_nothing() -> None:
     before, after, _, _ = decide([WITH_NUMBER], {WITH_NUMBER: says({"verdict": "supported", "quote": QUOTE})})
     assert after == before
     with_number = "Beekeepers in the north feed 15 kilograms"
@@ -78,27 +82,10 @@ def test_a_quote_without_the_claims_number_lifts_nothing() -> None:
     assert only(lifted).verdict == "supported"
 
 
-def test_the_model_shows_where_a_page_says_otherwise() -> None:
-    _, after, _, _ = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": "contradicted", "quote": QUOTE})})
-    start = TEXT.index(QUOTE)
-    assert only(after).verdict == "contradicted"
-    assert only(after).against == (Quote(PAGE.url, QUOTE, start, start + len(QUOTE)),)
-
-
-def test_claims_that_words_decide_are_not_asked_about() -> None:
-    verbatim = "Frost outside the hive kills many weak colonies every winter."
-    before, after, calls, _ = decide([verbatim, "The queen of Norway owns 37 submarines."], {})
-    assert [each.verdict for each in before.claims] == ["supported", "not_found"]
-    assert (after, calls) == (before, [])
-
-
 def test_the_same_question_is_never_asked_twice_at_once() -> None:
     good = says({"verdict": "supported", "quote": QUOTE})
     _, after, calls, _ = decide([PARAPHRASE, PARAPHRASE, PARAPHRASE], {PARAPHRASE: good})
     assert ([each.verdict for each in after.claims], len(calls)) == (["supported"] * 3, 1)
-    down = Status(500, {}, {"error": {"message": "down"}})
-    with pytest.raises(ProviderError, match="c1"):
-        decide([PARAPHRASE, PARAPHRASE], {PARAPHRASE: down})
 
 
 def test_one_failed_call_leaves_its_claim_as_it_was_and_only_failed_calls_are_an_error() -> None:
@@ -107,5 +94,6 @@ def test_one_failed_call_leaves_its_claim_as_it_was_and_only_failed_calls_are_an
     before, after, _, notes = decide([PARAPHRASE, WITH_NUMBER], {PARAPHRASE: good, WITH_NUMBER: down})
     assert [each.verdict for each in after.claims] == ["supported", before.claims[1].verdict]
     assert "c2" in notes[0]
-    with pytest.raises(ProviderError, match="c1"):
-        decide([PARAPHRASE], {PARAPHRASE: down})
+    for texts in ([PARAPHRASE], [PARAPHRASE, PARAPHRASE]):
+        with pytest.raises(ProviderError, match="c1"):
+            decide(texts, {PARAPHRASE: down})

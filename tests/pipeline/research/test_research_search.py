@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from pipeline.core.errors import CitejuryError, InputError, ProviderError, SettingsError
+from pipeline.research.pages import ask_once, tell_cached
 from pipeline.research.run import search_provider
 from pipeline.research.search import (
     SEARCH_POLICY,
+    DuckDuckGo,
     RunSearch,
     SearchApi,
     SearchResults,
@@ -19,6 +21,7 @@ from pipeline.research.search import (
     brave,
     tavily,
 )
+from pipeline.sources.schema import SearchResult
 from pipeline.sources.store import open_store
 from tests.support.scripted_search import Answer, Hit, ScriptedSearch, SearchAsked
 
@@ -124,15 +127,20 @@ def test_a_failure_that_lasts_is_told_at_once_with_what_to_do_and_without_the_ke
     assert server.queries == (["one", "two"] if kind == "bad_response" else ["one"])
 
 
-def test_a_server_that_is_down_is_told_after_every_attempt() -> None:
+@pytest.mark.parametrize(("name", "attempts"), [("brave", QUICK.attempts), ("duckduckgo", 3)])
+def test_a_server_that_is_down_is_named_after_every_attempt(
+    monkeypatch: pytest.MonkeyPatch, name: str, attempts: int
+) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        api = SearchApi(brave(address), KEYS, QUICK)
-        with pytest.raises(ProviderError, match=r"brave cannot be searched.*Try again later") as failure:
-            asyncio.run(api.search("honey", 3))
-    assert failure.value.kind == "network"
-    assert failure.value.attempts == QUICK.attempts
+        monkeypatch.setenv("DDGS_PROXY", address)
+        if name == "duckduckgo":
+            pytest.importorskip("ddgs", reason="the extra `research` is not installed")
+        provider = SearchApi(brave(address), KEYS, QUICK) if name == "brave" else DuckDuckGo(backoff=0.0)
+        with pytest.raises(ProviderError, match=rf"{name} cannot be searched.*Try again later") as failure:
+            asyncio.run(provider.search("honey", 3))
+    assert (failure.value.kind, failure.value.attempts) == ("network", attempts)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +166,6 @@ def test_duckduckgo_asks_again_when_it_is_refused_and_knows_an_empty_answer() ->
     pytest.importorskip("ddgs", reason="the extra `research` is not installed")
     from ddgs.exceptions import DDGSException, RatelimitException
 
-    from pipeline.research.search import DuckDuckGo
-
     asked: list[str] = []
 
     def ddgs(query: str, k: int) -> list[dict[str, Any]]:
@@ -183,18 +189,6 @@ def test_duckduckgo_asks_again_when_it_is_refused_and_knows_an_empty_answer() ->
     assert asked == ["nothing", "never", "never", "never", "honey", "honey"]
 
 
-def test_duckduckgo_through_the_library_itself_says_that_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ddgs", reason="the extra `research` is not installed")
-    from pipeline.research.search import DuckDuckGo
-
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("DDGS_PROXY", f"http://127.0.0.1:{closed.getsockname()[1]}")
-        with pytest.raises(ProviderError, match="duckduckgo cannot be searched") as failure:
-            asyncio.run(DuckDuckGo(backoff=0.0).search("honey", 3))
-    assert failure.value.kind == "network"
-
-
 def test_an_answer_that_was_kept_is_not_asked_for_again_and_a_torn_one_is(tmp_path: Path) -> None:
     kept = tmp_path / "run" / "searches.jsonl"
     with ScriptedSearch(find) as server, open_store(tmp_path / "store.db") as store:
@@ -213,3 +207,28 @@ def test_an_answer_that_was_kept_is_not_asked_for_again_and_a_torn_one_is(tmp_pa
         search("one")
         assert server.queries == ["one", "two", "two"]
     assert KEY.encode() not in kept.read_bytes()
+
+
+class OneResult:
+    """A search that always finds the same page."""
+
+    name = "one"
+
+    async def search(self, query: str, k: int) -> list[SearchResult]:
+        return [SearchResult(title="A", url="https://a.example/")]
+
+
+def test_what_a_kill_left_out_of_the_trace_is_there_after_the_next_start_and_once(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store.db") as store:
+
+        def started() -> RunSearch:
+            return RunSearch(OneResult(), tmp_path / "sun" / "searches.jsonl", store, "sun")
+
+        asyncio.run(started().search("sun", 3))  # killed before it was written down
+        heard: list[str] = []
+        for _ in range(2):
+            search = started()
+            asyncio.run(ask_once("sun", search, 3, search.note))
+            tell_cached(["https://a.example/"], store, lambda url, reason: heard.append(url), "sun")
+            assert [event.kind for event in store.events("sun")] == ["search_result", "fetch_result"]
+    assert heard == ["https://a.example/"] * 2
