@@ -120,11 +120,7 @@ def test_claude_bodies_of_a_paused_turn_are_one_answer() -> None:
 def test_gemini_offsets_are_bytes_of_the_named_part() -> None:
     answer = read("gemini_generate_ja.json")
     assert answer.text == "富士山は日本一高い山です。標高は3776 mです🗻。"
-    assert answer.citations == (
-        REDIRECT + "AAA",
-        REDIRECT + "BBB",
-        "https://www.google.example/search?q=mount fuji",
-    )
+    assert answer.citations == (REDIRECT + "AAA", REDIRECT + "BBB", "https://www.google.example/search?q=mount fuji")
     assert answer.domains == ("fuji.example", "gsi.example", "google.example")
     assert places(answer) == [
         (REDIRECT + "AAA", "claim", "富士山は日本一高い山です。"),

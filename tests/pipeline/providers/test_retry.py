@@ -103,10 +103,7 @@ def test_every_recorded_error_has_its_decision() -> None:
         ({"x-ratelimit-reset": "1789986347"}, 7.0),
         ({"x-ratelimit-reset": "1789986347000"}, 7.0),
         ({"x-ratelimit-reset": "30"}, 30.0),
-        (
-            {"anthropic-ratelimit-tokens-reset": "2024-06-04T18:39:57Z", "date": "Tue, 04 Jun 2024 18:39:50 GMT"},
-            7.0,
-        ),
+        ({"anthropic-ratelimit-tokens-reset": "2024-06-04T18:39:57Z", "date": "Tue, 04 Jun 2024 18:39:50 GMT"}, 7.0),
     ],
     ids=lambda value: str(value)[:60],
 )

@@ -186,10 +186,7 @@ def test_the_file_of_citations_gets_the_targets_and_keeps_all_else(tmp_path: Pat
     assert [line["resolved_url"] for line in found] == [site, "", site, known]
     assert list(found[0]) == ["answer_id", "n", "url", "resolved_url", "title"]
     assert redirects.reasons == {}
-    assert resolved_earlier(path) == {
-        f"{bases[0]}/a": site,
-        f"{bases[0]}/known": known,
-    }
+    assert resolved_earlier(path) == {f"{bases[0]}/a": site, f"{bases[0]}/known": known}
 
 
 def test_the_file_is_not_touched_where_nothing_is_learnt(tmp_path: Path) -> None:

@@ -62,11 +62,7 @@ def test_without_a_quote_that_is_there_nothing_is_decided(verdict: str, quote: s
 @pytest.mark.parametrize(
     ("claim", "quote", "why"),
     [
-        (
-            "Beekeepers of the north feed 15 kilograms of it.",
-            "Beekeepers in the north feed 115 kilograms",
-            "number 15",
-        ),
+        ("Beekeepers of the north feed 15 kilograms of it.", "Beekeepers in the north feed 115 kilograms", "number 15"),
         ("Feeble colonies often die of winter frost in 1999.", FROST, "number 1999"),
         ("Feeble colonies in Norway often die of winter frost.", FROST, "name 'norway'"),
         ("Feeble colonies never die of winter frost.", FROST, "is negated"),
