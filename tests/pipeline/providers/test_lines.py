@@ -40,15 +40,40 @@ def test_lines_of_a_body_larger_than_any_answer_come_whole_and_without_blank_one
     assert [line.rstrip("\r") for line in found] == lines
 
 
-def test_the_last_line_needs_no_end() -> None:
-    assert read([Status(200, {}, "a\nb")]) == ["a", "b"]
-    assert read([Status(200, {}, "")]) == []
+@pytest.mark.parametrize(
+    ("script", "lines"),
+    [
+        pytest.param([Status(200, {}, "a\nb")], ["a", "b"], id="the last line needs no end"),
+        pytest.param([Status(200, {}, "")], [], id="empty"),
+        pytest.param([Status(200, {}, f"a {KEY}\nb {KEY}")], ["a [redacted]", "b [redacted]"], id="the key is hidden"),
+        pytest.param(
+            [Status(503, {}, "busy"), Status(429, {"retry-after": "0"}, "slow"), Status(200, {}, "a")],
+            ["a"],
+            id="what fails before the first line is asked for again",
+        ),
+    ],
+)
+def test_lines_come_as_they_are(script: list[Behaviour], lines: list[str]) -> None:
+    assert read(script) == lines
 
 
-@pytest.mark.parametrize("is_bomb", [False, True])
-def test_a_line_longer_than_any_answer_is_not_kept_in_memory(is_bomb: bool) -> None:
-    with pytest.raises(ProviderError, match="larger than 32 MB"):
-        read([Huge(50, is_bomb)])
+HALF = gzip.compress(json.dumps({"text": "x"}).encode())[:-8]
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "attempts"),
+    [
+        ([Huge(50, False)], "larger than 32 MB", 1),
+        ([Huge(50, True)], "larger than 32 MB", 1),
+        ([Status(200, {"content-encoding": "gzip"}, HALF)] * 3, "ends before it is whole", 3),
+        ([HalfBody()] * 3, "before its answer was whole", 3),
+        ([Redirect("http://elsewhere.example/f")], "redirects to the host", 1),
+    ],
+)
+def test_a_body_that_is_none_is_an_error(script: list[Behaviour], words: str, attempts: int) -> None:
+    with pytest.raises(ProviderError, match=words) as caught:
+        read(script)
+    assert caught.value.attempts == attempts
 
 
 def test_a_line_that_is_packed_to_nothing_is_never_whole_in_memory() -> None:
@@ -61,28 +86,3 @@ def test_a_line_that_is_packed_to_nothing_is_never_whole_in_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 60 * MB
     finally:
         tracemalloc.stop()
-
-
-def test_half_of_a_packed_body_is_an_error() -> None:
-    half = gzip.compress(json.dumps({"text": "x"}).encode())[:-8]
-    with pytest.raises(ProviderError, match="ends before it is whole"):
-        read([Status(200, {"content-encoding": "gzip"}, half)] * 3)
-
-
-def test_the_key_is_hidden_in_every_line() -> None:
-    assert read([Status(200, {}, f"a {KEY}\nb {KEY}")]) == ["a [redacted]", "b [redacted]"]
-
-
-def test_what_fails_before_the_first_line_is_asked_for_again() -> None:
-    assert read([Status(503, {}, "busy"), Status(429, {"retry-after": "0"}, "slow"), Status(200, {}, "a")]) == ["a"]
-
-
-def test_what_breaks_off_each_time_is_an_error() -> None:
-    with pytest.raises(ProviderError, match="before its answer was whole") as caught:
-        read([HalfBody()] * 3)
-    assert caught.value.attempts == 3
-
-
-def test_a_redirect_is_not_followed() -> None:
-    with pytest.raises(ProviderError, match="redirects to the host"):
-        read([Redirect("http://elsewhere.example/f")])

@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import pytest
@@ -31,9 +32,7 @@ def test_every_recorded_error_is_an_error_of_its_kind_and_shows_no_key() -> None
         error = unreadable_error(text, sidecar["status"])
         wanted = {"rate_limit"} if "http_200" in path.name else kinds.get(sidecar["status"], {"server"})
         assert error.kind in wanted, path.name
-        shown = f"{error} {error_of(text)}"
-        assert "AIz" not in shown, path.name
-        assert "not-a-re" not in shown, path.name
+        assert not re.search("AIz|not-a-re", f"{error} {error_of(text)}"), path.name
 
 
 def test_a_failed_body_is_an_error_without_its_key() -> None:
@@ -70,25 +69,15 @@ def test_what_is_no_answer_says_why(body: Any, kind: str, words: str) -> None:
     assert words in str(error)
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        "sk-ant-api03-abcdefghijkl",
-        "Bearer eyJhbGciOi.J9.x-y_z",
-        "https://x.example/?key=AbCdEf123",
-        "Incorrect API key provided: abcd1234efgh.",
-        'x-api-key: "abcd1234efgh"',
-        "pplx-0123456789abcdef",
-        "AIzaSyA1234567890abcdefghij",
-        "organization org-AbCdEf123456",
-        "not-a-re**************************ized",
-    ],
-)
-def test_a_key_is_redacted(secret: str) -> None:
-    shown = redact(f"It failed with {secret} today")
-    assert not {"abcdefghijkl", "eyJhbGciOi", "AbCdEf123", "abcd1234efgh", "0123456789abcdef"} & set(shown.split())
-    assert not any(part in shown for part in ("abcdefgh", "eyJ", "AbCdEf", "abcd1234", "0123456", "AIzaSy", "ized"))
-    assert "It failed with" in shown
+def test_a_key_is_redacted() -> None:
+    for secret in (
+        *("sk-ant-api03-abcdefghijkl", "Bearer eyJhbGciOi.J9.x-y_z", "https://x.example/?key=AbCdEf123"),
+        *("Incorrect API key provided: abcd1234efgh.", 'x-api-key: "abcd1234efgh"', "pplx-0123456789abcdef"),
+        *("AIzaSyA1234567890abcdefghij", "organization org-AbCdEf123456", "not-a-re**************************ized"),
+    ):
+        shown = redact(f"It failed with {secret} today")
+        assert not any(part in shown for part in ("abcdefgh", "eyJ", "AbCdEf", "abcd1234", "0123456", "AIzaSy", "ized"))
+        assert "It failed with" in shown
 
 
 JSON_VALUES = st.recursive(

@@ -54,22 +54,17 @@ def responses(*parts: dict[str, str]) -> str:
 REFUSAL = {"type": "refusal", "refusal": "I cannot help with that."}
 
 
-def test_a_refusal_in_responses_is_one_although_its_status_is_completed() -> None:
+def test_a_refusal_in_responses_is_one_though_completed_and_words_beside_it_are_an_answer() -> None:
     answer = read_payload("openai", responses(REFUSAL))
     assert (answer.text, answer.stop_reason) == ("I cannot help with that.", "refusal")
     assert is_refusal(answer.stop_reason)
+    beside = read_payload("openai", responses({"type": "output_text", "text": "No."}, REFUSAL))
+    assert beside.stop_reason == "completed"
 
 
-def test_words_beside_a_refusal_are_an_answer() -> None:
-    answer = read_payload("openai", responses({"type": "output_text", "text": "No."}, REFUSAL))
-    assert answer.stop_reason == "completed"
-
-
-@pytest.mark.parametrize(
-    "reason", ["stop", "end_turn", "completed", "max_output_tokens", "MAX_TOKENS", "OTHER", "", "pause_turn"]
-)
-def test_other_ends_are_no_refusals(reason: str) -> None:
-    assert not is_refusal(reason)
+def test_other_ends_are_no_refusals() -> None:
+    ends = ["stop", "end_turn", "completed", "max_output_tokens", "MAX_TOKENS", "OTHER", "", "pause_turn"]
+    assert not any(map(is_refusal, ends))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The whole body that goes out to each provider, with and without each option, and what is refused before it does."""
 
+import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,13 +12,13 @@ from pipeline.core.schema import AskOptions, ProviderName
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.gemini import ask_gemini
 from pipeline.providers.http.request import ProviderRequest
+from tests.support.places import NO_SHARED, SHARED, cases
 
+CASES = cases("requests")
+RECORDINGS = SHARED / "recordings"
 PLAIN = AskOptions()
 PROMPT = '{note_text} "=cmd" 🚀 ويكي\n{0}'
 USER = {"role": "user", "content": PROMPT}
-SYSTEM = {"role": "system", "content": "Cite."}
-JAPAN = {"type": "approximate", "country": "JP"}
-MARKS = "Put the number of the search result that supports a statement in brackets behind it, such as [1]."
 TARGETS = [(provider.name, api.name) for provider in every_provider() for api in provider.apis]
 # Of each option a value that every provider with a place for it takes, and a model that takes a temperature.
 VALUES: dict[str, Any] = {
@@ -28,6 +30,7 @@ VALUES: dict[str, Any] = {
     "temperature": 0.2,
     "max_tokens": 2048,
 }
+WARM_MODELS: dict[str, str] = {"openai": "gpt-4.1", "claude": "claude-sonnet-4-6"}
 
 
 def build(
@@ -37,151 +40,11 @@ def build(
     return spoken.request(model or spoken.model, system, PROMPT, options)
 
 
-def test_openai_is_asked_to_search_to_list_its_sources_and_to_keep_nothing() -> None:
-    assert build("openai", "gpt-5.6") == ProviderRequest(
-        "/responses",
-        {},
-        {
-            "model": "gpt-5.6",
-            "input": [SYSTEM, USER],
-            "tools": [{"type": "web_search"}],
-            "tool_choice": {"type": "web_search"},
-            "include": ["web_search_call.action.sources"],
-            "max_output_tokens": 4096,
-            "store": False,
-        },
-    )
-
-
-def test_openai_gets_every_option_but_recency() -> None:
-    body = build("openai", "gpt-4.1", AskOptions(**VALUES)).body
-    assert body == {
-        "model": "gpt-4.1",
-        "input": [SYSTEM, USER],
-        "tools": [
-            {
-                "type": "web_search",
-                "filters": {"allowed_domains": ["who.int", "bund.de"], "blocked_domains": ["example.com"]},
-                "user_location": JAPAN,
-            }
-        ],
-        "tool_choice": {"type": "web_search"},
-        "include": ["web_search_call.action.sources"],
-        "max_output_tokens": 2048,
-        "max_tool_calls": 3,
-        "temperature": 0.2,
-        "store": False,
-    }
-
-
-def test_a_compatible_server_is_asked_by_chat_completions() -> None:
-    request = build("openai", "gpt-5-search-api", AskOptions(country="JP", temperature=0.0), "chat")
-    assert request == ProviderRequest(
-        "/chat/completions",
-        {},
-        {
-            "model": "gpt-5-search-api",
-            "messages": [SYSTEM, USER],
-            "web_search_options": {"user_location": {"type": "approximate", "approximate": {"country": "JP"}}},
-            "max_completion_tokens": 4096,
-        },
-    )
-    assert build("openai", "llama-4", AskOptions(temperature=0.0), "chat").body == {
-        "model": "llama-4",
-        "messages": [SYSTEM, USER],
-        "web_search_options": {},
-        "max_completion_tokens": 4096,
-        "temperature": 0.0,
-    }
-
-
-def test_openrouter_is_asked_with_its_own_server_tool() -> None:
-    body = {"model": "deepseek/deepseek-chat", "messages": [SYSTEM, USER], "max_tokens": 4096}
-    plain = build("openai", "deepseek/deepseek-chat", PLAIN, "openrouter")
-    assert plain == ProviderRequest("/chat/completions", {}, {**body, "tools": [{"type": "openrouter:web_search"}]})
-    options = AskOptions(blocked_domains=("example.com",), country="JP", max_uses=3, temperature=0.2)
-    parameters = {"excluded_domains": ["example.com"], "max_uses": 3, "user_location": JAPAN}
-    assert build("openai", "deepseek/deepseek-chat", options, "openrouter").body == {
-        **body,
-        "tools": [{"type": "openrouter:web_search", "parameters": parameters}],
-        "temperature": 0.2,
-    }
-
-
-def test_claude_is_asked_with_the_pinned_search_tool() -> None:
-    assert build("claude", "claude-sonnet-5") == ProviderRequest(
-        "/v1/messages",
-        {"anthropic-version": "2023-06-01"},
-        {
-            "model": "claude-sonnet-5",
-            "max_tokens": 4096,
-            "system": "Cite.",
-            "messages": [USER],
-            "tools": [{"type": "web_search_20250305", "name": "web_search"}],
-        },
-    )
-
-
-@pytest.mark.parametrize("domains", ["allowed_domains", "blocked_domains"])
-def test_claude_gets_every_option_but_recency(domains: str) -> None:
-    options = AskOptions(country="JP", max_uses=3, temperature=0.2, max_tokens=2048, **{domains: ("who.int",)})
-    tool = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3, domains: ["who.int"]}
-    assert build("claude", "claude-sonnet-4-6", options).body == {
-        "model": "claude-sonnet-4-6",
-        "max_tokens": 2048,
-        "system": "Cite.",
-        "messages": [USER],
-        "tools": [{**tool, "user_location": JAPAN}],
-        "temperature": 0.2,
-    }
-
-
-def test_claude_is_given_the_newer_search_tool_to_call_itself() -> None:
-    options = AskOptions(country="JP", max_uses=3, allowed_domains=("who.int",))
-    assert build("claude", "claude-sonnet-5", options, "web_search_20260318") == ProviderRequest(
-        "/v1/messages",
-        {"anthropic-version": "2023-06-01"},
-        {
-            "model": "claude-sonnet-5",
-            "max_tokens": 4096,
-            "system": "Cite.",
-            "messages": [USER],
-            "tools": [
-                {
-                    "type": "web_search_20260318",
-                    "name": "web_search",
-                    "max_uses": 3,
-                    "allowed_domains": ["who.int"],
-                    "user_location": JAPAN,
-                    "allowed_callers": ["direct"],
-                }
-            ],
-        },
-    )
-
-
-def test_gemini_is_asked_for_an_interaction_with_google_search_that_is_not_kept() -> None:
-    body = {"model": "gemini-3.5-flash", "input": PROMPT, "tools": [{"type": "google_search"}], "store": False}
-    plain = {**body, "system_instruction": "Cite.", "generation_config": {"max_output_tokens": 4096}}
-    path = "/v1beta/interactions"
-    assert build("gemini", "gemini-3.5-flash", PLAIN, "interactions") == ProviderRequest(path, {}, plain)
-    options = AskOptions(temperature=0.0, max_tokens=2048, recency="week", country="JP")
-    warm = {**body, "generation_config": {"max_output_tokens": 2048, "temperature": 0.0}}
-    request = build("gemini", "models/gemini-3.5-flash", options, "interactions", system="")
-    assert request == ProviderRequest(path, {}, warm)
-
-
-def test_gemini_is_asked_with_google_search() -> None:
-    assert build("gemini", "gemini-3.5-flash") == ProviderRequest(
-        "/v1beta/models/gemini-3.5-flash:generateContent",
-        {},
-        {
-            "systemInstruction": {"parts": [{"text": "Cite."}]},
-            "contents": [{"role": "user", "parts": [{"text": PROMPT}]}],
-            "tools": [{"google_search": {}}],
-            "generationConfig": {"maxOutputTokens": 4096},
-        },
-    )
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_request_is_this_as_a_whole(case: dict[str, Any]) -> None:
+    body = json.loads(json.dumps(case["body"]).replace('"PROMPT"', json.dumps(PROMPT)))
+    request = build(case["provider"], case["model"], AskOptions(**case["options"]), case["api"], case["system"])
+    assert request == ProviderRequest(case["path"], case["headers"], body)
 
 
 def test_gemini_gets_recency_as_a_span_of_time_and_the_temperature() -> None:
@@ -199,49 +62,83 @@ def test_gemini_gets_recency_as_a_span_of_time_and_the_temperature() -> None:
     )
 
 
-def test_a_model_name_cannot_leave_geminis_path() -> None:
-    path = build("gemini", "../../v1/files?key=1#x").path
-    assert path == "/v1beta/models/..%2F..%2Fv1%2Ffiles%3Fkey%3D1%23x:generateContent"
+def at(body: Any, place: str) -> Any:
+    """What stands in the body at a place such as `tools[0].filters.allowed_domains`; None where there is none."""
+    for step in re.findall(r"[^.\[\]]+", place):
+        try:
+            body = body[int(step) if step.isdigit() else step]
+        except (KeyError, IndexError):
+            return None
+    return body
 
 
-def test_grok_is_asked_to_search_and_to_keep_nothing() -> None:
-    body = {"model": "grok-4.3", "input": [SYSTEM, USER], "store": False}
-    plain = {**body, "tools": [{"type": "web_search"}], "max_output_tokens": 4096}
-    assert build("grok", "grok-4.3") == ProviderRequest("/responses", {}, plain)
-    options = AskOptions(blocked_domains=("example.com",), temperature=0.2, max_tokens=2048)
-    assert build("grok", "grok-4.3", options).body == {
-        **body,
-        "tools": [{"type": "web_search", "filters": {"excluded_domains": ["example.com"]}}],
-        "max_output_tokens": 2048,
-        "temperature": 0.2,
-    }
+@pytest.mark.parametrize(("provider", "api"), TARGETS)
+@pytest.mark.parametrize("option", list(AskOptions.model_fields))
+def test_the_table_of_options_says_what_is_sent(provider: ProviderName, api: str, option: str) -> None:
+    model = WARM_MODELS.get(provider, "")
+    options = AskOptions(**{option: VALUES[option]})
+    body, plain = build(provider, model, options, api).body, build(provider, model, PLAIN, api).body
+    place = get_provider(provider).api(api).options.get(option)
+    assert at(body, place) not in (None, at(plain, place)) if place else body == plain
+    assert get_provider(provider).api(api).unsupported(options, model or "any") == (() if place else (option,))
 
 
-def test_perplexity_is_asked_by_preset_made_to_search_and_told_to_put_marks_where_it_is_told_anything() -> None:
-    body = {
-        "preset": "fast",
-        "input": PROMPT,
-        "max_output_tokens": 4096,
-        "tools": [{"type": "web_search"}],
-        "tool_choice": "required",
-    }
-    assert build("perplexity", "fast", system="") == ProviderRequest("/v1/agent", {}, body)
-    told = {**body, "instructions": f"Cite.\n\n{MARKS}"}
-    assert build("perplexity", "fast") == ProviderRequest("/v1/agent", {}, told)
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
+@pytest.mark.parametrize(
+    ("recording", "provider", "options"),
+    [
+        ("openai/responses_4omini_weather_with_sources", "openai", "country"),
+        ("openai/responses_answer_date_only", "openai", "temperature"),
+        ("openai/responses_incomplete_max_tokens_empty", "openai", "max_tokens"),
+        ("anthropic/followup_turn_citation_without_search_block", "claude", "max_uses max_tokens"),
+        ("gemini/max_tokens_no_parts", "gemini", "temperature max_tokens"),
+        ("perplexity/agent_domain_filter_10_results_2_refs", "perplexity", "allowed_domains recency max_tokens"),
+        ("anthropic/sonnet5_cran_date_one_citation", "claude", ""),
+        ("gemini/flash35_ruby_version_6_chunks", "gemini", ""),
+        ("xai/responses_grok43_ruby_3_annotations", "grok", ""),
+    ],
+)
+def test_options_and_the_search_tool_are_those_of_requests_that_were_answered(
+    recording: str, provider: ProviderName, options: str
+) -> None:
+    sent = json.loads((RECORDINGS / f"{recording}.meta.json").read_text(encoding="utf-8"))["request_body"]
+    api = get_provider(provider).api()
+    assert [option for option in options.split() if at(sent, api.options[option]) is None] == []
+    assert options or (build(provider).body["tools"], api.model) == (sent["tools"], sent.get("model", api.model))
 
 
-def test_perplexity_gets_blocked_domains_with_a_minus_and_every_option_but_temperature() -> None:
-    options = AskOptions(blocked_domains=("example.com",), country="JP", recency="year", max_uses=3, max_tokens=2048)
-    filters = {"search_domain_filter": ["-example.com"], "search_recency_filter": "year"}
-    assert build("perplexity", "perplexity/sonar", options).body == {
-        "model": "perplexity/sonar",
-        "input": PROMPT,
-        "instructions": f"Cite.\n\n{MARKS}",
-        "max_output_tokens": 2048,
-        "max_steps": 3,
-        "tools": [{"type": "web_search", "filters": filters, "user_location": {"country": "JP"}}],
-        "tool_choice": "required",
-    }
+def test_every_provider_names_options_that_there_are_and_the_apis_of_its_setting() -> None:
+    for provider in every_provider():
+        assert all({"max_tokens"} <= set(api.options) <= set(AskOptions.model_fields) for api in provider.apis)
+        names = tuple(api.name for api in provider.apis)
+        setting = provider.api_setting
+        assert (setting and (setting.choices, setting.default)) == ((names, names[0]) if names[1:] else None)
+    assert set(AskOptions.model_fields) == set(VALUES)
+    assert len([provider for provider in every_provider() if provider.continue_turn]) == 1  # see `continue_turn`
+
+
+def test_a_temperature_that_the_model_does_not_take_is_left_out_and_named() -> None:
+    options = AskOptions(temperature=0.2)
+    for provider in ("openai", "claude", "perplexity"):
+        assert build(provider, options=options) == build(provider)
+        api = get_provider(provider).api()
+        assert api.unsupported(options, api.model) == ("temperature",)
+
+
+@pytest.mark.parametrize(
+    ("provider", "models", "takes"),
+    [
+        ("openai", "gpt-4.1-2025-04-14 deepseek/deepseek-chat", True),
+        ("openai", "gpt-5.6-sol gpt-12 o4-mini gpt-4o-search-preview openai/gpt-5.6 anthropic/claude-opus-4.8", False),
+        ("claude", "claude-haiku-4-5-20251001 claude-opus-4-20250514", True),
+        ("claude", "claude-opus-4-7 claude-sonnet-5 claude-opus-10", False),
+        ("gemini", "gemini-3.5-flash", True),
+        ("grok", "grok-4.3", True),
+        ("perplexity", "fast", False),
+    ],
+)
+def test_a_temperature_goes_only_to_models_that_take_one(provider: ProviderName, models: str, takes: bool) -> None:
+    assert {get_provider(provider).api().takes_temperature(model) for model in models.split()} == {takes}
 
 
 @pytest.mark.parametrize(("provider", "api"), [target for target in TARGETS if target not in [("openai", "responses")]])
@@ -262,38 +159,32 @@ def test_more_domains_than_the_provider_takes_are_refused(provider: ProviderName
         build(provider, options=AskOptions(allowed_domains=domains))
 
 
-def test_values_outside_of_one_providers_range_are_refused() -> None:
-    with pytest.raises(InputError, match="at most 10 searches; 11"):
-        build("perplexity", options=AskOptions(max_uses=11))
-    with pytest.raises(InputError, match=r"at most 1; 1\.5"):
-        build("claude", "claude-sonnet-4-6", AskOptions(temperature=1.5))
-
-
 @pytest.mark.parametrize(
-    ("model", "message"), [("sonar-pro", "retired.*'low'"), ("mediun", "Did you mean 'medium'"), ("gpt-5", "maker")]
+    ("provider", "model", "options", "message"),
+    [
+        ("perplexity", "", AskOptions(max_uses=11), "at most 10 searches; 11"),
+        ("claude", "claude-sonnet-4-6", AskOptions(temperature=1.5), r"at most 1; 1\.5"),
+        ("perplexity", "sonar-pro", PLAIN, "retired.*'low'"),
+        ("perplexity", "mediun", PLAIN, "Did you mean 'medium'"),
+        ("perplexity", "gpt-5", PLAIN, "maker"),
+    ],
 )
-def test_a_preset_that_perplexity_does_not_have_is_refused(model: str, message: str) -> None:
+def test_what_one_provider_does_not_take_is_refused(
+    provider: ProviderName, model: str, options: AskOptions, message: str
+) -> None:
     with pytest.raises(InputError, match=message):
-        build("perplexity", model)
+        build(provider, model, options)
 
 
-def test_a_paused_turn_of_claude_goes_on_with_its_content_unchanged() -> None:
+def test_a_paused_turn_of_claude_alone_goes_on_with_its_content_unchanged() -> None:
     request = build("claude")
     content = [{"type": "text", "text": "So far", "citations": None}, {"type": "server_tool_use", "id": "s1"}]
-    following = get_provider("claude").next_request(request, {"stop_reason": "pause_turn", "content": content})
+    paused = {"stop_reason": "pause_turn", "content": content}
+    following = get_provider("claude").next_request(request, paused)
     assert following is not None
     assert following.body == {**request.body, "messages": [USER, {"role": "assistant", "content": content}]}
     assert following[:2] == request[:2]
     assert request.body["messages"] == [USER]
-
-
-@pytest.mark.parametrize(
-    "body", [{"stop_reason": "end_turn", "content": [{}]}, {"stop_reason": "pause_turn", "content": []}, [], "x", None]
-)
-def test_an_answer_that_is_complete_is_not_continued(body: Any) -> None:
-    assert get_provider("claude").next_request(build("claude"), body) is None
-
-
-def test_only_claude_is_continued() -> None:
-    body = {"stop_reason": "pause_turn", "content": [{"type": "text", "text": "x"}]}
-    assert get_provider("openai").next_request(build("openai"), body) is None
+    for body in ({"stop_reason": "end_turn", "content": [{}]}, {"stop_reason": "pause_turn", "content": []}, [], "x"):
+        assert get_provider("claude").next_request(request, body) is None
+    assert get_provider("openai").next_request(build("openai"), paused) is None

@@ -3,37 +3,10 @@
 import pytest
 
 from pipeline.sources.address import PRIMARY, SECONDARY, SourceKind, source_kind
+from tests.support.places import cases
 
 
-@pytest.mark.parametrize(
-    ("url", "kind"),
-    [
-        ("https://www.energy.gov/heat-pumps", "official"),
-        ("https://www.gov.uk/guidance/pumps", "official"),
-        ("https://www.meti.go.jp/policy/", "official"),
-        ("https://www.who.int/news", "official"),
-        ("https://www.bmk.gv.at/forum/", "official"),
-        ("https://cs.stanford.edu/~ann/", "research"),
-        ("https://www.ox.ac.uk/", "research"),
-        ("https://www.tu-berlin.de/", "research"),
-        ("https://journal.example/doi/10.1000/xyz123", "research"),
-        ("https://docs.example.org/3/library/asyncio.html", "documentation"),
-        ("https://example.org/doc/manuals/ch02.html", "documentation"),
-        ("https://forum.example.org/t/1", "discussion"),
-        ("https://example.org/questions/7/how-to-buy", "discussion"),
-        ("https://board.example.org/viewtopic.php?t=1", "discussion"),
-        ("https://example.com/shop/pump", "shop"),
-        ("https://example.com/search?q=pump", "listing"),
-        ("https://example.com/how-to-buy-a-pump/", "page"),
-        ("https://example.com/forumregeln", "page"),
-        ("https://go.com/", "page"),
-        ("https://mysite.ac/", "page"),
-        ("https://gov.example.com/", "page"),
-        ("https://edu.example/", "page"),
-        ("https://127.0.0.1:8080/a.html", "page"),
-        ("not a url", "page"),
-    ],
-)
+@pytest.mark.parametrize(("url", "kind"), cases("source_kinds")["kinds"])
 def test_registries_and_parts_of_sites_tell_the_kind(url: str, kind: SourceKind) -> None:
     assert source_kind(url) == kind
 

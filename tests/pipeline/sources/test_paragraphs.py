@@ -9,23 +9,12 @@ from lxml import html
 from pipeline.sources.extract import extract_document
 from pipeline.text.sentences import sentence_spans
 from tests.support.debian_pages import handbook
+from tests.support.places import DATA
 
 LEAST_READ = 0.95
 WITH_BLOCKS = ".//p | .//div | .//pre | .//ul | .//ol | .//dl | .//table"
 SHORTEST = 20
-MANUAL = """<html lang="en"><head><title>Logging</title><meta name="generator" content="{generator}"></head><body>
-<ul class="docnav"><li><a href="a.html">Prev</a></li><li><a href="b.html">Next</a></li></ul>
-<div class="section"><h2>Logging</h2>
-<div class="para">The daemon <code>rsyslogd</code> reads what programs say. Its rules stand in
-<code>rsyslog.conf</code>, and each rule names a file. A rule such as <code>mail.*</code> takes all that the
-<code>mail</code> subsystem says.</div>
-<div class="para">Rules are of two parts, which <code>blanks</code> part, and of these there are four kinds in all:<ul>
-<li><p>the name of a file, to which every line is added;</p></li><li><p>the name of a pipe, with a bar;</p></li></ul>
-and <code>@server</code>, which sends the lines to another machine that keeps them for all of the machines.</div>
-<div class="sidebar"><p class="title">NOTE Rotation</p><div class="para">Old logs are compressed by
-<code>logrotate</code> every week, and after a year of <code>fifty-two</code> weeks the oldest of them are removed
-without being asked.</div></div>
-{filler}</div></body></html>"""
+MANUAL = (DATA / "pages" / "manual.html").read_text(encoding="utf-8")
 FILLER = "".join(
     f'<div class="para">Rule {number} of the <code>file</code> is there for machines of kind {number}, of which a '
     f"house has some that nobody else looks after, so that their lines go to a file of their own for a year.</div>"
@@ -74,18 +63,7 @@ def test_paragraphs_of_a_manual_are_read_where_most_are_short_items() -> None:
     assert "level7: short;" in text
 
 
-WRAPPED = """<html lang="en"><head><title>Orphaning</title></head><body><main><h1>Orphaning a package</h1>
-<p>If you can no longer maintain a package, you need to inform others. You should set the package
-maintainer to <code>Debian QA Group</code> and file a bug, which is described in the Debian Policy
-Manual for all who maintain packages of the archive and for those who want to do so.</p>
-<ul><li><p>Open a bug with the severity that is called important, and tell the reason for it in the
-report that you file against <code>wnpp</code> or <code>qa.debian.org</code>.</p></li></ul>
-<pre>
-git clone one
-git push two
-</pre>
-<p>Whoever adopts the package afterwards writes to the bug, and sets himself as the one who looks after it.</p>
-</main></body></html>"""
+WRAPPED = (DATA / "pages" / "wrapped.html").read_text(encoding="utf-8")
 
 
 def test_a_line_end_within_a_paragraph_is_a_blank_and_one_of_a_listing_stays() -> None:

@@ -5,76 +5,10 @@ import pytest
 from pipeline.sources.extract import extract_document
 from pipeline.sources.headings import Heading, headings_above
 from pipeline.sources.passages import is_index, lines_of, passage_places
+from tests.support.places import DATA, cases
 
-PAGES = {
-    "en": """<html lang="en"><head><title>Saving objects</title></head><body><article><h1>Saving objects</h1>
-<p>The module saves an object as a stream of bytes and makes an object of such a stream again later.</p>
-<div class="warning"><p>Warning</p><p>The module is not secure. Only load data that you trust.</p>
-<p>It is possible to construct data that runs any code while it is loaded.</p></div>
-<h2>How it is used</h2><p>An object is saved to a file with these lines of a program:</p>
-<pre>import saver
-
-def save(thing):
-    \"\"\"Save the thing.\"\"\"
-    with open("thing.bin", "wb") as file:
-        saver.dump(thing, file)</pre>
-<p>There is nothing else to do, since the file is closed at the end of the block.</p>
-<h2>Protocols</h2><p>The protocols differ in what they can hold and in who can read them:</p>
-<table><tr><th>Protocol</th><th>Since</th></tr><tr><td>human-readable</td><td>1.0</td></tr>
-<tr><td>binary</td><td>2.3</td></tr></table>
-<p>What is saved can be one of these kinds of things, and nothing else than these:</p>
-<ul><li>numbers and texts;</li><li>lists of such things.</li></ul>
-<p>All other things are refused with an error that names the class of the thing.</p></article></body></html>""",
-    "de": """<html lang="de"><head><title>Objekte sichern</title></head><body><article><h1>Objekte sichern</h1>
-<p>Das Modul sichert ein Objekt als Folge von Bytes und macht daraus später wieder ein Objekt.</p>
-<div class="warning"><p>Warnung</p><p>Das Modul ist nicht sicher. Laden Sie nur Daten, denen Sie vertrauen.</p>
-<p>Es lassen sich Daten herstellen, die beim Laden beliebigen Code ausführen.</p></div>
-<h2>Wie man es benutzt</h2><p>Ein Objekt wird mit diesen Zeilen eines Programms in eine Datei gesichert:</p>
-<pre># Sichern
-with open("objekt.bin", "wb") as datei:
-    sichern.dump(objekt, datei)</pre>
-<p>Mehr ist nicht zu tun, denn die Datei wird am Ende des Blocks geschlossen.</p>
-<h2>Protokolle</h2><p>Die Protokolle unterscheiden sich darin, was sie aufnehmen und wer sie lesen kann:</p>
-<table><tr><th>Protokoll</th><th>Seit</th></tr><tr><td>lesbar</td><td>1.0</td></tr>
-<tr><td>binär</td><td>2.3</td></tr></table>
-<p>Gesichert werden können diese Arten von Dingen und sonst nichts anderes auf der Welt:</p>
-<ul><li>Zahlen und Texte;</li><li>Listen solcher Dinge.</li></ul>
-<p>Alles andere wird mit einem Fehler abgelehnt, der die Klasse des Dinges nennt.</p></article></body></html>""",
-    "ja": """<html lang="ja"><head><title>オブジェクトの保存</title></head><body><article><h1>オブジェクトの保存</h1>
-<p>このモジュールはオブジェクトをバイト列として保存し、後でそのバイト列からオブジェクトを復元します。</p>
-<div class="warning"><p>警告</p><p>このモジュールは安全ではありません。信頼できるデータだけを読み込んでください。</p>
-<p>読み込む間に任意のコードを実行するデータを作ることができます。</p></div>
-<h2>使い方</h2><p>オブジェクトをファイルに保存するには、プログラムに次の行を書いてください:</p>
-<pre># 保存
-with open("thing.bin", "wb") as file:
-    saver.dump(thing, file)</pre>
-<p>ブロックの終わりでファイルは自動的に閉じられるので、ほかにすることはありません。</p>
-<h2>プロトコル</h2><p>プロトコルによって、保存できるものと、それを読むことのできるものが異なります:</p>
-<table><tr><th>プロトコル</th><th>版</th></tr><tr><td>可読</td><td>1.0</td></tr><tr><td>バイナリ</td><td>2.3</td></tr></table>
-<p>保存できるのは次の種類のものだけで、それ以外のものは何も保存することができません:</p>
-<ul><li>数と文字列;</li><li>それらのリスト。</li></ul>
-<p>それ以外のものは、そのもののクラスの名前を示すエラーで拒否されることになっています。</p></article></body></html>""",
-}
-WHOLE = {
-    "en": {
-        "warning": ("Warning", "runs any code while it is loaded."),
-        "code": ("An object is saved to a file", "saver.dump(thing, file)"),
-        "table": ("The protocols differ", "| 2.3 |"),
-        "list": ("What is saved can be one of", "- lists of such things."),
-    },
-    "de": {
-        "warning": ("Warnung", "beim Laden beliebigen Code ausführen."),
-        "code": ("Ein Objekt wird mit diesen Zeilen", "sichern.dump(objekt, datei)"),
-        "table": ("Die Protokolle unterscheiden sich", "| 2.3 |"),
-        "list": ("Gesichert werden können", "- Listen solcher Dinge."),
-    },
-    "ja": {
-        "warning": ("警告", "実行するデータを作ることができます。"),
-        "code": ("オブジェクトをファイルに保存するには", "saver.dump(thing, file)"),
-        "table": ("プロトコルによって", "| 2.3 |"),
-        "list": ("保存できるのは次の種類", "- それらのリスト。"),
-    },
-}
+PAGES = {name: (DATA / "passages" / f"{name}.html").read_text(encoding="utf-8") for name in ("en", "de", "ja")}
+WHOLE = cases("passages")
 
 
 def texts_of(text: str, headings: tuple[Heading, ...] = ()) -> list[str]:

@@ -8,54 +8,22 @@ from hypothesis import strategies as st
 
 from pipeline.text.normal_form import normalise
 from pipeline.text.sentences import sentence_spans, trim_snippet
+from tests.support.places import cases
 
 LENGTH = 400_000
-
-SENTENCES = {
-    "de": [
-        "Das gilt z. B. für Dr. Müller am 3. Oktober 1990.",
-        "Danach kam der 2. Teil.",
-        "Ca. 5 % sind betroffen, d. h. wenige.",
-        "„Nein.“ sagte er.",
-        "Siehe Abb. 3.",
-        "Das war 2019.",
-        "Es regnet usw. und so fort.",
-    ],
-    "en": [
-        "The U.S. economy grew.",
-        "See Fig. 2 for details.",
-        'Dr. Smith, e.g., said "No."',
-        "He left for the U.S.",
-        "Then it cost $3.50 (see No. 5).",
-        "J. K. Rowling wrote it at 5 p.m. on Monday.",
-        "Is it so?",
-        "“Why?” she asked.[1][2]",
-        "Version 3.11 is out at example.com. [3]",
-        "Apple is one of them... or not!",
-    ],
-    "ja": [
-        "「ワクチンは安全です。」と厚生労働省は述べた。",
-        "しかし違う！",
-        "本当!?",
-        "（注意。）",
-        "価格は3.5円。",
-        "「終わり。」",
-        "「始まり。」",
-    ],
-    "zh": ["他说：“这是安全的。”", "然后离开了。", "是吗？", "价格为3.5元。"],
-}
+CASES = cases("sentences")
 
 
 def sentences(text: str, language: str = "") -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text, language)]
 
 
-@pytest.mark.parametrize("language", SENTENCES)
+@pytest.mark.parametrize("language", CASES["sentences"])
 @pytest.mark.parametrize("told", [True, False], ids=["language told", "language unknown"])
 def test_sentences_of_a_language_are_told_apart(language: str, told: bool) -> None:
     between = "" if language in ("ja", "zh") else " "
-    text = between.join(SENTENCES[language])
-    assert sentences(text, language if told else "") == SENTENCES[language]
+    wanted = CASES["sentences"][language]
+    assert sentences(between.join(wanted), language if told else "") == wanted
 
 
 def test_a_newline_ends_a_sentence_unless_a_small_letter_follows() -> None:
@@ -142,51 +110,7 @@ def test_a_name_that_begins_small_begins_no_sentence_behind_a_mark() -> None:
     ]
 
 
-WORDS = "word " * 100
-
-# The quote, and what is left of it within 40 code points.
-QUOTES = {
-    "fits": ("Short. Enough.", "Short. Enough."),
-    "fits as it is": (" blank at its ends ", " blank at its ends "),
-    "end of a sentence": ("The first sentence is here. The second is cut off.", "The first sentence is here."),
-    "quoted sentence": ('She said: "It was a warm day." Then she left us.', 'She said: "It was a warm day."'),
-    "question": ("Was it you who said so? Nobody knows any more now.", "Was it you who said so?"),
-    "no sentence in the first half": ("No. " + WORDS, ("No. " + WORDS)[:38]),
-    "number with a point": ("This was released as version 3.11 words words", "This was released as version 3.11 words"),
-    "number before the stop": (
-        "The houses that were built in 2020. More were",
-        "The houses that were built in 2020. More",
-    ),
-    "abbreviation": ("There are several fruits here, e.g. apples and", "There are several fruits here, e.g."),
-    "title": ("It was said again by Prof. Dr. Anna Musterfrau", "It was said again by Prof. Dr. Anna"),
-    "German": ("Er kam am 3. Oktober mit Dr. Maier. Danach ging", "Er kam am 3. Oktober mit Dr. Maier."),
-    "German, z. B.": ("Es gibt viele schöne Früchte, z. B. Äpfel usw.", "Es gibt viele schöne Früchte, z. B."),
-    "Japanese": (
-        "これは最初の文であり、とても長い文です。次の文はここで切れてしまいますので、残りません。",
-        "これは最初の文であり、とても長い文です。",
-    ),
-    "Japanese quote": (
-        "彼は昨日、駅の前で「それは絶対に違います。」と言った。そして家にそのまま帰って行きました。",
-        "彼は昨日、駅の前で「それは絶対に違います。」と言った。",
-    ),
-    "Japanese without an end": ("日本" * 30, "日本" * 20),
-    "Japanese with an early space": ("AI は" + "日本" * 30, "AI は" + "日本" * 18),
-    "word without an end": ("https://a.example/" + "x" * 60, "https://a.example/" + "x" * 22),
-    "combining mark": ("é" * 10 + "e\u0301" * 20, "é" * 10 + "e\u0301" * 15),
-    "cluster across the limit": ("a" * 39 + "e\u0301" + "b" * 9, "a" * 39),
-    "family": ("a" * 38 + "👨\u200d👩\u200d👧 and", "a" * 38),
-    "flags": ("a" * 37 + "🇩🇪🇯🇵", "a" * 37 + "🇩🇪"),
-    "skin": ("a" * 39 + "👍🏽" + "b", "a" * 39),
-    "syllables": ("a" * 39 + "\u1112\u1161\u11ab" + "b", "a" * 39),
-    "marks without end": ("a" + "\u0301" * 90, "a" + "\u0301" * 39),
-    "entity": ("a" * 38 + "&amp;" + "b", "a" * 38),
-    "blank beginning": ("\u200b \n" * 30 + WORDS, ("word " * 8)[:39]),
-    "nothing to see": (" \u200b" * 60, ""),
-    "entity longer than allowed": ("&#" + "0" * 60 + "65;bc", ""),
-}
-
-
-@pytest.mark.parametrize(("quote", "left"), QUOTES.values(), ids=QUOTES)
+@pytest.mark.parametrize(("quote", "left"), CASES["quotes"].values(), ids=CASES["quotes"])
 def test_a_quote_ends_where_a_reader_would_pause(quote: str, left: str) -> None:
     assert trim_snippet(quote, 40) == left
 

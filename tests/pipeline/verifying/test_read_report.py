@@ -8,8 +8,9 @@ import pytest
 from pipeline.citations.addresses import canonical_url
 from pipeline.verifying.read import read_report
 from pipeline.verifying.values import ReadReport
-from tests.support.places import NO_SHARED, SHARED
+from tests.support.places import NO_SHARED, SHARED, cases
 
+CASES = cases("report_marks")
 REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
 LIST = "\n\n## Sources\n\n[1] One: https://a.example/1\n[2] Two: https://a.example/2\n[3] Three: https://a.example/3\n"
 ONE, TWO, THREE = (f"https://a.example/{number}" for number in (1, 2, 3))
@@ -20,34 +21,7 @@ def cited(markdown: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(sentence.text, sentence.urls) for sentence in read_report(markdown).sentences]
 
 
-@pytest.mark.parametrize(
-    ("mark", "urls"),
-    [
-        ("[1]", [ONE]),
-        ("[1][3]", [ONE, THREE]),
-        ("[1, 2]", [ONE, TWO]),
-        ("[1-3]", [ONE, TWO, THREE]),
-        ("[1–2, 3]", [ONE, TWO, THREE]),
-        ("\\[2\\]", [TWO]),
-        ("[[2]](#source-2)", [TWO]),
-        ("[2](#ref)", [TWO]),
-        ("【1】【2】", [ONE, TWO]),
-        ("【1，3】", [ONE, THREE]),
-        ("【1-3】", [ONE, TWO, THREE]),
-        ("【2†L10-L12】", [TWO]),
-        ("［２］", [TWO]),
-        ("[^2]", [TWO]),
-        ("(C002)", [TWO]),
-        ("(C001, C002)", [ONE, TWO]),
-        ("（C001、C003）", [ONE, THREE]),
-        ("[site](https://b.example/x)", ["https://b.example/x"]),
-        ("([site](https://b.example/x))", ["https://b.example/x"]),
-        ("[[1]](https://b.example/x)", ["https://b.example/x"]),
-        ("<https://b.example/x>", ["https://b.example/x"]),
-        ("(https://b.example/x)", ["https://b.example/x"]),
-        ("https://B.example:443/x", ["https://b.example/x"]),
-    ],
-)
+@pytest.mark.parametrize(("mark", "urls"), CASES["marks"])
 @pytest.mark.parametrize("place", ["Bees make honey {}.", "Bees make honey. {}", "Bees make honey{}. Next one."])
 def test_a_mark_cites_for_the_sentence_it_stands_in_or_behind(mark: str, urls: list[str], place: str) -> None:
     text, found = cited(place.replace("{}", mark) + LIST)[0]
@@ -57,23 +31,7 @@ def test_a_mark_cites_for_the_sentence_it_stands_in_or_behind(mark: str, urls: l
     assert "C00" not in text
 
 
-@pytest.mark.parametrize(
-    ("paragraph", "shared"),
-    [
-        ("Bees fly. Bees make honey [1].", [[ONE], [ONE]]),
-        ("Bees fly. Bees make honey. [1]", [[ONE], [ONE]]),
-        ("Bees fly. Bees make honey [1], [2].", [[ONE, TWO], [ONE, TWO]]),
-        ("Bees fly. Bees make honey。[1]", [[ONE], [ONE]]),
-        ("Bees fly. Bees make honey ([site](https://a.example/1)).", [[ONE], [ONE]]),
-        ("Bees fly. Bees make honey, says [this site](https://a.example/1).", [[], [ONE]]),
-        ("Bees fly. Bees hum [2]. Bees make honey [1].", [[ONE], [TWO], [ONE]]),
-        ("Bees fly. Bees hum [2]. Bees make honey.", [[], [TWO], []]),
-        ("Bees fly.\n\nBees make honey [1].", [[], [ONE]]),
-        ("- Bees fly.\n- Bees hum. Bees make honey [1].", [[], [ONE], [ONE]]),
-        ("蜂は飛ぶ。蜂は蜜を作る[1]。", [[ONE], [ONE]]),
-        ("Bienen fliegen. Sie machen Honig.【1】", [[ONE], [ONE]]),
-    ],
-)
+@pytest.mark.parametrize(("paragraph", "shared"), CASES["paragraphs"])
 def test_marks_at_a_paragraphs_end_may_cover_its_sentences_without_a_mark(
     paragraph: str, shared: list[list[str]]
 ) -> None:
@@ -92,27 +50,7 @@ def test_what_only_looks_like_a_mark_cites_nothing(words: str) -> None:
     assert report.unresolved == ()
 
 
-@pytest.mark.parametrize(
-    "listed",
-    [
-        "[7] A title: https://b.example/x",
-        "[7] [A title](https://b.example/x)",
-        "[7]: https://b.example/x",
-        "[^7]: A title, https://b.example/x.",
-        "[7] A title\n    https://b.example/x",
-        "[7] A title  \nhttps://b.example/x",
-        "【7】A title：https://b.example/x",
-        "- **[7]** A title – https://b.example/x",
-        "* [7] A title (https://b.example/x)",
-        "7. A title: https://b.example/x",
-        "7. [A title](https://b.example/x)",
-        "7) A title <https://b.example/x>",
-        "7、A title https://b.example/x",
-        "| [7] | A title | https://b.example/x |",
-        "C007 [A title](https://b.example/x) · b.example",
-        "7. C007 [A title](https://b.example/x) · b.example · read on 2026-11-22",
-    ],
-)
+@pytest.mark.parametrize("listed", CASES["listed"])
 @pytest.mark.parametrize("heading", ["## Sources", "**参考文献**", "### Quellen", "## 六、参考来源"])
 def test_a_source_list_is_read_in_every_form(listed: str, heading: str) -> None:
     mark = "(C007)" if "C007" in listed else "[^7]" if "^" in listed else "[7]"
