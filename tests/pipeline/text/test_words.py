@@ -23,12 +23,9 @@ def test_content_words_are_folded_and_leave_out_what_every_text_has(text: str, l
     assert content_words(text, language) == words
 
 
-def test_numbers_are_written_in_one_form() -> None:
+def test_numbers_are_written_in_one_form_and_citation_marks_are_none() -> None:
     text = "1,234.5 and 1.234,5; 3,5 %, ７人 of 1.234.567,8 on 1.2.2020, B12, 20th, 約2,000人, 1.234"
     assert numbers_in(text) == ["1234.5", "1234.5", "3.5", "7", "1234567.8", "1.2.2020", "20", "2000", "1.234"]
-
-
-def test_citation_marks_are_no_numbers_of_the_subject() -> None:
     assert numbers_in(without_marks("Two of 30[1][12] died [in 2020].")) == ["30", "2020"]
 
 

@@ -43,16 +43,13 @@ def test_every_sentence_of_a_page_is_said_by_it(language: str) -> None:
         assert text.sentences[place] == sentence
 
 
-@pytest.mark.parametrize("heading", ["RAID is not a backup", "Sicherung ohne RAID ist nicht genug", "Why not?"])
-def test_a_heading_that_negates_denies_nothing_of_what_follows(heading: str) -> None:
+def test_headings_deny_nothing_of_what_follows_and_a_mark_within_a_word_is_the_sentences_own() -> None:
     sentence = "RAID systems are not backup mechanisms."
-    assert stands_on(sentence, PageText(f"{heading}\n{sentence}")) == 1
-
-
-def test_a_mark_within_a_word_is_the_sentences_own() -> None:
+    for heading in ("RAID is not a backup", "Sicherung ohne RAID ist nicht genug", "Why not?"):
+        assert stands_on(sentence, PageText(f"{heading}\n{sentence}")) == 1
     page = PageText("The value of x[2] is the first one of the list.")
-    assert stands_on("The value of x[2] is the first one of the list.", page) == 0
-    assert stands_on("The value of x[1] is the first one of the list.", page) is None
+    assert stands_on(page.text, page) == 0
+    assert stands_on(page.text.replace("[2]", "[1]"), page) is None
 
 
 BURN = "Butter cools a burn at once."
@@ -87,28 +84,22 @@ def test_where_both_can_be_true_nothing_is_said(one: str, other: str) -> None:
     assert check_sentence(one, [PageText(other)]).verdict == "cannot_tell"
 
 
-def test_a_page_that_says_it_as_well_or_differs_in_two_ways_contradicts_nothing() -> None:
+def test_a_page_that_says_it_as_well_differs_in_two_ways_or_is_a_heading_contradicts_nothing() -> None:
     claim, other, third = (f"The ferry to Juist takes {minutes} cars." for minutes in (20, 30, 50))
     assert check_sentence(claim, [PageText(f"{other} {claim}")]).verdict == "supported"
     assert check_sentence(claim, [PageText(f"{other} {third}")]).verdict == "cannot_tell"
+    assert check_sentence(claim, [PageText(other[:-1])]).verdict == "cannot_tell"
     assert list(opposing(claim, [PageText(other)])) == [SentencePlace(0, 0)]
 
 
-def test_a_heading_or_a_row_of_a_table_contradicts_nothing() -> None:
-    assert check_sentence("The ferry takes 20 cars.", [PageText("The ferry takes 30 cars")]).verdict == "cannot_tell"
-
-
-@pytest.mark.parametrize(
-    ("claim", "page", "words"),
-    [
+def test_the_reason_names_what_the_page_says() -> None:
+    for claim, page, words in (
         ("The bridge was opened on 3 May 1932.", "The bridge was opened on 4 May 1932.", "4 May 1932, not 3 May 1932"),
         ("The tower is 30 metres high.", "The tower is 30 feet high.", "30 feet, not 30 metres"),
         ("Prices rose to €8 a piece.", "Prices rose to $8 a piece.", "$ 8, not € 8"),
         ("Water was kept at −20 °C.", "Water was kept at 20 °C.", "20, not -20"),
-    ],
-)
-def test_the_reason_names_what_the_page_says(claim: str, page: str, words: str) -> None:
-    assert contradiction(claim, page) == f"the page says {words}"
+    ):
+        assert contradiction(claim, page) == f"the page says {words}"
 
 
 NUMBER = re.compile(r"(?<![A-Za-z0-9_.,:/-])\d+(?![A-Za-z0-9_.,:/-])")
@@ -139,24 +130,7 @@ def test_contradiction_is_mutual_and_nothing_contradicts_itself(
     assert bool(contradiction(one[0], other[0])) is bool(contradiction(other[0], one[0]))
 
 
-ODD_WORDS = [
-    "0",
-    "-0",
-    "0.0",
-    "007",
-    "7",
-    "²",
-    "½",
-    "٣",
-    "minus_",
-    "minus_5",
-    "month1",
-    "1.2.3",
-    "0 %",
-    "0万",
-    "about",
-    "not",
-]
+ODD_WORDS = CASES["odd_words"]
 
 
 @given(st.lists(st.sampled_from(ODD_WORDS), min_size=1, max_size=8), st.integers(0, 7), st.sampled_from(ODD_WORDS))
@@ -174,15 +148,16 @@ def test_any_text_gets_a_verdict(claim: str, page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "text"),
+    "text",
     [
-        ("Debian has many packages.", "Debian has packages " + "1" * 20_000),
-        ("Debian has many packages.", "Debian has packages " + "1," * 20_000),
-        ("Debian has many packages.", "Debian " + "packages-" * 20_000 + "."),
-        ("Debian has many packages.", "Debian has 5" + ". x" * 20_000),
-        (f"Debian {' '.join(f'Ab{n}' for n in range(5_000))}", " ".join(f"Ab{n}x" for n in range(5_000))),
+        " has packages " + "1" * 20_000,
+        " has packages " + "1," * 20_000,
+        " packages-" * 20_000 + ".",
+        " has 5" + ". x" * 20_000,
     ],
-    ids=["digits", "digits and commas", "hyphens", "ordinals", "names"],
+    ids=["digits", "digits and commas", "hyphens", "ordinals"],
 )
-def test_hostile_sentences_are_checked_in_time(claim: str, text: str) -> None:
-    assert check_sentence(claim, [PageText(text)]).verdict != "supported"
+def test_hostile_sentences_are_checked_in_time(text: str) -> None:
+    assert check_sentence("Debian has many packages.", [PageText(f"Debian{text}")]).verdict != "supported"
+    names, others = (" ".join(f"Ab{n}{end}" for n in range(5_000)) for end in ("", "x"))
+    assert check_sentence(f"Debian {names}", [PageText(others)]).verdict != "supported"

@@ -89,7 +89,10 @@ def test_verdicts_on_a_sample_of_open_data_are_as_safe_as_they_are_said_to_be() 
         "AttributionBench": tuple(attribution_bench())[::3],
         "QAGS": tuple(qags())[::3],
     }.items():
-        figures = figures_of(name, [judged(case) for case in cases])
+        found = [judged(case) for case in cases]
+        figures = figures_of(name, found)
         assert figures.said("supported", None, False).of == 0, name
         assert figures.said("contradicted", True, None).of == 0, name
         assert figures.score[0] >= figures.plain[0] - 0.02, name
+        whole = figures_of(name, [each for each in found if each.case.truth is not None])
+        assert whole.score[0] >= 0.9 or name != "WiCE"
