@@ -61,14 +61,10 @@ def test_a_page_that_stays_is_no_redirect(page: str) -> None:
     assert target(page) == ""
 
 
-def test_the_header_counts_as_the_page_does() -> None:
+def test_the_header_counts_as_the_page_does_and_what_is_no_html_leads_nowhere() -> None:
     assert target(ARTICLE, {"refresh": "0; url=/new"}) == "https://a.example/new"
     assert target(ARTICLE, {"refresh": "60; url=/new"}) == ""
-
-
-def test_what_is_no_html_leads_nowhere() -> None:
-    told = {"content-type": "text/plain"}
-    assert forwarding_target(Exchange(200, told, refresh("0; url=/new").encode()), HERE) == ""
+    assert target(refresh("0; url=/new"), {"content-type": "text/plain"}) == ""
 
 
 @pytest.mark.parametrize("part", ["<!--", "<meta ", "<meta '", '<meta a="', "<script", "<noscript>", "<base href="])
@@ -76,28 +72,24 @@ def test_a_hostile_page_is_looked_through_at_once(part: str) -> None:
     assert target(part * 100_000) == ""
 
 
-def test_a_page_that_moved_is_read_where_it_is_now() -> None:
-    came, paths = fetch({"/": refresh("0; url=/new"), "/new": ARTICLE})
-    assert (came.body.decode(), came.final_url.endswith("/new"), paths) == (ARTICLE, True, ["/", "/new"])
+ROBOTS = Page("User-agent: *\nDisallow: /closed", content_type="text/plain")
 
 
-def test_pages_that_lead_to_each_other_are_read_as_they_are() -> None:
-    came, paths = fetch({"/": refresh("0; url=/new"), "/new": refresh("0; url=/")})
-    assert (came.reason, came.leads_back, paths) == ("page", True, ["/", "/new"])
-
-
-def test_a_page_that_leads_to_itself_is_read_as_it_is_and_told() -> None:
-    came, paths = fetch({"/": refresh("0; url=/")})
-    assert (came.reason, came.leads_back, paths) == ("page", True, ["/"])
-    assert not fetch({"/": refresh("300; url=/")})[0].leads_back
-
-
-def test_a_page_that_leads_to_a_private_address_is_refused() -> None:
-    came, paths = fetch({"/": Page(refresh("0; url=http://169.254.169.254/latest/meta-data"))})
-    assert (came.reason, came.body, paths) == ("refused", b"", ["/"])
-
-
-def test_a_page_that_leads_to_what_robots_txt_closes_is_not_followed() -> None:
-    robots = Page("User-agent: *\nDisallow: /closed", content_type="text/plain")
-    came, paths = fetch({"/robots.txt": robots, "/": refresh("0; url=/closed"), "/closed": ARTICLE})
-    assert (came.reason, paths) == ("robots", ["/"])
+@pytest.mark.parametrize(
+    ("site", "reason", "leads_back", "asked"),
+    [
+        pytest.param({"/": refresh("0; url=/new"), "/new": ARTICLE}, "page", False, ["/", "/new"], id="moved"),
+        pytest.param({"/": refresh("0; url=/n"), "/n": refresh("0; url=/")}, "page", True, ["/", "/n"], id="two"),
+        pytest.param({"/": refresh("0; url=/")}, "page", True, ["/"], id="to itself"),
+        pytest.param({"/": refresh("300; url=/")}, "page", False, ["/"], id="to itself, much later"),
+        pytest.param({"/": refresh("0; url=http://169.254.169.254/latest")}, "refused", False, ["/"], id="private"),
+        pytest.param({"/robots.txt": ROBOTS, "/": refresh("0; url=/closed")}, "robots", False, ["/"], id="closed"),
+    ],
+)
+def test_a_page_is_read_where_its_reader_is_led(
+    site: dict[str, Page | str], reason: str, leads_back: bool, asked: list[str]
+) -> None:
+    came, paths = fetch(site)
+    assert (came.reason, came.leads_back, paths) == (reason, leads_back, asked)
+    assert bool(came.body) == (reason == "page")
+    assert came.body.decode() == ARTICLE or "/new" not in paths

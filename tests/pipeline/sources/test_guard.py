@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.errors import InputError
-from pipeline.sources.guard import address_of, host_addresses, is_public, resolve_host, web_target
+from pipeline.sources.guard import host_addresses, is_public, resolve_host, web_target
 from tests.support.guard_bench import resolver
 
 PUBLIC = "93.184.215.14"
@@ -41,22 +42,17 @@ CLOSED = CLOSED_ADDRESSES.split()
 
 
 @pytest.mark.parametrize("address", CLOSED)
-def test_a_name_that_leads_to_a_closed_address_is_refused(address: str) -> None:
+def test_a_closed_address_is_refused_behind_a_name_and_as_a_host(address: str) -> None:
     with pytest.raises(InputError, match="no public web server"):
         check("https://site.example/", address)
-
-
-@pytest.mark.parametrize("address", CLOSED)
-def test_a_closed_address_is_refused_as_a_host_without_asking_the_resolver(address: str) -> None:
-    host = f"[{address}]" if ":" in address else address
     with pytest.raises(InputError):
-        check(f"http://{host}/", PUBLIC)
+        check(f"http://{f'[{address}]' if ':' in address else address}/", PUBLIC)
 
 
-@pytest.mark.parametrize("pair", [(PUBLIC, "127.0.0.1"), ("10.0.0.1", PUBLIC), (PUBLIC_V6, PUBLIC, "::1")])
-def test_one_closed_address_among_several_refuses_the_name(pair: tuple[str, ...]) -> None:
-    with pytest.raises(InputError):
-        check("https://site.example/", *pair)
+def test_one_closed_address_among_several_refuses_the_name() -> None:
+    for addresses in ((PUBLIC, "127.0.0.1"), ("10.0.0.1", PUBLIC), (PUBLIC_V6, PUBLIC, "::1")):
+        with pytest.raises(InputError):
+            check("https://site.example/", *addresses)
 
 
 def test_public_addresses_pass_in_the_resolvers_order_each_once() -> None:
@@ -72,9 +68,9 @@ BESIDE = """
 """
 
 
-@pytest.mark.parametrize("address", BESIDE.split())
-def test_an_address_beside_the_closed_ones_passes(address: str) -> None:
-    assert check("https://site.example/", address).addresses == (address,)
+def test_an_address_beside_the_closed_ones_passes() -> None:
+    for address in BESIDE.split():
+        assert check("https://site.example/", address).addresses == (address,)
 
 
 NUMBERS = """
@@ -89,51 +85,30 @@ def test_a_host_that_ends_in_a_number_is_refused_even_where_it_would_be_public(h
         check(f"http://{host}/", PUBLIC)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "ftp://site.example/",
-        "file:///etc/passwd",
-        "gopher://site.example/",
-        "javascript:alert(1)",
-        "//site.example/",
-        "site.example",
-        "",
-        "http://",
-        "http:///path",
-        "https://user@site.example/",
-        "https://user:word@site.example/",
-        "http://site.example\\@127.0.0.1/",
-        "http://site.example#@127.0.0.1:99999/",
-        "http://site.example:99999/",
-        "http://site .example/",
-        "http://①②⑦.⓪.⓪.①/",
-        "http://a@xn--xn--[/",
-        "http://xn--a/",
-        "http://site.example/\x00",
-        "http://site.example/\r\nHost: other",
-        "http://[::1/",
-        "https://site.example/" + "a" * 9000,
-    ],
-)
-def test_what_is_no_plain_web_url_is_refused_or_leads_to_its_visible_host(url: str) -> None:
-    try:
-        destination = check(url, PUBLIC)
-    except InputError:
-        return
-    assert url == "http://site.example#@127.0.0.1:99999/"
-    assert destination.host == "site.example"
+NO_WEB_URLS = r"""
+ftp://site.example/ file:///etc/passwd gopher://site.example/ javascript:alert(1) //site.example/ site.example http://
+http:///path https://user@site.example/ https://user:word@site.example/ http://site.example\@127.0.0.1/
+http://site.example:99999/ http://①②⑦.⓪.⓪.①/ http://a@xn--xn--[/ http://xn--a/ http://[::1/
+"""
+SPACED = ("", "http://site .example/", "http://site.example/\x00", "http://site.example/\r\nHost: other")
 
 
-@pytest.mark.parametrize("port", [1, 22, 25, 81, 1023, 5060, 6000, 6667, 10080])
-def test_ports_of_other_services_are_refused(port: int) -> None:
-    with pytest.raises(InputError, match=f"port {port},"):
-        check(f"http://site.example:{port}/", PUBLIC)
+@pytest.mark.parametrize("url", [*NO_WEB_URLS.split(), *SPACED, "https://site.example/" + "a" * 9000])
+def test_what_is_no_plain_web_url_is_refused(url: str) -> None:
+    with pytest.raises(InputError):
+        check(url, PUBLIC)
 
 
-@pytest.mark.parametrize("port", [80, 443, 1024, 8080, 8443, 65535])
-def test_ports_of_the_web_pass(port: int) -> None:
-    assert check(f"http://site.example:{port}/", PUBLIC).port == port
+def test_a_url_leads_to_its_visible_host() -> None:
+    assert check("http://site.example#@127.0.0.1:99999/", PUBLIC).host == "site.example"
+
+
+def test_ports_of_other_services_are_refused_and_those_of_the_web_pass() -> None:
+    for port in (1, 22, 25, 81, 1023, 5060, 6000, 6667, 10080):
+        with pytest.raises(InputError, match=f"port {port},"):
+            check(f"http://site.example:{port}/", PUBLIC)
+    for port in (80, 443, 1024, 8080, 8443, 65535):
+        assert check(f"http://site.example:{port}/", PUBLIC).port == port
 
 
 def test_an_allowed_address_opens_with_its_port_only() -> None:
@@ -144,20 +119,12 @@ def test_an_allowed_address_opens_with_its_port_only() -> None:
             check(url, allowed=[("127.0.0.1", 81)])
 
 
-@given(st.ip_addresses(v=4))
-def test_no_address_outside_the_public_internet_passes(address: object) -> None:
-    parsed = address_of(str(address))
-    assert parsed is not None
-    if not parsed.is_global or parsed.is_multicast or parsed.is_reserved:
-        assert not is_public(parsed)
-        assert not is_public(address_of(f"::ffff:{parsed}") or parsed)
-
-
-@given(st.ip_addresses(v=6))
-def test_no_ipv6_address_outside_the_public_internet_passes(address: object) -> None:
-    parsed = address_of(str(address))
-    assert parsed is not None
-    assert not is_public(parsed) or (parsed.is_global and not parsed.is_multicast)
+@given(st.ip_addresses(v=4), st.ip_addresses(v=6))
+def test_no_address_outside_the_public_internet_passes(four: IPv4Address, six: IPv6Address) -> None:
+    if not four.is_global or four.is_multicast or four.is_reserved:
+        assert not is_public(four)
+        assert not is_public(ip_address(f"::ffff:{four}"))
+    assert not is_public(six) or (six.is_global and not six.is_multicast)
 
 
 def test_a_name_that_nobody_knows_is_an_error_of_the_system() -> None:

@@ -115,9 +115,8 @@ def test_of_the_real_reports_sentences_61_percent_have_no_mark_and_51_percent_no
 def test_no_mark_of_the_real_reports_is_passed_over(real: list[tuple[str, ReadReport]]) -> None:
     for article, report in real:
         body = re.split(r"\n#+ .*(?:Sources|参考|来源).*\n", article)[0]
-        plain = set(
-            re.findall(r"(?<!\[)[\[【]([1-9]\d{0,2})[\]】](?!\(|\])", re.sub(r"(?m)^\[\d+\].*$|`[^`\n]*`", "", body))
-        )
+        body = re.sub(r"(?m)^\[\d+\].*$|`[^`\n]*`", "", body)
+        plain = set(re.findall(r"(?<!\[)[\[【]([1-9]\d{0,2})[\]】](?!\(|\])", body))
         assert plain <= {each for sentence in report.sentences for each in sentence.ids}
 
 

@@ -139,27 +139,32 @@ def test_what_is_left_open_has_the_three_nearest_sentences_and_a_score(fetched: 
     (said,) = json.loads(offline(fetched, tmp_path / "report.md", text).stdout)["sentences"]
     assert (said["verdict"], len(said["nearest"])) == ("cannot_tell", 3)
     assert 0 < said["score"] < 1
+    text = "The French parliament elected a president [1][2].\n\n[1] PAGE\n[2] GONE\n"
+    (unread,) = json.loads(offline(fetched, tmp_path / "report.md", text).stdout)["sentences"]
+    assert (unread["verdict"], "not all of the pages" in unread["problems"][0]) == ("cannot_tell", True)
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "code", "words"),
     [
-        "Honey keeps for many an age [1].",  # in other words than the page's
-        "The French parliament elected a president in 1848 [1].",
-        "Clover honey is mild [1]. Heather honey is bitter [2].",
-        "The French parliament elected a president in 1848. Clover honey is mild [1].",
-        "Clover honey is mild [1][9].",
+        pytest.param("Honey keeps for many an age [1].", 3, "--offline --model NAME", id="cannot_tell"),
+        pytest.param("The French parliament elected a president in 1848 [1].", 3, "", id="not_found"),
+        pytest.param("Clover honey is mild [1]. Heather honey is bitter [2].", 3, "", id="unread"),
+        pytest.param("The parliament elected a president. Clover honey is mild [1].", 3, "", id="by_paragraph"),
+        pytest.param("Clover honey is mild [1][9].", 3, "", id="lost_mark"),
+        pytest.param("Clover honey is mild [1].", 0, "the same command in a script", id="holds"),
+        pytest.param("Clover honey is mild.", 0, "name sources in the report", id="cites nothing"),
     ],
-    ids=["cannot_tell", "not_found", "unread", "by_paragraph", "lost_mark"],
 )
 def test_strict_fails_where_a_cited_sentence_is_not_supported_or_a_mark_is_lost(
-    fetched: Fetched, tmp_path: Path, body: str
+    fetched: Fetched, tmp_path: Path, body: str, code: int, words: str
 ) -> None:
     text = f"{body}\n\n[1] Honey: PAGE\n[2] Gone: GONE\n"
-    assert offline(fetched, tmp_path / "report.md", text).exit_code == 0
-    strict = offline(fetched, tmp_path / "report.md", text, "--strict")
-    assert strict.exit_code == 3
-    assert "Does not hold: of " in strict.stderr
+    loose, strict = (offline(fetched, tmp_path / "report.md", text, *options) for options in ([], ["--strict"]))
+    assert (loose.exit_code, strict.exit_code, "Does not hold: of " in strict.stderr) == (0, code, code == 3)
+    assert words in strict.stderr.splitlines()[-1]
+    assert not words or max(map(len, strict.stderr.splitlines()[:-1])) <= 80
+    assert "--offline --strict checks it" in loose.stderr or code or "[1]" not in body
 
 
 def test_without_a_page_or_a_source_nothing_can_be_known(fetched: Fetched, tmp_path: Path) -> None:
