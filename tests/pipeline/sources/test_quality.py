@@ -22,21 +22,11 @@ def test_the_same_words_in_a_long_article_are_no_wall(page: dict[str, str]) -> N
     assert verdict_on(f"{page['text']}\n{article}", page["title"]).reason == "page"
 
 
-def test_the_words_that_told_are_quoted() -> None:
-    verdict = verdict_on("Please log in. You must be logged in to see this page.")
-    assert (verdict.reason, verdict.detail) == ("login", "it says 'Please log in'")
-
-
-def test_a_short_page_that_calls_itself_paid_is_a_paywall_and_one_that_does_not_is_a_page() -> None:
+def test_short_pages_are_named_with_the_words_that_told() -> None:
+    assert verdict_on("Please log in. You must be logged in to see it.") == ("login", "it says 'Please log in'")
+    assert verdict_on("Moment") == ("empty", "1 word of text")
+    assert verdict_on("a" * 1_000_000).reason == "empty"
     beginning = "It began with a phone call on a rainy morning in March, and nobody thought much of it."
     assert verdict_on(beginning, marked_paid=True).reason == "paywall"
     assert verdict_on(beginning).reason == "page"
-
-
-def test_a_megabyte_without_a_blank_is_judged_by_its_ends() -> None:
-    assert verdict_on("a" * 1_000_000).reason == "empty"
-
-
-def test_japanese_words_are_counted_by_their_signs() -> None:
-    assert count_words("ワクチンは安全です") == 3
-    assert count_words("The vaccine is safe, 2 times.") == 5
+    assert (count_words("ワクチンは安全です"), count_words("The vaccine is safe, 2 times.")) == (3, 5)

@@ -30,16 +30,9 @@ def record(*held: str) -> QueryResponse:
 def test_texts_that_match_best_come_first_and_ties_keep_their_order() -> None:
     texts = ["Cars are red.", "Honey can harm babies.", "Boats are red.", "Raw honey is safe.", "Snow is cold."]
     assert rank_passages("Is raw honey safe for babies?", "", texts) == [3, 1, 0, 2, 4]
-
-
-def test_japanese_is_matched_without_spaces() -> None:
-    texts = ["東京は日本の首都です。", "蜂蜜は乳児に危険です。", "車は赤いです。"]
-    assert rank_passages("乳児に蜂蜜を与えても安全ですか", "", texts, "ja")[0] == 1
-
-
-def test_search_syntax_in_a_page_or_a_question_is_text() -> None:
-    texts = ['" OR words:* NEAR(', "honey"]
-    assert rank_passages('honey" OR * NOT (', "w0 w1 [1]", texts)[0] == 1
+    japanese = ["東京は日本の首都です。", "蜂蜜は乳児に危険です。", "車は赤いです。"]
+    assert rank_passages("乳児に蜂蜜を与えても安全ですか", "", japanese, "ja")[0] == 1
+    assert rank_passages('honey" OR * NOT (', "w0 w1 [1]", ['" OR words:* NEAR(', "honey"])[0] == 1
 
 
 def test_every_page_that_was_read_has_a_passage_and_the_best_of_the_rest_follow() -> None:

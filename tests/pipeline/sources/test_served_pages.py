@@ -40,25 +40,15 @@ def test_a_page_is_known_for_what_it_is(page: ServedPage) -> None:
         ("El Correo", "404 Página no encontrada", "No hemos podido encontrar lo que buscaba.", "soft_404"),
         ("404 | Портовый вестник", "Увы", "Запрашиваемая страница не найдена, попробуйте начать сначала.", "soft_404"),
         ("Le Courrier", "Erreur 404", "Cet article n'est plus disponible sur notre site, désolé.", "soft_404"),
-        (
-            "Peugeot 404 | Le Garage",
-            "Peugeot 404",
-            "Une berline des années soixante, à restaurer, sans rouille.",
-            "page",
-        ),
+        ("Peugeot 404 | Le Garage", "Peugeot 404", "Une berline des années soixante, sans rouille du tout.", "page"),
         ("Le Courrier", "Oups !", "La page que vous recherchez est introuvable ou n'existe plus.", "other_page"),
+        ("Le Courrier", "Route 404", "Un beau voyage de trois jours dans le désert. " * 6, "page"),
     ],
 )
 def test_in_other_languages_a_status_or_the_lack_of_a_name_tells(
     title: str, heading: str, text: str, reason: str
 ) -> None:
     assert reason_of(title, heading, (text,), "12") == reason
-
-
-def test_a_status_above_a_long_text_tells_nothing() -> None:
-    assert (
-        reason_of("Le Courrier", "Route 404", ("Un beau voyage de trois jours dans le désert. " * 6,), "12") == "page"
-    )
 
 
 @pytest.mark.parametrize(
@@ -96,28 +86,16 @@ def reason_of(title: str, heading: str, lines: tuple[str, ...], name: str = "art
     return extract_document(page.encode(), "text/html", "utf-8", f"https://a.example/{name}").reason
 
 
-def test_an_article_about_such_messages_is_read() -> None:
+def test_an_article_about_such_messages_is_read_and_a_message_in_prose_is_neither_read_nor_gone() -> None:
     title = "Why the page not found message is called 404"
     assert reason_of(title, title, ABOUT_404) == "page"
     assert reason_of(f"{title} | The Harbour", title, ABOUT_404) == "page"
-
-
-def test_a_message_in_running_prose_of_a_page_without_a_name_is_neither_read_nor_gone() -> None:
     turn = "It seems you have taken a wrong turn somewhere on your way. The page you are looking for has been removed."
     assert reason_of("Harbour", "Whoops!", (turn,), "news/8") == "other_page"
     assert reason_of("Harbour", "Whoops!", tuple(reversed(turn.split(". "))), "news/8") == "soft_404"
-
-
-def test_a_long_message_in_the_heading_is_no_name_beside_a_title_that_says_that_there_is_nothing() -> None:
     heading = "We are sorry, but the page you requested could not be found on our web site"
     help_ = "Please check the address, or use the search above to find what you want. Our readers' desk helps you too."
     assert reason_of("Page not found | Harbour", heading, (help_,), "news/8") == "soft_404"
-
-
-def test_a_text_of_one_word_is_called_so() -> None:
-    page = b"<html><head><title>Wait</title></head><body><p>Moment</p></body></html>"
-    found = extract_document(page, "text/html", "utf-8", "https://a.example/x")
-    assert (found.reason, found.detail) == ("empty", "1 word of text")
 
 
 def test_only_what_says_of_itself_that_it_is_not_there_is_gone() -> None:
@@ -134,16 +112,12 @@ def test_only_what_says_of_itself_that_it_is_not_there_is_gone() -> None:
         ("読み込み中 " * 30, "no other letters"),
         ("Loading data, please. " + "Loading " * 40, "it says 'loading' 41 times in 43 words"),
         ("12 | 13 | 14 — 99 %\n" * 20, "no words"),
+        *((text, "") for text in ("Ja.", "Aha, aha!", "yes yes yes no", "一二三", "The bees are back. " * 50)),
     ],
 )
-def test_a_text_file_that_says_nothing_is_empty(text: str, words: str) -> None:
+def test_a_text_file_that_says_nothing_is_empty_and_a_short_or_repeating_one_is_read(text: str, words: str) -> None:
     found = extract_document(text.encode(), "text/plain", "utf-8", "https://a.example/x.txt")
-    assert (found.reason, words in found.detail) == ("empty", True), found.detail
-
-
-@pytest.mark.parametrize("text", ["Ja.", "Aha, aha!", "yes yes yes no", "一二三", "The bees are back. " * 50])
-def test_a_short_or_repeating_text_file_is_read(text: str) -> None:
-    assert extract_document(text.encode(), "text/plain", "utf-8", "https://a.example/x.txt").reason == "page"
+    assert (found.reason, words in found.detail) == ("empty" if words else "page", True), found.detail
 
 
 def reasons_of_articles(every: int) -> Counter[str]:

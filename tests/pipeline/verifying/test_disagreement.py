@@ -37,17 +37,13 @@ def between(*texts: str, lang: str = "en", titles: tuple[str, str] = ("", "")) -
     return disagreements(checked_claims(pages))
 
 
-def test_two_pages_on_opposite_sides_are_one_disagreement_of_both_claims() -> None:
+def test_pages_on_opposite_sides_are_one_disagreement_and_a_third_page_joins_its_side() -> None:
     (found,) = between(f"{COOLS} It smells.", DOES_NOT_COOL)
     assert [[quote.text for quote in side] for side in found.sides] == [[COOLS], [DOES_NOT_COOL]]
     assert found.claim_ids == ("c1", "c3")
-
-
-def test_a_third_page_joins_its_side_and_a_page_stands_on_one_side_only() -> None:
     pages = [page("a.example", COOLS), page("b.example", DOES_NOT_COOL), page("c.example", COOLS)]
     (found,) = disagreements(checked_claims(pages))
-    first, second = ([quote.url for quote in side] for side in found.sides)
-    assert (first, second) == (["https://a.example/", "https://c.example/"], ["https://b.example/"])
+    assert [[quote.url[8:9] for quote in side] for side in found.sides] == [["a", "c"], ["b"]]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pipeline.verifying.model_verdicts import OpenQuestion, Passage, VerdictAnsw
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import Decided, Quote
+from tests.support.places import cases
 
 TEXT = """The colony of bees keeps its hive at 35 degrees by shivering. Frost outside the hive kills many weak colonies
 every winter. Beekeepers in the north feed 115 kilograms of sugar. It is a myth, and not true, that honey cures a cough
@@ -40,17 +41,10 @@ def test_a_quote_that_is_there_decides_and_is_given_with_its_place() -> None:
     assert [TEXT[each.start : each.end] for each in against.quotes] == [f"{FROST}\nevery winter"]
 
 
-@pytest.mark.parametrize(
-    "quote",
-    [
-        "",
-        "hive",
-        "colonies hive",
-        "Frost in the hive kills all the colonies",
-        "c" * 5_000,
-        "rost outside the hive kills",
-    ],
-)
+NOT_THERE = "|hive|colonies hive|Frost in the hive kills all the colonies|rost outside the hive kills"
+
+
+@pytest.mark.parametrize("quote", [*NOT_THERE.split("|"), "c" * 5_000])
 @pytest.mark.parametrize("verdict", ["supported", "contradicted"])
 def test_without_a_quote_that_is_there_nothing_is_decided(verdict: str, quote: str) -> None:
     decided = answered(PARAPHRASE, verdict, quote)
@@ -100,23 +94,11 @@ def test_several_quotes_bear_out_together_what_none_does_alone() -> None:
     assert VerdictAnswer.model_validate({"verdict": "not_found", "quotes": None}).quotes == ()
 
 
-@pytest.mark.parametrize(
-    ("page", "claim"),
-    [
-        (
-            "Graustark invaded Ruritania with an army in 1938.",
-            "Ruritania was overrun and invaded by Graustark in 1938.",
-        ),
-        ("Jane Smith followed Robert Jones at the top of Osram.", "Jane Smith came to Osram behind Robert Jones."),
-        ("The plains zebra weighs about 300 kg when adult.", "Zebras weigh 300 kg."),
-        (
-            "Most households reported that they were satisfied with the comfort.",
-            "Households were happy with how comfortable it was.",
-        ),
-    ],
-)
-def test_words_in_other_forms_and_another_order_may_support(page: str, claim: str) -> None:
-    assert quoting(page, claim, "supported").verdict == "supported"
+@pytest.mark.parametrize(("page", "claim", "verdict"), cases("verdict_rules")["supported_by_a_model"])
+def test_words_in_other_forms_and_another_order_may_support_and_numbers_are_compared(
+    page: str, claim: str, verdict: str
+) -> None:
+    assert quoting(page, claim, "supported").verdict == verdict
 
 
 def test_what_contradicts_is_about_the_sentence() -> None:
@@ -137,15 +119,15 @@ def quoting(page: str, claim: str, verdict: str, quote: str = "") -> Decided:
     return decide(asked, Structured(said, "ok", "", ()))
 
 
-def test_not_found_needs_no_quote() -> None:
+def test_not_found_needs_no_quote_and_no_usable_answer_leaves_it_undecided() -> None:
     decided = answered(PARAPHRASE, "not_found")
     assert (decided.verdict, decided.by, decided.quotes) == ("not_found", "model", ())
-
-
-def test_no_usable_answer_leaves_it_undecided_and_says_why() -> None:
     decided = decide(question(PARAPHRASE), Structured(None, "invalid_json", "json_parse_error: It is prose.", ()))
     assert (decided.verdict, decided.by) == ("cannot_tell", "rules")
     assert "json_parse_error: It is prose." in decided.problems[0]
+    quote = "Beekeepers in the north feed 115 kilograms of sugar"
+    elsewhere = answered(PARAPHRASE, "contradicted", quote)
+    assert (elsewhere.verdict, [each.text for each in elsewhere.quotes]) == ("cannot_tell", [quote])
 
 
 def test_what_stands_there_word_for_word_or_is_contradicted_or_far_from_all_passages_is_not_asked_about() -> None:
@@ -160,31 +142,6 @@ def test_passages_are_the_pages_own_text_and_those_that_overlap_are_one() -> Non
     places = sorted((each.start, each.end) for each in passages)
     assert all(before[1] <= after[0] for before, after in pairwise(places))
     assert all(each.text in TEXT for each in passages)
-
-
-def test_a_quote_about_something_else_is_kept_beside_what_comes_of_it() -> None:
-    quote = "Beekeepers in the north feed 115 kilograms of sugar"
-    elsewhere = answered(PARAPHRASE, "contradicted", quote)
-    assert (elsewhere.verdict, [each.text for each in elsewhere.quotes]) == ("cannot_tell", [quote])
-
-
-@pytest.mark.parametrize(
-    ("page", "claim", "verdict"),
-    [
-        (
-            "In May 2011 the queen of Ulm weighed 1.5 million bees.",
-            "Ulm weighed 1,500,000 bees in May 2011.",
-            "supported",
-        ),
-        ("On 2021-08-14 the queen weighed many bees.", "The queen did weigh bees on 14 August 2021.", "supported"),
-        ("On 2021-08-15 the queen weighed many bees.", "The queen did weigh bees on 14 August 2021.", "cannot_tell"),
-        ("公司在2020年的收入是三十亿元。", "公司2020年收入50亿元人民币。", "cannot_tell"),
-    ],
-)
-def test_numbers_and_dates_of_what_a_model_supports_are_compared_in_one_form(
-    page: str, claim: str, verdict: str
-) -> None:
-    assert quoting(page, claim, "supported").verdict == verdict
 
 
 def test_a_quoted_sentence_that_contradicts_supports_nothing() -> None:
