@@ -96,14 +96,14 @@ def web_target(url: str | httpx.URL) -> tuple[str, int]:
     if parsed.userinfo:
         raise InputError(f"The URL of {name!r} holds a user name or password before the `@`; it is not fetched.")
     host = parsed.raw_host.decode("ascii").strip("[]")
-    if address_of(host) is None and not host_name(host):
+    if _address_of(host) is None and not host_name(host):
         raise InputError(f"The host {host[:80]!r} of {shown} is no host name; it is not fetched.")
     return host, parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
 
 
 async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allowed) -> tuple[str, ...]:
     """The addresses of a host; InputError where one is not public, its port none of the web's, or it is a number."""
-    literal = address_of(host)
+    literal = _address_of(host)
     # A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left
     # out: https://url.spec.whatwg.org/#ends-in-a-number-checker
     if literal is None and re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]*", host.rstrip(".").rpartition(".")[2]):
@@ -124,7 +124,7 @@ async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allow
     return tuple(dict.fromkeys(map(str, addresses)))
 
 
-def address_of(host: str) -> Address | None:
+def _address_of(host: str) -> Address | None:
     try:
         return ip_address(host)
     except ValueError:

@@ -277,9 +277,9 @@ def _body_seconds(body: str) -> float | None:
         return None
     for each in as_objects(detail.get("details")):
         if as_text(each.get("@type")).endswith("RetryInfo") and _DURATION.fullmatch(as_text(each.get("retryDelay"))):
-            return duration_seconds(as_text(each.get("retryDelay")))
+            return _duration_seconds(as_text(each.get("retryDelay")))
     words = _WAIT_IN_WORDS.search(as_text(detail.get("message")))
-    return duration_seconds(words[1]) if words and _DURATION.fullmatch(words[1]) else None
+    return _duration_seconds(words[1]) if words and _DURATION.fullmatch(words[1]) else None
 
 
 def exhausted_seconds(headers: Mapping[str, str], now: float) -> float:
@@ -325,7 +325,7 @@ def wait_seconds(value: str, now: float) -> float | None:
     """Seconds from `now` to what a header says, never below 0: a span, a moment, or None where it is neither."""
     value = value.strip()
     if _DURATION.fullmatch(value):
-        return duration_seconds(value)
+        return _duration_seconds(value)
     moment = _moment_of(value)
     if _DECIMAL.fullmatch(value):
         number = float(value)
@@ -346,5 +346,5 @@ def _moment_of(value: str) -> float | None:
     return None
 
 
-def duration_seconds(value: str) -> float:
+def _duration_seconds(value: str) -> float:
     return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in re.findall(r"([\d.]+)(ms|[dhms])", value))
