@@ -1,17 +1,28 @@
-"""Practice over REST: what was right and why, beginning anew, how far each person is; and no answers before it."""
+"""Practice over REST, and what is asked of an answer before it is stored, beside what argilla-server asks.
 
+Nothing is answered before its practice is passed. An adjudicator is asked for the labels on which annotators differ.
+Marks on the context are asked for where a dataset requires them: Argilla's own `required` would ask for a mark on every
+record. No answer is longer than people write: each change of it stands in the history and in every backup.
+"""
+
+import html
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 from argilla_server.api.policies.v1 import DatasetPolicy, authorize
 from argilla_server.contexts import distribution
-from argilla_server.enums import UserRole
+from argilla_server.enums import ResponseStatus, UserRole
 from argilla_server.errors.future import UnprocessableEntityError
 from argilla_server.models import Dataset, Response, User, WorkspaceUser
 from fastapi import HTTPException
+from fastapi.encoders import jsonable_encoder
 from sqlalchemy import select
 
+from annotation.argilla.labels import DISPUTED, EVIDENCE, missing_marks
+from annotation.argilla.marks import is_on_words
+from annotation.argilla.tasks import MARKED_FIELD
 from annotation.quality.practice import STANDINGS_PATH, Standing
 from annotation.server.page import page_texts
 from annotation.server.patches.routes import Asking, Database, Engine, serve_first
@@ -76,3 +87,47 @@ async def refuse_before_practice(
     if closed and not await Response.get_by(db, record_id=record.id, user_id=user.id):
         raise UnprocessableEntityError(page_texts(record.dataset.metadata_["locale"])["practice_closed"])
     return await store(db, search_engine, record, user, response)
+
+
+Check = Callable[[Any, Any], None]  # a check of a response, and of the record it is to
+
+
+class _Asked:
+    """A record to be checked, with questions of which only the disputed ones are required."""
+
+    def __init__(self, record: Any, disputed: list[str]) -> None:
+        self._record = record
+        questions = [
+            SimpleNamespace(name=each.name, required=each.name in disputed, parsed_settings=each.parsed_settings)
+            for each in record.dataset.questions
+        ]
+        self.dataset = SimpleNamespace(questions=questions)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._record, name)
+
+
+def ask_for_what_is_required(validate: Check, response: Any, record: Any) -> None:
+    """Marks on nothing but a passage's heading do not count: they say nothing of what decided."""
+    disputed = (record.metadata_ or {}).get(DISPUTED)
+    validate(response, _Asked(record, disputed) if disputed else record)
+    required = (record.dataset.metadata_ or {}).get(EVIDENCE) == "required"
+    if not required or response.status != ResponseStatus.submitted:
+        return
+    values = {name: each["value"] for name, each in jsonable_encoder(response.values).items()}
+    shown = html.unescape(record.fields[MARKED_FIELD])
+    marks = [mark for mark in values.get(EVIDENCE) or [] if is_on_words(shown, mark["start"], mark["end"])]
+    if missing := missing_marks(values | {EVIDENCE: marks}):
+        needed = " and ".join(f"one `{mark}`, because `{label}` is yes" for label, mark in missing)
+        raise UnprocessableEntityError(
+            f"This answer needs marks on the words of the context that decided: {needed}. Mark them, then submit again."
+        )
+
+
+def refuse_long_answers(validate: Check, response: Any, record: Any) -> None:
+    limits = ((str, 20_000, "A note has 20,000 characters"), (list, 1_000, "An answer has 1,000 marks"))
+    for each in (response.values or {}).values():
+        for kind, most, what in limits:
+            if isinstance(each.value, kind) and len(each.value) > most:
+                raise UnprocessableEntityError(f"{what} at most, and this one has {len(each.value):,}.")
+    validate(response, record)

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from annotation.server.home.damage import stop_writing_once_damaged
 from annotation.server.page import change_page
-from annotation.server.patches import access, annotator, errors, events, practice, responses, routes
+from annotation.server.patches import access, annotator, errors, events, practice, routes
 from annotation.server.patches.engine import register_engine
 from annotation.server.patches.middleware import surround
 
@@ -119,9 +119,9 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("contexts.datasets:upsert_response", "518d334ddfeb", _wrap(events.log_submission)),
     # It knows required questions, and none that is required of some records only: labels that are disputed, and marks
     # where another question is answered with yes.
-    ("validators.responses:ResponseValidator.validate", "d1306ae6b178", _wrap(responses.ask_for_what_is_required)),
+    ("validators.responses:ResponseValidator.validate", "d1306ae6b178", _wrap(practice.ask_for_what_is_required)),
     # A note may be as long as a body, and each change of it is kept in the history.
-    ("validators.responses:ResponseValidator.validate", "d1306ae6b178", _wrap(responses.refuse_long_answers)),
+    ("validators.responses:ResponseValidator.validate", "d1306ae6b178", _wrap(practice.refuse_long_answers)),
     # It takes answers of somebody who has not passed the practice that comes first.
     ("contexts.datasets:create_response", "96812886c301", _wrap(practice.refuse_before_practice)),
     ("contexts.datasets:upsert_response", "518d334ddfeb", _wrap(practice.refuse_before_practice)),
