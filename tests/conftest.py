@@ -45,9 +45,9 @@ REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")
 # Beginnings of names. What looks at every workspace of the shared server comes before the others have filled it; then
 # the longest, because a worker that began one of them last would keep all others waiting.
 FIRST = (
-    *("any_user_name", "teardown", "users", "sdk", "setup_", "search", "big_stack", "campaign", "move", "readme"),
+    *("any_user_name", "teardown", "users", "sdk", "setup_", "search", "campaign", "move", "readme"),
     *("server_ends", "queue", "export_update", "demo", "hostile_page", "faithful_page", "page_mishaps"),
-    *("page_link", "page_script", "page_corrections", "page_stale", "page_bad_input", "accessibility"),
+    *("page_link", "page_script", "page_corrections", "page_stale", "accessibility"),
     *("page_evidence", "page_spans", "research_resume", "push_twice", "soak_server", "adjudicate"),
     *("backup", "made_by", "install", "embedded", "page", "start", "research_", "service", "sources", "extractor"),
 )

@@ -23,8 +23,6 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.support.places import ROOT
-
 T = TypeVar("T")
 
 PATIENCE = 90
@@ -36,7 +34,6 @@ NOT_YET = (
     ElementNotInteractableException,
     ElementClickInterceptedException,
 )
-SCREENSHOTS = ROOT / "screenshots"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
     "--headless=new",
@@ -210,8 +207,3 @@ def hosts_asked(found: list[dict[str, Any]]) -> set[str]:
         if event["method"] == "Network.requestWillBeSent" and event["params"]["requestId"] not in blocked
     }
     return {urlsplit(url).netloc for url in sent if url.startswith(("http", "ws"))}
-
-
-def screenshot(driver: webdriver.Chrome, name: str) -> None:
-    SCREENSHOTS.mkdir(exist_ok=True)
-    driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))

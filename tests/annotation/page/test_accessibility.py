@@ -2,10 +2,9 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -18,22 +17,10 @@ from annotation.quality.text import render_page as render_status
 from exports.report.html.page import render_report
 from tests.support.accessibility import harmful_barriers, in_light_and_dark, load_axe
 from tests.support.page_campaign import CONTRADICTION, campaign, opened
-from tests.support.page_driver import (
-    answer,
-    log_in,
-    open_form,
-    press,
-    screenshot,
-    shown_text,
-    wait,
-    window_size,
-)
+from tests.support.page_driver import answer, log_in, open_form, press, shown_text, wait, window_size
 from tests.support.practice_campaign import practised
 from tests.support.report_data import whole_report_parts
 from tests.support.results_data import results
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -45,44 +32,39 @@ def axe() -> str:
     return load_axe()
 
 
-def check(driver: webdriver.Chrome, axe: str, name: str) -> None:
-    """Hold the page as it is to it, in both colour schemes, and a telephone."""
+def check(driver: Chrome, axe: str, name: str) -> None:
     for theme in in_light_and_dark(driver):
-        screenshot(driver, f"{name}-{theme}")
         assert (name, theme, harmful_barriers(driver, axe)) == (name, theme, [])
 
 
-def fits_a_telephone(driver: webdriver.Chrome, name: str) -> None:
+def fits_a_telephone(driver: Chrome, name: str) -> None:
     with window_size(driver, 400, 800):
-        screenshot(driver, f"{name}-400")
         assert driver.execute_script(WIDER) <= 0, name
 
 
-def test_log_in_and_home_shut_nobody_out(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
-) -> None:
+@pytest.mark.rare
+def test_log_in_and_home_shut_nobody_out(owner: Argilla, browser: Chrome, axe: str) -> None:
     work = campaign(owner, records=1, annotators=1, locale="de")
-    browser.get(f"{argilla_server.url}/sign-in")
+    browser.get(f"{owner.api_url}/sign-in")
     wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, "input[type=password]"))
     check(browser, axe, "sign-in")
     fits_a_telephone(browser, "sign-in")
-    opened(browser, work, argilla_server.url)
-    browser.get(argilla_server.url)
+    opened(browser, work, owner.api_url)
+    browser.get(owner.api_url)
     wait(browser, lambda: "Retrieval" in shown_text(browser, "#citejury-home"))
     check(browser, axe, "home")
     fits_a_telephone(browser, "home")
 
 
-def test_what_practice_explains_shuts_nobody_out(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
-) -> None:
+@pytest.mark.rare
+def test_what_practice_explains_shuts_nobody_out(owner: Argilla, browser: Chrome, axe: str) -> None:
     work = practised(owner, tasks=["retrieval"], cases=2)
     work.practise("anna", "practice-1-retrieval-en", wrong=1, count=1)
-    log_in(browser, argilla_server.url, work.names["anna"], work.passwords["anna"])
-    open_form(browser, argilla_server.url, work.dataset("practice-1-retrieval-en"), "submitted")
+    log_in(browser, owner.api_url, work.names["anna"], work.passwords["anna"])
+    open_form(browser, owner.api_url, work.dataset("practice-1-retrieval-en"), "submitted")
     wait(browser, lambda: shown_text(browser, "#citejury-explained"))
     check(browser, axe, "explained")
-    open_form(browser, argilla_server.url, work.dataset("practice-1-retrieval-en"))
+    open_form(browser, owner.api_url, work.dataset("practice-1-retrieval-en"))
     answer(browser, CONTRADICTION.items())
     press(browser, Keys.RETURN)
     wait(browser, lambda: shown_text(browser, "#citejury-practice"))
@@ -90,11 +72,9 @@ def test_what_practice_explains_shuts_nobody_out(
 
 
 @pytest.mark.parametrize("task", ["retrieval", *(pytest.param(each, marks=pytest.mark.rare) for each in TASKS[1:])])
-def test_the_page_of_a_task_shuts_nobody_out_in_any_of_its_states(
-    task: TaskName, argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
-) -> None:
+def test_a_tasks_page_shuts_nobody_out_in_any_state(task: TaskName, owner: Argilla, browser: Chrome, axe: str) -> None:
     work = campaign(owner, records=1, annotators=1, locale="ja", task=task)
-    opened(browser, work, argilla_server.url)
+    opened(browser, work, owner.api_url)
     check(browser, axe, f"{task}")
     press(browser, "?", "g")
     wait(browser, lambda: shown_text(browser, ".citejury-whole dl") and shown_text(browser, ".annotation-guidelines"))
@@ -112,11 +92,10 @@ def test_the_page_of_a_task_shuts_nobody_out_in_any_of_its_states(
     press(browser, Keys.ESCAPE)
 
 
-def test_marks_that_are_required_shut_nobody_out(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
-) -> None:
+@pytest.mark.rare
+def test_marks_that_are_required_shut_nobody_out(owner: Argilla, browser: Chrome, axe: str) -> None:
     work = campaign(owner, records=1, annotators=1, locale="de", task="grounding", evidence="required")
-    opened(browser, work, argilla_server.url)
+    opened(browser, work, owner.api_url)
     answer(browser, ((label, label == "support_present") for label in LABELS["grounding"]))
     press(browser, Keys.RETURN)
     wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-marks.needed").is_displayed())
@@ -124,9 +103,7 @@ def test_marks_that_are_required_shut_nobody_out(
     fits_a_telephone(browser, "marks-missing")
 
 
-def test_sheets_guides_status_and_report_shut_nobody_out(
-    owner: Argilla, browser: webdriver.Chrome, axe: str, tmp_path: Path
-) -> None:
+def test_sheets_guides_and_reports_shut_nobody_out(owner: Argilla, browser: Chrome, axe: str, tmp_path: Path) -> None:
     work = campaign(owner, records=1, annotators=1, locale="de")
     share_sheets(owner, work.workspace, None, tmp_path, work.passwords)
     status = read_status(owner, [work.workspace], datetime.now(UTC))

@@ -1,18 +1,14 @@
 """Nothing that an annotator's page or login receives tells which model answered, what others said, or their keys."""
 
-import http.client
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -26,7 +22,9 @@ from annotation.campaign.people import NewUser
 from annotation.campaign.setup import set_up
 from annotation.server.launch import ServerHandle
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source
+from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_driver import answer, focused, forget, log_in_by_hand, press, wait
+from tests.support.ways_in import filled
 
 pytestmark = pytest.mark.server
 
@@ -55,6 +53,7 @@ OPEN_TO_WRITE = {
 class Jury(NamedTuple):
     """Four annotators: all but Dora have answered everything; and what Anna, Cora and Dora may not learn."""
 
+    url: str
     dora: NewUser
     keys: dict[str, str]
     records: dict[str, str]
@@ -82,8 +81,11 @@ def jury(argilla_server: ServerHandle) -> Jury:
             "field_id": owner.request("GET", f"/datasets/{datasets['grounding']}/fields")["items"][0]["id"],
         }
     keys = {name: users[username]["api_key"] for name, username in names.items()}
+    keys["owner"] = argilla_server.owner_api_key
+    dora = next(user for user in new if user.username == names["dora"])
+    jury = Jury(argilla_server.url, dora, keys, records, ids, ())
     for name in ("ben", "anna", "cora"):
-        with login(argilla_server, keys[name]) as client:
+        with login(jury, name) as client:
             for task in TASKS:
                 answer = {"status": "submitted", "values": values(task, f"notes of {name}")}
                 response = client.post(f"/records/{records[task]}/responses", json=answer)
@@ -94,17 +96,17 @@ def jury(argilla_server: ServerHandle) -> Jury:
         "record_id": records["grounding"],
         "user_id": users[names["ben"]]["id"],
     }
-    secrets = ("unseen7-", "vertexaisearch", "notes of ben", names["ben"], keys["ben"], argilla_server.owner_api_key)
+    secrets = ("unseen7-", "vertexaisearch", "notes of ben", names["ben"], keys["ben"], keys["owner"])
     secrets += tuple(ids[f"ben {task}"] for task in TASKS)
-    return Jury(next(user for user in new if user.username == names["dora"]), keys, records, ids, secrets)
+    return jury._replace(secrets=secrets)
 
 
 def values(task: TaskName, note: str) -> dict[str, Any]:
     return {label: {"value": "yes"} for label in LABELS[task]} | {"notes": {"value": note}}
 
 
-def login(server: ServerHandle, key: str) -> httpx.Client:
-    return httpx.Client(base_url=f"{server.url}/api/v1", headers={"X-Argilla-Api-Key": key}, timeout=60, verify=False)
+def login(jury: Jury, who: str) -> httpx.Client:
+    return httpx.Client(base_url=f"{jury.url}/api/v1", headers={"X-Argilla-Api-Key": jury.keys[who]}, timeout=60)
 
 
 def leaks(answers: dict[str, str], secrets: tuple[str, ...]) -> list[str]:
@@ -119,11 +121,9 @@ def operations(client: httpx.Client) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_no_address_that_her_login_can_read_breaks_her_blindness(
-    argilla_server: ServerHandle, jury: Jury, task: str
-) -> None:
+def test_no_address_that_her_login_can_read_breaks_her_blindness(jury: Jury, task: str) -> None:
     include = {"include": "responses,suggestions"}
-    with login(argilla_server, jury.keys["anna"]) as client:
+    with login(jury, "anna") as client:
         datasets = {dataset["name"]: dataset["id"] for dataset in client.get("/me/datasets").json()["items"]}
         ids = jury.ids | {
             "record_id": jury.records[task],
@@ -140,23 +140,12 @@ def test_no_address_that_her_login_can_read_breaks_her_blindness(
     assert any(path.endswith(ROWS_PATH) for path in answers)
     assert sum("notes of anna" in text for text in answers.values()) >= 2
     assert leaks(answers, jury.secrets) == []
-    with login(argilla_server, argilla_server.owner_api_key) as owner:
+    with login(jury, "owner") as owner:
         address = f"/records/{jury.records[task]}"
         assert leaks({address: owner.get(address).text}, jury.secrets) == [address]
 
 
-def filled(path: str, ids: dict[str, str]) -> str:
-    """The path with an id in every place; one that does not exist where there is none of the kind."""
-    for name, value in ids.items():
-        path = path.replace(f"{{{name}}}", value)
-    while "{" in path:
-        path = f"{path[: path.index('{')]}{uuid4()}{path[path.index('}') + 1 :]}"
-    return path
-
-
-def test_what_her_login_may_write_is_her_own_response_and_its_answer_tells_nothing(
-    argilla_server: ServerHandle, jury: Jury
-) -> None:
+def test_a_login_writes_its_own_response_only_and_learns_nothing_by_it(jury: Jury) -> None:
     bodies = {
         "POST /records/{record_id}/responses": {"status": "draft", "values": {}},
         "PUT /responses/{response_id}": {"status": "submitted", "values": values("generation", "mine")},
@@ -167,7 +156,7 @@ def test_what_her_login_may_write_is_her_own_response_and_its_answer_tells_nothi
     }
     ids = jury.ids | {"record_id": jury.records["generation"], "response_id": jury.ids["cora generation"]}
     answers, done = {}, set()
-    with login(argilla_server, jury.keys["cora"]) as client:
+    with login(jury, "cora") as client:
         writes = [(method, path) for method, path in operations(client) if method != "GET" and path != "/token"]
         for method, path in sorted(writes, key=lambda write: write[0] == "DELETE"):
             called = f"{method} {path}"
@@ -186,22 +175,22 @@ def test_what_her_login_may_write_is_her_own_response_and_its_answer_tells_nothi
     assert leaks({str(place): answer.text for place, answer in enumerate(others)}, jury.secrets) == []
 
 
-def test_what_others_did_changes_nothing_that_she_can_read(argilla_server: ServerHandle, jury: Jury) -> None:
-    with login(argilla_server, jury.keys["dora"]) as dora:
+def test_what_others_did_changes_nothing_that_she_can_read(jury: Jury) -> None:
+    with login(jury, "dora") as dora:
         # The status of the server has the memory that it uses.
         offered = {path for method, path in operations(dora) if method == "GET" and path != "/status"}
     addresses = {path: filled(path, jury.ids) for path in offered}
 
     def readable() -> dict[str, str]:
         """Every answer that Dora gets, without the time of the dataset's last activity."""
-        with login(argilla_server, jury.keys["dora"]) as dora:
+        with login(jury, "dora") as dora:
             found = {path: dora.get(address).text for path, address in addresses.items()}
             address = f"/me/datasets/{jury.ids['dataset_id']}/records/search?include=responses"
             found["search"] = dora.post(address, json={"query": {}}).text
         return {path: re.sub(r'"last_activity_at":"[^"]*"', "", text) for path, text in found.items()}
 
     before = readable()
-    with login(argilla_server, jury.keys["ben"]) as ben:
+    with login(jury, "ben") as ben:
         own = f"/responses/{jury.ids['ben grounding']}"
         for body in ({"status": "discarded", "values": {}}, {"status": "draft", "values": {}}):
             ben.put(own, json=body).raise_for_status()
@@ -214,16 +203,12 @@ def test_what_others_did_changes_nothing_that_she_can_read(argilla_server: Serve
     assert json.loads(before["/datasets/{dataset_id}/users/progress"]) == {"users": []}
 
 
-def test_her_progress_is_what_the_progress_of_a_dataset_is_to_her(argilla_server: ServerHandle, jury: Jury) -> None:
+def test_her_progress_is_what_the_progress_of_a_dataset_is_to_her(jury: Jury) -> None:
     paths = [f"/datasets/{jury.ids['dataset_id']}/{name}" for name in ("progress", "users/progress")]
-    with login(argilla_server, jury.keys["ben"]) as ben, login(argilla_server, argilla_server.owner_api_key) as owner:
+    with login(jury, "ben") as ben, login(jury, "owner") as owner:
         progress, people = (ben.get(path).raise_for_status().json() for path in paths)
         everybody = [owner.get(path).raise_for_status().json() for path in paths]
-    assert {name: progress[name] for name in ("total", "completed", "pending")} == {
-        "total": 1,
-        "completed": 1,
-        "pending": 0,
-    }
+    assert (progress["total"], progress["completed"], progress["pending"]) == (1, 1, 0)
     (only,) = people["users"]
     assert only["username"].startswith("ben-")
     assert only["pending"]["submitted"] == 1
@@ -232,109 +217,57 @@ def test_her_progress_is_what_the_progress_of_a_dataset_is_to_her(argilla_server
     assert everybody[0]["completed"] == 0
 
 
-@pytest.mark.parametrize("word", ["unseen7-model_name", "unseen7", "unseen7-run_id", "vertexaisearch"])
-def test_a_search_for_what_is_hidden_finds_nothing(argilla_server: ServerHandle, jury: Jury, word: str) -> None:
-    def found(text: str) -> int:
-        query = {"query": {"text": {"q": text}}}
-        address = f"/me/datasets/{jury.ids['dataset_id']}/records/search"
-        return int(client.post(address, json=query).raise_for_status().json()["total"])
-
-    with login(argilla_server, jury.keys["anna"]) as client:
-        assert found("Text") == 1
-        assert found(word) == 0
-
-
-def test_the_metadata_that_she_does_not_see_cannot_be_filtered_or_sorted_by(
-    argilla_server: ServerHandle, jury: Jury
-) -> None:
+def test_what_is_hidden_is_found_by_no_search_filter_or_order(jury: Jury) -> None:
     scope = {"entity": "metadata", "metadata_property": "citejury"}
     condition = {"type": "terms", "scope": scope, "values": ["unseen7-model_name"]}
-    with login(argilla_server, jury.keys["anna"]) as client:
-        address = f"/me/datasets/{jury.ids['dataset_id']}/records/search"
+    address = f"/me/datasets/{jury.ids['dataset_id']}/records/search"
+    with login(jury, "anna") as client:
+        texts = ("Text", "unseen7-model_name", "unseen7", "unseen7-run_id", "vertexaisearch")
+        found = [client.post(address, json={"query": {"text": {"q": text}}}).json()["total"] for text in texts]
+        assert found == [1, 0, 0, 0, 0]
         for query in ({"filters": {"type": "and", "and": [condition]}}, {"sort": [{"scope": scope, "order": "asc"}]}):
             assert client.post(address, json=query).status_code == 422
 
 
-class Recorder(ThreadingHTTPServer):
-    """A loopback proxy that keeps every answer of the server as text, by number, method and path."""
+class Recording(Forward):
+    """Keeps every answer of the server as text, by number, method and path; an encoded one could not be searched."""
 
-    daemon_threads = True
-    # A connection for each request keeps the proxy simple; an encoded answer could not be searched.
-    NOT_FORWARDED = {"connection", "content-length", "keep-alive", "transfer-encoding", "accept-encoding"}
+    server: Any
 
-    def __init__(self, upstream: str) -> None:
-        super().__init__(("127.0.0.1", 0), Forward)
-        self.upstream = urlsplit(upstream).netloc
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        self.answers: dict[str, str] = {}
-        self.upgrades: list[str] = []
-
-
-class Forward(BaseHTTPRequestHandler):
-    server: Recorder
-
-    def forward(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        sent = {name: value for name, value in self.headers.items() if name.lower() not in Recorder.NOT_FORWARDED}
-        self.server.upgrades += [self.path] if "Upgrade" in sent else []
-        connection = http.client.HTTPConnection(self.server.upstream, timeout=60)
-        connection.request(self.command, self.path, body or None, sent)
-        response = connection.getresponse()
-        content, headers = response.read(), response.getheaders()
-        connection.close()
-        self.server.answers[f"{len(self.server.answers)} {self.command} {self.path}"] = content.decode(
-            "utf-8", "replace"
-        ) + str(headers)
-        self.send_response_only(response.status)
-        for name, value in headers:
-            if name.lower() not in Recorder.NOT_FORWARDED:
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = forward
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def recorder(argilla_server: ServerHandle) -> Iterator[Recorder]:
-    with Recorder(argilla_server.url) as link:
-        thread = threading.Thread(target=link.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield link
-        link.shutdown()
-        thread.join()
+    def ask_upstream(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        del self.headers["Accept-Encoding"]
+        self.server.upgrades += [self.path] if "Upgrade" in self.headers else []
+        status, headers, content = super().ask_upstream(body)
+        name = f"{len(self.server.seen)} {self.command} {self.path}"
+        self.server.seen[name] = content.decode("utf-8", "replace") + str(headers)
+        return status, headers, content
 
 
 @pytest.mark.browser
-def test_nothing_that_her_page_loads_breaks_her_blindness(
-    argilla_server: ServerHandle, jury: Jury, recorder: Recorder, browser: webdriver.Chrome
-) -> None:
-    log_in_by_hand(browser, recorder.url, jury.dora.username, jury.dora.password)
-    wait(browser, lambda: len(dataset_addresses(browser)) == len(TASKS))
-    addresses = dataset_addresses(browser)
-    with login(argilla_server, jury.keys["dora"]) as dora:
-        for address in sorted(addresses):
+def test_nothing_that_her_page_loads_breaks_her_blindness(jury: Jury, browser: Chrome) -> None:
+    link: Any
+    with lossy_link(jury.url) as link, login(jury, "dora") as dora:
+        link.RequestHandlerClass, link.seen, link.upgrades = Recording, {}, []
+        log_in_by_hand(browser, link.url, jury.dora.username, jury.dora.password)
+        wait(browser, lambda: len(dataset_addresses(browser)) == len(TASKS))
+        for address in sorted(dataset_addresses(browser)):
             browser.get(address)
             task = answer_on_page(browser)
             record = f"/records/{jury.records[task]}"
             wait(browser, lambda record=record: dora.get(record).json()["responses"])
-    forget(browser, recorder.url)  # so that nothing more comes
-    assert sum(RECORD.record_uuid in text for text in recorder.answers.values()) >= len(TASKS)
-    assert sum("/responses" in name for name in recorder.answers) >= len(TASKS)
-    assert recorder.upgrades == []
-    assert leaks(recorder.answers, jury.secrets) == []
+        forget(browser, link.url)  # so that nothing more comes
+    assert sum(RECORD.record_uuid in text for text in link.seen.values()) >= len(TASKS)
+    assert sum("/responses" in name for name in link.seen) >= len(TASKS)
+    assert link.upgrades == []
+    assert leaks(link.seen, jury.secrets) == []
 
 
-def dataset_addresses(driver: webdriver.Chrome) -> set[str]:
+def dataset_addresses(driver: Chrome) -> set[str]:
     cards = driver.find_elements(By.CSS_SELECTOR, "a[href*='/dataset/']")
     return {str(card.get_attribute("href")) for card in cards}
 
 
-def answer_on_page(driver: webdriver.Chrome) -> TaskName:
+def answer_on_page(driver: Chrome) -> TaskName:
     """The task of the dataset that is open, once every label of its record is answered and it is sent."""
     firsts = {f"{LABELS[task][0]}_yes": task for task in TASKS}
     task = wait(driver, lambda: firsts.get(focused(driver)))

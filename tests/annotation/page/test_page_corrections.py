@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -19,7 +19,6 @@ from tests.support.page_driver import (
     notice,
     open_form,
     press,
-    screenshot,
     shown_element,
     shown_text,
     wait,
@@ -40,16 +39,15 @@ def link(owner: Argilla) -> Iterator[LossyLink]:
         yield found
 
 
-def in_form(driver: webdriver.Chrome) -> str:
-    """What our notice in the form says."""
+def in_form(driver: Chrome) -> str:
     return shown_text(driver, "#citejury-correction")
 
 
-def is_chosen(driver: webdriver.Chrome, option: str) -> bool:
+def is_chosen(driver: Chrome, option: str) -> bool:
     return driver.find_element(By.ID, option).is_selected()
 
 
-def changed(driver: webdriver.Chrome, work: Campaign, link: LossyLink, status: str = "submitted") -> str:
+def changed(driver: Chrome, work: Campaign, link: LossyLink, status: str = "submitted") -> str:
     """The record that she has answered and now changes without submitting."""
     open_form(driver, link.url, work.dataset, status)
     answer(driver, [("topically_relevant", True)])
@@ -57,15 +55,12 @@ def changed(driver: webdriver.Chrome, work: Campaign, link: LossyLink, status: s
     return str(driver.execute_script(RECORD_ID))
 
 
-def test_a_correction_outlives_a_reload_and_other_records_and_is_sent_when_she_submits_it(
-    owner: Argilla, browser: webdriver.Chrome, link: LossyLink
-) -> None:
+def test_a_correction_is_kept_until_it_is_sent_or_dropped(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=2, annotators=1)
     first = opened(browser, work, link.url)
     submit(browser, CONTRADICTION)
     wait(browser, lambda: work.statuses() == ["submitted"])
     assert changed(browser, work, link) == first
-    screenshot(browser, "correction-en")
     browser.refresh()
     wait(browser, lambda: is_chosen(browser, "topically_relevant_yes"))
     wait(browser, lambda: CHANGED in in_form(browser))
@@ -74,7 +69,6 @@ def test_a_correction_outlives_a_reload_and_other_records_and_is_sent_when_she_s
     open_form(browser, link.url, work.dataset)
     wait(browser, lambda: f"{CHANGED}: 1" in notice(browser))
     assert browser.execute_script(RECORD_ID) != first
-    screenshot(browser, "correction-elsewhere-en")
     click(browser, lambda: shown_element(browser, "Open the record"))
     wait(browser, lambda: browser.execute_script(RECORD_ID) == first)
     wait(browser, lambda: is_chosen(browser, "topically_relevant_yes"))
@@ -98,9 +92,8 @@ def test_a_correction_outlives_a_reload_and_other_records_and_is_sent_when_she_s
     assert [work.stored()[key] for key in work.stored()] == [("submitted", CORRECTED)]
 
 
-def test_a_correction_is_hers_and_another_tab_only_offers_it(
-    owner: Argilla, browser: webdriver.Chrome, link: LossyLink
-) -> None:
+@pytest.mark.rare
+def test_a_correction_is_hers_and_another_tab_only_offers_it(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=1, annotators=2)
     anna, ben = work.passwords
     for name in (ben, anna):
@@ -131,9 +124,7 @@ def test_a_correction_is_hers_and_another_tab_only_offers_it(
     assert [said for _, said in work.stored().values()] == [VALUES, VALUES]
 
 
-def test_what_was_sent_later_elsewhere_wins_over_a_correction_and_she_is_told(
-    owner: Argilla, browser: webdriver.Chrome, link: LossyLink
-) -> None:
+def test_what_was_sent_later_elsewhere_wins(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=1, annotators=1)
     (name,) = work.passwords
     record = opened(browser, work, link.url)
@@ -155,9 +146,8 @@ def test_what_was_sent_later_elsewhere_wins_over_a_correction_and_she_is_told(
     assert list(work.stored().values()) == [("submitted", later)]
 
 
-def test_a_discarded_record_that_she_takes_up_again_keeps_what_she_answers(
-    owner: Argilla, browser: webdriver.Chrome, link: LossyLink
-) -> None:
+@pytest.mark.rare
+def test_a_discarded_record_taken_up_again_keeps_its_answers(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=1, annotators=1, locale="de")
     opened(browser, work, link.url)
     press(browser, Keys.BACKSPACE)
@@ -169,7 +159,6 @@ def test_a_discarded_record_that_she_takes_up_again_keeps_what_she_answers(
     browser.refresh()
     wait(browser, lambda: is_chosen(browser, "misleading_no"))
     wait(browser, lambda: "noch nicht abgesendet" in in_form(browser))
-    screenshot(browser, "correction-discarded-de")
     assert list(work.stored().values()) == [("discarded", {"notes": "Zeichensalat"})]
     press(browser, Keys.RETURN)
     wait(browser, lambda: list(work.stored().values()) == [("submitted", VALUES | {"notes": "Zeichensalat"})])

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import uuid4
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -51,59 +51,45 @@ def campaign(owner: Argilla) -> Start:
 
 
 @pytest.fixture
-def hasty(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """The browser, in which nobody waits longer than a few seconds."""
-    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": SHORT_WAITS})
-    yield browser
-    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
-
-
-@pytest.fixture
-def watched(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """The browser that keeps whether anything of Argilla's home was seen."""
-    script = {"source": WATCH_FOR_ARGILLAS_HOME}
+def watched(request: pytest.FixtureRequest, browser: Chrome) -> Iterator[Chrome]:
+    """The browser, which runs a script before each page: by default it keeps whether Argilla's home was seen."""
+    script = {"source": getattr(request, "param", WATCH_FOR_ARGILLAS_HOME)}
     added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
     yield browser
     browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
 
-def enter(driver: webdriver.Chrome, work: Start, who: str, url: str | None = None) -> None:
+def enter(driver: Chrome, work: Start, who: str, url: str | None = None) -> None:
     open_home(driver, url or work.owner.api_url, work.names[who], work.passwords[who])
 
 
-def titles(driver: webdriver.Chrome) -> list[str]:
-    """The names of the lists on the start page, as soon as it is there."""
-    found: list[str] = wait(driver, lambda: driver.execute_script(TITLES))
-    return found
+def titles(driver: Chrome) -> list[str]:
+    return list(wait(driver, lambda: driver.execute_script(TITLES)))
 
 
-def open_list(driver: webdriver.Chrome, work: Start, dataset: str, url: str | None = None) -> None:
+def open_list(driver: Chrome, work: Start, dataset: str, url: str | None = None) -> None:
     address = f"dataset/{work.datasets()[dataset]}/annotation-mode?page=1&status=pending"
     driver.get(f"{url or work.owner.api_url}/{address}")
 
 
-def said(driver: webdriver.Chrome) -> str:
-    """What the empty queue says, once it says something."""
+def said(driver: Chrome) -> str:
     return wait(driver, lambda: shown_text(driver, "#citejury-empty"))
 
 
-def answer_record(driver: webdriver.Chrome, task: str) -> None:
+def answer_record(driver: Chrome, task: str) -> None:
     labels = LABELS[task]  # type: ignore[index]  # one of the tasks
     wait(driver, lambda: focused(driver) == f"{labels[0]}_yes")
     answer(driver, [(label, True) for label in labels])
     press(driver, Keys.RETURN)
 
 
-def opened_menu(driver: webdriver.Chrome) -> str:
-    """What the user's menu says; it is clicked open where it is closed."""
+def opened_menu(driver: Chrome) -> str:
     if not (text := shown_text(driver, ".user__content")):
         driver.find_element(By.CSS_SELECTOR, ".user__button").click()
     return text
 
 
-def test_a_german_annotator_of_a_campaign_in_three_languages_starts_with_her_lists(
-    campaign: Start, watched: webdriver.Chrome
-) -> None:
+def test_an_annotator_of_one_language_starts_with_their_lists(campaign: Start, watched: Chrome) -> None:
     enter(watched, campaign, "anna")
     assert titles(watched) == GERMAN
     assert watched.execute_script("return window.seen ?? false") is False
@@ -130,9 +116,7 @@ def test_a_german_annotator_of_a_campaign_in_three_languages_starts_with_her_lis
     assert "View docs" not in menu
 
 
-def test_what_is_not_for_annotators_is_not_opened_by_its_address_either(
-    campaign: Start, watched: webdriver.Chrome
-) -> None:
+def test_what_is_not_for_annotators_is_not_opened_by_its_address_either(campaign: Start, watched: Chrome) -> None:
     enter(watched, campaign, "anna")
     titles(watched)
     dataset = campaign.datasets()["2-grounding-de"]
@@ -147,9 +131,8 @@ def test_what_is_not_for_annotators_is_not_opened_by_its_address_either(
     assert watched.title == "Grounding · citejury"
 
 
-def test_where_the_campaign_does_not_say_her_language_her_browsers_comes_first(
-    owner: Argilla, campaign: Start, browser: webdriver.Chrome
-) -> None:
+@pytest.mark.rare
+def test_without_a_language_that_of_the_browser_comes_first(owner: Argilla, campaign: Start, browser: Chrome) -> None:
     name, password = f"{campaign.workspace}-dora", "a password of hers"
     body = {"username": name, "first_name": "d", "role": "annotator", "password": password}
     user = owner.request("POST", "/users", json=body)["id"]
@@ -165,41 +148,39 @@ def test_where_the_campaign_does_not_say_her_language_her_browsers_comes_first(
     assert titles(browser)[6:8] == ["Retrieval – trial round (German)", "Grounding – trial round (German)"]
 
 
-def test_an_owner_keeps_argillas_home(owner: Argilla, argilla_server: ServerHandle, browser: webdriver.Chrome) -> None:
+@pytest.mark.rare
+def test_an_owner_keeps_argillas_home(owner: Argilla, browser: Chrome) -> None:
     browser.get(f"{owner.api_url}/sign-in")
     wait(browser, lambda: browser.title == "Log in · citejury")
-    name, password = f"owner-{argilla_server.url[-5:]}", "a password of hers"
+    name, password = f"owner-{owner.api_url[-5:]}", "a password of hers"
     owner.request("POST", "/users", json={"username": name, "first_name": "o", "role": "owner", "password": password})
     open_home(browser, owner.api_url, name, password)
     wait(browser, lambda: shown_text(browser, ".home__container"))
     assert browser.find_elements(By.ID, "citejury-home") == []
 
 
-def test_an_empty_queue_says_who_has_the_rest_until_when_and_shows_it_when_it_is_back(
-    owner: Argilla, argilla_server: ServerHandle, hasty: webdriver.Chrome
-) -> None:
+@pytest.mark.parametrize("watched", [SHORT_WAITS], indirect=True, ids=["hasty"])
+def test_an_empty_queue_says_who_has_the_rest(owner: Argilla, argilla_server: ServerHandle, watched: Chrome) -> None:
     work = start(owner, languages=["de"])
     dataset = work.datasets()["1-retrieval-de"]
     with Argilla(owner.api_url, work.keys["ben"]) as ben:
         assert len(waiting(ben, dataset)) == 2
-    enter(hasty, work, "anna")
-    wait(hasty, lambda: "sind gerade bei anderen" in shown_text(hasty, "#citejury-home"))
-    open_list(hasty, work, "1-retrieval-de")
+    enter(watched, work, "anna")
+    wait(watched, lambda: "sind gerade bei anderen" in shown_text(watched, "#citejury-home"))
+    open_list(watched, work, "1-retrieval-de")
     (found,) = (each for each in work.lists("anna") if each["id"] == dataset)
     back = datetime.fromisoformat(found["back"]).astimezone()
     reason = f"Die letzten 2 sind gerade bei anderen; spätestens um {back.hour}:{back:%M} sind sie wieder frei."
-    assert reason in said(hasty)
-    assert work.names["ben"] not in shown_text(hasty)
-    assert hasty.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf").is_displayed()
+    assert reason in said(watched)
+    assert work.names["ben"] not in shown_text(watched)
+    assert watched.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf").is_displayed()
     with contextlib.closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
         database.execute("UPDATE citejury_holds SET ends = 1 WHERE dataset_id = ?", (dataset.replace("-", ""),))
         database.commit()
-    wait(hasty, lambda: focused(hasty) == "topically_relevant_yes")
+    wait(watched, lambda: focused(watched) == "topically_relevant_yes")
 
 
-def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(
-    owner: Argilla, browser: webdriver.Chrome
-) -> None:
+def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(owner: Argilla, browser: Chrome) -> None:
     work = start(owner, records=2, languages=["de"])
     for name in ("calibration-1-retrieval-de", "calibration-2-grounding-de", "calibration-3-generation-de"):
         work.answer("anna", name, 1)
@@ -218,7 +199,8 @@ def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(
     assert "Vielen Dank" not in said(browser)
 
 
-def test_who_did_nothing_because_others_did_all_is_not_thanked(owner: Argilla, browser: webdriver.Chrome) -> None:
+@pytest.mark.rare
+def test_who_did_nothing_because_others_did_all_is_not_thanked(owner: Argilla, browser: Chrome) -> None:
     work = start(owner, records=1, calibration=0, languages=["de"])
     for name in ("1-retrieval-de", "2-grounding-de", "3-generation-de"):
         work.answer("ben", name, 1)
@@ -228,8 +210,6 @@ def test_who_did_nothing_because_others_did_all_is_not_thanked(owner: Argilla, b
 
 
 class WithoutAnswers(Forward):
-    """A link on which no answer gets through, and everything else does."""
-
     def do_POST(self) -> None:
         if "/responses" in self.path:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -238,7 +218,7 @@ class WithoutAnswers(Forward):
             self.forward()
 
 
-def test_while_an_answer_is_not_saved_no_list_is_called_done(owner: Argilla, browser: webdriver.Chrome) -> None:
+def test_while_an_answer_is_not_saved_no_list_is_called_done(owner: Argilla, browser: Chrome) -> None:
     work = start(owner, records=2, languages=["de"])
     with lossy_link(owner.api_url) as link:
         enter(browser, work, "anna", link.url)
@@ -255,9 +235,8 @@ def test_while_an_answer_is_not_saved_no_list_is_called_done(owner: Argilla, bro
         wait(browser, lambda: browser.find_elements(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf"))
 
 
-def test_who_is_in_no_workspace_reads_that_there_is_nothing_to_do_yet(
-    owner: Argilla, browser: webdriver.Chrome
-) -> None:
+@pytest.mark.rare
+def test_who_is_in_no_workspace_reads_that_there_is_nothing_to_do_yet(owner: Argilla, browser: Chrome) -> None:
     person = {"username": f"early-{uuid4()}", "first_name": "Early", "role": "annotator", "password": "long enough"}
     owner.request("POST", "/users", json=person)
     open_home(browser, owner.api_url, person["username"], person["password"])

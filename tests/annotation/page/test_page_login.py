@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -18,30 +18,25 @@ HAMMERING = {"en": "127.0.0.77", "de": "127.0.0.78", "ja": "127.0.0.79"}  # none
 
 
 @pytest.mark.server
+@pytest.mark.rare
 @pytest.mark.parametrize(
     ("language", "mistake", "sentence"),
     [
-        pytest.param(
-            "en",
-            "Wrong username or password",
-            "Too many wrong passwords. Please wait a minute, then try again.",
-            marks=pytest.mark.rare,
-        ),
+        ("en", "Wrong username or password", "Too many wrong passwords. Please wait a minute, then try again."),
         (
             "de",
             "Falscher Benutzername",
             "Zu viele falsche Passwörter. Bitte warten Sie eine Minute und versuchen Sie es dann noch einmal.",
         ),
-        pytest.param(
+        (
             "ja",
             "ユーザー名またはパスワードが間違っています",
             "パスワードの間違いが続きました。1分ほど待ってから、もう一度お試しください。",
-            marks=pytest.mark.rare,
         ),
     ],
 )
 def test_who_must_wait_is_told_so_in_her_language(
-    argilla_server: ServerHandle, browser: webdriver.Chrome, language: str, mistake: str, sentence: str
+    argilla_server: ServerHandle, browser: Chrome, language: str, mistake: str, sentence: str
 ) -> None:
     name = f"anna-{uuid.uuid4().hex[:8]}"
     assert wrong(argilla_server, HAMMERING[language], *[name] * MOST) == [401] * MOST
@@ -58,8 +53,7 @@ def test_who_must_wait_is_told_so_in_her_language(
         browser.execute_cdp_cmd(override, {"userAgent": agent, "acceptLanguage": "en"})
 
 
-def enter(driver: webdriver.Chrome, username: str) -> None:
-    """Type a name and a password that is wrong, and send them."""
+def enter(driver: Chrome, username: str) -> None:
     wait(driver, lambda: len(driver.find_elements(By.CSS_SELECTOR, "input")) >= 2)
     for field, text in zip(driver.find_elements(By.CSS_SELECTOR, "input")[:2], (username, "wrong"), strict=True):
         field.send_keys(Keys.CONTROL, "a")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -26,9 +26,7 @@ ONLINE = "window.dispatchEvent(new Event('online'))"  # what the browser says th
 DIALOGS = "return document.querySelectorAll('#citejury-dialog').length"
 
 
-def test_who_answers_in_one_tab_stays_who_she_is_when_somebody_logs_in_in_another(
-    owner: Argilla, browser: webdriver.Chrome
-) -> None:
+def test_an_answer_in_one_tab_is_hers_whoever_logs_in_in_another(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=2, annotators=2)
     anna, ben = work.passwords
     record = opened(browser, work, owner.api_url, anna)
@@ -43,9 +41,7 @@ def test_who_answers_in_one_tab_stays_who_she_is_when_somebody_logs_in_in_anothe
     wait(browser, lambda: work.stored() == {(record, work.ids[anna]): ("submitted", VALUES)})
 
 
-def test_a_draft_of_one_tab_never_takes_back_what_was_submitted_in_another(
-    owner: Argilla, browser: webdriver.Chrome
-) -> None:
+def test_a_draft_of_one_tab_never_takes_back_what_was_submitted_in_another(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=1, annotators=1)
     (name,) = work.passwords
     keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
@@ -67,23 +63,18 @@ def test_a_draft_of_one_tab_never_takes_back_what_was_submitted_in_another(
 class LoginPageOfAHotel(Forward):
     """A network that answers itself, with 200 and a page of its own, until one agrees to its terms."""
 
-    def do_POST(self) -> None:
-        if "/responses" in self.path and self.server.share:
+    def answer_itself(self) -> None:
+        if self.server.share and ("/api/v1/records/" if self.command == "GET" else "/responses") in self.path:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             self.reply(200, [("Content-Type", "text/html")], b"<html>Welcome to our network</html>")
         else:
             self.forward()
 
-    def do_GET(self) -> None:
-        if "/api/v1/records/" in self.path and self.server.share:
-            self.reply(200, [("Content-Type", "text/html")], b"<html>Welcome to our network</html>")
-        else:
-            self.forward()
+    do_GET = do_POST = answer_itself
 
 
-def test_a_network_that_answers_with_its_own_page_is_no_server_that_has_the_answer(
-    owner: Argilla, browser: webdriver.Chrome
-) -> None:
+@pytest.mark.rare
+def test_a_network_that_answers_with_its_own_page_has_no_answer(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=2, annotators=1)
     with lossy_link(owner.api_url) as link:
         link.RequestHandlerClass = LoginPageOfAHotel
@@ -97,7 +88,8 @@ def test_a_network_that_answers_with_its_own_page_is_no_server_that_has_the_answ
         assert work.statuses() == ["submitted"]
 
 
-def test_a_server_that_answers_nothing_at_all_does_not_stop_her_work(owner: Argilla, browser: webdriver.Chrome) -> None:
+@pytest.mark.rare
+def test_a_server_that_answers_nothing_at_all_does_not_stop_her_work(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=3, annotators=1)
     with lossy_link(owner.api_url) as link:
         opened(browser, work, link.url)
@@ -113,9 +105,7 @@ def test_a_server_that_answers_nothing_at_all_does_not_stop_her_work(owner: Argi
         assert work.statuses() == ["submitted"]
 
 
-def test_an_answer_that_the_server_never_takes_is_shown_and_kept_and_stops_no_other(
-    owner: Argilla, browser: webdriver.Chrome
-) -> None:
+def test_an_answer_that_the_server_never_takes_stops_no_other(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=3, annotators=1)
     shown = opened(browser, work, owner.api_url)
     ids = [item["id"] for _, page in owner.record_pages(work.dataset) for item in page]
@@ -133,9 +123,7 @@ def test_an_answer_that_the_server_never_takes_is_shown_and_kept_and_stops_no_ot
     assert bad["key"] in kept(browser)
 
 
-def test_she_reads_that_a_damaged_server_takes_nothing_and_what_she_answered_is_sent_afterwards(
-    argilla_server: ServerHandle, owner: Argilla, browser: webdriver.Chrome
-) -> None:
+def test_a_damaged_server_is_told_and_retried(argilla_server: ServerHandle, owner: Argilla, browser: Chrome) -> None:
     said = "nimmt zurzeit keine Antworten an"
     work = campaign(owner, records=2, annotators=1, locale="de")
     noted = argilla_server.home / DAMAGE_FILE
@@ -154,9 +142,8 @@ def test_she_reads_that_a_damaged_server_takes_nothing_and_what_she_answered_is_
     wait(browser, lambda: said not in notice(browser))
 
 
-def test_a_browser_without_room_keeps_the_answer_while_the_page_is_open(
-    owner: Argilla, browser: webdriver.Chrome
-) -> None:
+@pytest.mark.rare
+def test_a_browser_without_room_keeps_the_answer_while_the_page_is_open(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=2, annotators=1)
     with lossy_link(owner.api_url) as link:
         opened(browser, work, link.url)
@@ -170,9 +157,8 @@ def test_a_browser_without_room_keeps_the_answer_while_the_page_is_open(
         assert work.statuses() == ["submitted"]
 
 
-def test_backspace_on_a_button_of_the_dialog_opens_no_second_one_and_the_dialog_has_a_name(
-    owner: Argilla, browser: webdriver.Chrome
-) -> None:
+@pytest.mark.rare
+def test_the_dialog_opens_once_and_has_a_name(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=1, annotators=1)
     opened(browser, work, owner.api_url)
     before = focused(browser)

@@ -1,26 +1,23 @@
 """The link of a disagreement in a report: it shows that record, to whomever, whatever has become of it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import to_records
 from annotation.argilla.labels import LABELS
 from annotation.argilla.wording import read_wording
+from annotation.server.launch import ServerHandle
 from exports.csv.write import export_csv
 from exports.report.files import collect_disagreements
 from pipeline.records.schema import Passage, QueryResponse
 from tests.support.measured_files import measure_files
 from tests.support.page_campaign import Campaign, campaign
 from tests.support.page_driver import RECORD_ID, enter_password, log_in, wait
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -50,12 +47,12 @@ def quoted_passage() -> QueryResponse:
     return QueryResponse(record_uuid=str(uuid4()), query="Quoted?", answer="A [1].", chunks=(chunk,))
 
 
-def shows(driver: webdriver.Chrome, record_id: str) -> bool:
+def shows(driver: Chrome, record_id: str) -> bool:
     return bool(driver.execute_script(RECORD_ID) == record_id)
 
 
 def test_it_shows_the_record_to_its_annotators_and_to_the_owner_who_logs_in_for_it(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, tmp_path: Path
+    argilla_server: ServerHandle, owner: Argilla, browser: Chrome, tmp_path: Path
 ) -> None:
     work = campaign(owner, records=4, annotators=2)
     body = to_records(quoted_passage(), read_wording("en"))["retrieval"][0]

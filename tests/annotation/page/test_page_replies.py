@@ -1,9 +1,7 @@
 """What the project lead says about a record, in the page of who asked."""
 
-from typing import TYPE_CHECKING
-
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from annotation.argilla.client import Argilla
@@ -12,29 +10,24 @@ from annotation.quality.questions import read_questions, reply_to
 from tests.support.page_campaign import campaign
 from tests.support.page_driver import RECORD_ID, complaints, open_home, shown_text, wait, window_size
 
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
-
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
 HOSTILE = 'Ja. <img src=x onerror="document.title=1"> \u202egnihtyna'
 WIDER = "return document.scrollingElement.scrollWidth - innerWidth"
 
 
-def test_she_is_told_on_her_start_page_and_reads_it_on_the_record_as_text(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
-) -> None:
+def test_she_is_told_on_her_start_page_and_reads_it_on_the_record_as_text(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=2, annotators=1, locale="de")
     ((name, password),) = work.passwords.items()
     record_id = next(read_units(owner, work.dataset)).record_id
     key = next(user["api_key"] for user in owner.request("GET", "/users")["items"] if user["username"] == name)
-    with Argilla(argilla_server.url, key) as herself:
+    with Argilla(owner.api_url, key) as herself:
         body = {"record_id": record_id, "status": "draft", "values": {"notes": {"value": "? Zählt ein <b>Auszug</b>"}}}
         herself.request("POST", "/me/responses/bulk", json={"items": [body]})
     (asked,) = read_questions(owner, [work.workspace])
     reply_to(owner, asked, HOSTILE, [work.workspace])
 
-    open_home(browser, argilla_server.url, name, password)
+    open_home(browser, owner.api_url, name, password)
     wait(browser, lambda: "Ihre Projektleitung hat zu Ihren Fragen geschrieben" in shown_text(browser))
     assert "Fall zeigen: ? Zählt ein <b>Auszug</b>" in shown_text(browser, "#citejury-home .citejury-replies")
     browser.find_element(By.CSS_SELECTOR, "#citejury-home .citejury-replies a").click()
@@ -45,7 +38,7 @@ def test_she_is_told_on_her_start_page_and_reads_it_on_the_record_as_text(
     assert not browser.find_elements(By.CSS_SELECTOR, ".citejury-replies :is(img, b)")
     with window_size(browser, 400, 800):
         assert browser.execute_script(WIDER) <= 0
-    browser.get(f"{argilla_server.url}/")
+    browser.get(f"{owner.api_url}/")
     wait(browser, lambda: shown_text(browser, "#citejury-home .citejury-lists"))
     assert not browser.find_elements(By.CSS_SELECTOR, "#citejury-home .citejury-replies")
     assert not complaints(browser)

@@ -1,9 +1,9 @@
 """The rule where the decision is: a line under each question, all of it on a key, guidelines beside the record."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -11,21 +11,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
 from annotation.argilla.wording import read_wording
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
-from tests.support.page_driver import (
-    RECORD_ID,
-    answer,
-    click,
-    focused,
-    open_form,
-    press,
-    screenshot,
-    shown_text,
-    wait,
-    window_size,
-)
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
+from tests.support.page_driver import RECORD_ID, answer, click, focused, open_form, press, shown_text, wait, window_size
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -52,13 +38,11 @@ WIDER = "return document.scrollingElement.scrollWidth - innerWidth"
 
 
 def first_sentence(text: str) -> str:
-    """The text up to its first full stop."""
     ends = [text.find(end) + 1 for end in (". ", "。") if end in text]
     return text[: min(ends)] if ends else text
 
 
-def groups(driver: webdriver.Chrome) -> list[dict[str, Any]]:
-    """Name, description, `required` and the state of both radio buttons of each group, as a screen reader has them."""
+def groups(driver: Chrome) -> list[dict[str, Any]]:
     nodes = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     by_id = {node["nodeId"]: node for node in nodes}
 
@@ -70,27 +54,21 @@ def groups(driver: webdriver.Chrome) -> list[dict[str, Any]]:
         found = {each["name"]: each["value"].get("value") for each in node.get("properties", ())}
         return found.get(name, node.get(name, {}).get("value"))
 
+    def radios(node: dict[str, Any]) -> list[tuple[Any, Any]]:
+        return [(said(each, "name"), said(each, "checked")) for each in below(node) if said(each, "role") == "radio"]
+
+    found = [node for node in nodes if said(node, "role") == "radiogroup"]
     return [
-        {
-            "name": said(node, "name"),
-            "description": said(node, "description"),
-            "required": said(node, "required"),
-            "radios": [
-                (said(each, "name"), said(each, "checked")) for each in below(node) if said(each, "role") == "radio"
-            ],
-        }
-        for node in nodes
-        if said(node, "role") == "radiogroup"
+        {name: said(node, name) for name in ("name", "description", "required")} | {"radios": radios(node)}
+        for node in found
     ]
 
 
-def test_each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
-) -> None:
+def test_each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=2, annotators=1, locale="de")
     wording = read_wording("de")
     questions = [wording.questions["retrieval"][label] for label in LABELS_OF_PASSAGES]
-    opened(browser, work, argilla_server.url)
+    opened(browser, work, owner.api_url)
     lines = [first_sentence(each.description) for each in (*questions, wording.notes)]
     assert (browser.execute_script(RULES), browser.execute_script(ICONS)) == (lines, 0)
 
@@ -99,7 +77,6 @@ def test_each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(
     parts = (questions[1].description, examples.case, *examples.labels[LABELS_OF_PASSAGES[1]].values())
     wait(browser, lambda: all(part in shown_text(browser, WHOLE) for part in parts))
     assert browser.execute_script(COVERED) == 0
-    screenshot(browser, "rule-de")
     press(browser, "1", "?")  # the focus is with the next question, and so is the key
     wait(browser, lambda: questions[2].description in shown_text(browser, WHOLE))
     assert questions[1].description not in shown_text(browser, WHOLE)
@@ -119,11 +96,10 @@ def test_each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(
     assert shown_text(browser, ".annotation-guidelines") == ""
 
 
-def test_tab_goes_from_question_to_question_and_a_screen_reader_hears_which(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
-) -> None:
+@pytest.mark.rare
+def test_tab_goes_from_question_to_question_and_a_screen_reader_hears_which(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=2, annotators=1)
-    record = opened(browser, work, argilla_server.url)
+    record = opened(browser, work, owner.api_url)
     first, second, third = (f"{label}_yes" for label in LABELS_OF_PASSAGES)
     stops = [first, second, third, "contentId", "button--discard", "button--draft"]
 
@@ -137,27 +113,17 @@ def test_tab_goes_from_question_to_question_and_a_screen_reader_hears_which(
     assert walk(5, Keys.TAB) == stops
     press(browser, Keys.TAB)
     assert not browser.execute_script("return Boolean(document.activeElement.closest('form.questions-form'))")
-    open_form(browser, argilla_server.url, work.dataset)
+    open_form(browser, owner.api_url, work.dataset)
     assert walk(3, Keys.ARROW_DOWN)[:3] == stops[:3]
     assert walk(3, Keys.ARROW_UP)[1:] == [third, second, first]
 
     wording = read_wording("en").questions["retrieval"]
-    unanswered = [("Yes", "false"), ("No", "false")]
-    assert groups(browser) == [
-        {
-            "name": f"{wording[label].title}",
-            "description": first_sentence(wording[label].description),
-            "required": True,
-            "radios": unanswered,
-        }
-        for label in LABELS_OF_PASSAGES
-    ]
+    unanswered = {"required": True, "radios": [("Yes", "false"), ("No", "false")]}
+    told = [(wording[label].title, first_sentence(wording[label].description)) for label in LABELS_OF_PASSAGES]
+    assert groups(browser) == [{"name": title, "description": rule, **unanswered} for title, rule in told]
     answer(browser, CONTRADICTION.items())
-    states = [each["radios"] for each in groups(browser)]
-    assert states == [
-        [("Yes", str(yes).lower()), ("No", str(not yes).lower())]
-        for yes in (CONTRADICTION[each] for each in CONTRADICTION)
-    ]
+    chosen = [[("Yes", str(yes).lower()), ("No", str(not yes).lower())] for yes in CONTRADICTION.values()]
+    assert [each["radios"] for each in groups(browser)] == chosen
     press(browser, Keys.ARROW_UP, Keys.ARROW_UP)  # what is chosen already stays chosen, and the next question comes
     wait(browser, lambda: focused(browser).startswith(LABELS_OF_PASSAGES[1]))
     press(browser, "1")
@@ -168,15 +134,12 @@ def test_tab_goes_from_question_to_question_and_a_screen_reader_hears_which(
     wait(browser, lambda: list(work.stored().values()) == [("submitted", values)])
 
 
-def test_guidelines_stand_beside_the_record_and_stay_for_the_next(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
-) -> None:
+def test_guidelines_stand_beside_the_record_and_stay_for_the_next(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=3, annotators=1, locale="ja")
     with window_size(browser, 1366, 768):
-        opened(browser, work, argilla_server.url)
+        opened(browser, work, owner.api_url)
         press(browser, "g")
         wait(browser, lambda: beside(browser))
-        screenshot(browser, "guidelines-ja")
         submit(browser, CONTRADICTION)
         wait(browser, lambda: beside(browser))
         browser.refresh()
@@ -191,19 +154,16 @@ def test_guidelines_stand_beside_the_record_and_stay_for_the_next(
         sheet = wait(browser, lambda: browser.execute_script(PLACES)[1])
         assert (sheet[0], sheet[1]) == (0, 400)
         assert sheet[3] - sheet[2] > 700
-        screenshot(browser, "guidelines-ja-400")
         press(browser, Keys.ESCAPE)
         wait(browser, lambda: browser.execute_script(PLACES)[1] is None)
 
 
-@pytest.mark.parametrize("locale", ["de", *(pytest.param(each, marks=pytest.mark.rare) for each in ("en", "ja"))])
-def test_all_questions_of_grounding_and_the_buttons_are_in_view(
-    locale: str, argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
-) -> None:
+@pytest.mark.rare
+@pytest.mark.parametrize("locale", ["de", "en", "ja"])
+def test_all_questions_of_grounding_and_the_buttons_are_in_view(locale: str, owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=1, annotators=1, locale=locale, task="grounding")
     with window_size(browser, 1366, 768):
-        opened(browser, work, argilla_server.url)
-        screenshot(browser, f"grounding-{locale}")
+        opened(browser, work, owner.api_url)
         answers, buttons = browser.execute_script(BELOW)
         assert answers <= 0
         assert buttons <= 0
@@ -211,7 +171,7 @@ def test_all_questions_of_grounding_and_the_buttons_are_in_view(
         assert browser.execute_script(WIDER) <= 0
 
 
-def beside(driver: webdriver.Chrome) -> bool:
+def beside(driver: Chrome) -> bool:
     """Whether record, guidelines and questions stand side by side, each wide and the guidelines tall enough to read."""
     places: list[list[float] | None] = driver.execute_script(PLACES)
     seen = [place for place in places if place]

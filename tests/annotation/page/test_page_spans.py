@@ -2,11 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
@@ -28,14 +28,10 @@ from tests.support.page_driver import (
     log_in,
     open_form,
     press,
-    screenshot,
     shown_element,
     shown_text,
     wait,
 )
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -82,14 +78,13 @@ class Jury:
         push_records(owner, self.workspace, [record])
         self.dataset = find_datasets(owner, self.workspace)["grounding"].id
 
-    def opened(self, driver: webdriver.Chrome, url: str) -> None:
+    def opened(self, driver: Chrome, url: str) -> None:
         log_in(driver, url, self.user.username, self.user.password)
         open_form(driver, url, self.dataset)
 
     def responses(self) -> list[dict[str, Any]]:
-        return [
-            each for _, page in self.owner.record_pages(self.dataset) for record in page for each in record["responses"]
-        ]
+        ((_, (record,)),) = self.owner.record_pages(self.dataset)
+        return list(record["responses"])
 
     def exported(self, out: Path) -> list[tuple[str, int, str]]:
         export_csv(self.owner, self.workspace, out)
@@ -97,8 +92,7 @@ class Jury:
         return [(row["label"], row["chunk_rank"], row["text"]) for row in rows]
 
 
-def drag(driver: webdriver.Chrome, first: str, last: str) -> None:
-    """Select with the mouse from the beginning of some words to the end of others."""
+def drag(driver: Chrome, first: str, last: str) -> None:
     begin_x, begin_y, end_x, end_y = driver.execute_script(ENDS, first, last)
     actions = ActionBuilder(driver)
     pointer = actions.pointer_action
@@ -106,20 +100,18 @@ def drag(driver: webdriver.Chrome, first: str, last: str) -> None:
     actions.perform()
 
 
-def judge(driver: webdriver.Chrome, **yes: bool) -> None:
+def judge(driver: Chrome, **yes: bool) -> None:
     """Answer all labels by keyboard, those not named with no."""
     answer(driver, [(label, yes.get(label, False)) for label in LABELS["grounding"]])
 
 
-def marks(driver: webdriver.Chrome) -> list[list[str]]:
+def marks(driver: Chrome) -> list[list[str]]:
     return list(driver.execute_script(MARKS))
 
 
-def test_what_is_marked_comes_back_after_a_reload_and_is_exported_word_for_word(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, tmp_path: Path
-) -> None:
+def test_marks_come_back_and_are_exported_word_for_word(owner: Argilla, browser: Chrome, tmp_path: Path) -> None:
     work = Jury(owner, "required")
-    work.opened(browser, argilla_server.url)
+    work.opened(browser, owner.api_url)
     record = browser.execute_script(RECORD_ID)
     judge(browser, support_present=True, contradicted_claim_present=True, unsupported_claim_present=True)
     press(browser, Keys.RETURN)
@@ -134,8 +126,7 @@ def test_what_is_marked_comes_back_after_a_reload_and_is_exported_word_for_word(
     wait(browser, lambda: marks(browser) == [["supports", "honey eased 3 < 4 coughs"]])
     wait(browser, lambda: "Still missing: contradicts." in shown_text(browser, HINT))
     wait(browser, lambda: [each["status"] for each in work.responses()] == ["draft"])
-    screenshot(browser, "spans-en")
-    open_form(browser, argilla_server.url, work.dataset, status="draft")
+    open_form(browser, owner.api_url, work.dataset, status="draft")
     wait(browser, lambda: browser.execute_script(HIGHLIGHTED) == [["supports", "honey eased 3 < 4 coughs"]])
     press(browser, "M")
     wait(browser, lambda: marks(browser) == [])
@@ -152,11 +143,10 @@ def test_what_is_marked_comes_back_after_a_reload_and_is_exported_word_for_word(
     assert complaints(browser) == []
 
 
-def test_a_corrected_mark_outlives_a_reload_and_is_taken_back_with_the_change(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
-) -> None:
+@pytest.mark.rare
+def test_a_corrected_mark_outlives_a_reload_and_is_taken_back_with_the_change(owner: Argilla, browser: Chrome) -> None:
     work = Jury(owner, "optional")
-    work.opened(browser, argilla_server.url)
+    work.opened(browser, owner.api_url)
     judge(browser, support_present=True)
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "label[for=evidence-2dsupports]"))
     drag(browser, "honey", "coughs")
@@ -165,7 +155,7 @@ def test_a_corrected_mark_outlives_a_reload_and_is_taken_back_with_the_change(
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".button--submit"))
     wait(browser, lambda: [each["status"] for each in work.responses()] == ["submitted"])
     values = work.responses()[0]["values"]
-    open_form(browser, argilla_server.url, work.dataset, status="submitted")
+    open_form(browser, owner.api_url, work.dataset, status="submitted")
     wait(browser, lambda: browser.execute_script(HIGHLIGHTED) == [sent])
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "label[for=evidence-2dcontradicts]"))
     drag(browser, "little", "little")
@@ -182,12 +172,10 @@ def test_a_corrected_mark_outlives_a_reload_and_is_taken_back_with_the_change(
     wait(browser, lambda: not shown_text(browser, "#citejury-correction"))
 
 
-def test_a_mark_over_a_heading_is_split_and_one_on_a_heading_refused(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, tmp_path: Path
-) -> None:
+def test_a_mark_over_a_heading_is_split_or_refused(owner: Argilla, browser: Chrome, tmp_path: Path) -> None:
     long = "Many words. " * 6000  # more than one text node holds
     work = Jury(owner, "optional", "de", long, *TEXTS[1:])
-    work.opened(browser, argilla_server.url)
+    work.opened(browser, owner.api_url)
     drag(browser, "nothing", "more.")
     wait(browser, lambda: "Wählen Sie zuerst unter der Frage eine Markierung" in shown_text(browser, HINT))
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "label[for=evidence-2dcontradicts]"))
@@ -200,7 +188,6 @@ def test_a_mark_over_a_heading_is_split_and_one_on_a_heading_refused(
     wait(browser, lambda: "auf den Wörtern daneben" in shown_text(browser, HINT))
     parts = [["contradicts", "nothing</b> more."], ["contradicts", "After"], ["contradicts", "The second"]]
     assert marks(browser) == parts
-    screenshot(browser, "spans-split-de")
     browser.execute_script("document.getElementById('support_present_yes').focus()")
     judge(browser, support_present=True)
     press(browser, Keys.RETURN)
@@ -212,11 +199,10 @@ def test_a_mark_over_a_heading_is_split_and_one_on_a_heading_refused(
     ]
 
 
-def test_words_are_marked_by_keyboard_and_optional_marks_are_not_asked_for(
-    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, tmp_path: Path
-) -> None:
+@pytest.mark.rare
+def test_words_are_marked_by_keyboard(owner: Argilla, browser: Chrome, tmp_path: Path) -> None:
     work = Jury(owner, "optional", "ja", "蜂蜜は咳を和らげた。", "Honey eased coughs, it says.")
-    work.opened(browser, argilla_server.url)
+    work.opened(browser, owner.api_url)
     judge(browser, support_present=True)
     press(browser, "1", "m")
     assert browser.execute_script("return document.activeElement.matches('.span-annotation__field')")
@@ -232,20 +218,12 @@ def test_words_are_marked_by_keyboard_and_optional_marks_are_not_asked_for(
     select(browser, "eased")
     press(browser, "M")
     wait(browser, lambda: marks(browser) == [])
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 400, "height": 850, "deviceScaleFactor": 1, "mobile": False}
-    )
-    browser.execute_script("document.querySelector('.label-evidence-2dsupports').scrollIntoView({ block: 'center' })")
-    screenshot(browser, "spans-ja-400")
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    screenshot(browser, "spans-ja")
     press(browser, Keys.RETURN)
     wait(browser, lambda: [each["status"] for each in work.responses()] == ["submitted"])
     assert work.exported(tmp_path / "out") == []
 
 
-def select(driver: webdriver.Chrome, words: str) -> None:
-    """Select the words, as if she had come to them by arrows."""
+def select(driver: Chrome, words: str) -> None:
     driver.execute_script(
         """const node = document.querySelector('.record--focus .span-annotation__field').firstChild;
         const from = node.data.indexOf(arguments[0]);

@@ -25,7 +25,7 @@ from annotation.server.launch import ServerHandle
 from pipeline.core.errors import ArgillaError, InputError, NotAllowedError, NotFoundError
 from tests.support.export_bench import Bench, answers, full_bench, make_user, record
 from tests.support.lossy_link import stock_argilla
-from tests.support.page_driver import events, hosts_asked, screenshot, start_browser
+from tests.support.page_driver import events, hosts_asked, start_browser
 from tests.support.practice_campaign import Practised, practised
 
 HOSTILE = '? <img src=x onerror="document.title=1">\x1b[31m</p><script>document.title=2</script> \u202egnihtyna'
@@ -223,7 +223,6 @@ def test_the_page_runs_nothing_asks_nobody_and_fits_a_telephone(bench: Bench, tm
             size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 760}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             assert int(browser.find_element("tag name", "html").get_property("scrollWidth")) <= width  # type: ignore[arg-type]
-            screenshot(browser, f"status-{width}")
         assert not hosts_asked(events(browser))
     finally:
         browser.quit()

@@ -102,12 +102,7 @@ def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
 
 def work(owner: Argilla, url: str, password: str) -> None:
     """Log in well and badly, set up, push twice, submit twice, and cause a job."""
-    for username, typed in (
-        ("owner", "wrong"),
-        ("owner", "wrong"),
-        (TYPED_BY_MISTAKE, "owner"),
-        ("owner", password),
-    ):
+    for username, typed in (("owner", "wrong"), ("owner", "wrong"), (TYPED_BY_MISTAKE, "owner"), ("owner", password)):
         httpx.post(f"{url}/api/v1/token", data={"username": username, "password": typed}, timeout=PATIENCE_SECONDS)
     set_up(owner, "w", min_submitted=2)
     push_records(owner, "w", [ANSWER])

@@ -111,19 +111,9 @@ def make_foreign_dataset(server: Server) -> None:
     }
     made = {part: server.call("POST", f"/datasets/{dataset}/{part}", json=body) for part, body in parts.items()}
     server.call("PUT", f"/datasets/{dataset}/publish")
-    suggestion = {
-        "question_id": made["questions"]["id"],
-        "value": "a",
-        "score": 1.0,
-        "agent": "model",
-        "type": "model",
-    }
+    suggestion = {"question_id": made["questions"]["id"], "value": "a", "score": 1.0, "agent": "model", "type": "model"}
     items: list[dict[str, Any]] = [
-        {
-            "external_id": "tab\tbed",
-            "fields": {"text": STRANGE},
-            "metadata": {"weight": 0.1, "more": STRANGE},
-        },
+        {"external_id": "tab\tbed", "fields": {"text": STRANGE}, "metadata": {"weight": 0.1, "more": STRANGE}},
         {"fields": {"text": "plain"}, "suggestions": [suggestion], "vectors": {"vector": [0.25, -1e-9]}},
     ]
     server.call("PUT", f"/datasets/{dataset}/records/bulk", content=json.dumps({"items": items}))

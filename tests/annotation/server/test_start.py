@@ -68,7 +68,7 @@ def test_a_change_of_her_languages_reaches_her_with_the_next_set_up(owner: Argil
     people = [{"name": work.names[who], "locales": ["ja"] if who == "anna" else ["de"]} for who in PEOPLE]
     calibration = {"records": 1, "overlap": 2}  # that of the first set-up, where two know German
     wanted = Campaign.model_validate(
-        {"locales": ["de", "ja"], "annotators": people, "calibration": calibration, "language_workspaces": False},
+        {"locales": ["de", "ja"], "annotators": people, "calibration": calibration, "language_workspaces": False}
     )
     report = make(owner, work.workspace, wanted)
     notes = {step.note for step in report.steps if step.kind == "dataset" and step.name.startswith("1-")}
