@@ -101,7 +101,7 @@ def _next_night(now: datetime) -> datetime:
     return night if night > now else night + _DAY
 
 
-def _check(home: Path) -> None:
+def check(home: Path) -> None:
     if is_noted(home):
         return
     try:
@@ -150,7 +150,7 @@ def main() -> int:
     what, home, *words = sys.argv[1:]
     try:
         if what == "check":
-            _check(Path(home))
+            check(Path(home))
         else:
             _back_up(Path(home), Path(words[0]), int(words[1]))
     except CitejuryError as error:

@@ -20,8 +20,10 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
+from annotation.server.home.damage import refuse_damaged_home
 from annotation.server.home.folder import BACKUPS_FILE, DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE
 from annotation.server.launch import server_environment, start_server
+from annotation.server.upkeep import check
 from exports.cli import main
 from pipeline.core.errors import ArgillaError, ServerStartError
 from tests.support.places import ROOT
@@ -35,8 +37,6 @@ VALUES = {label: {"value": "yes"} for label in LABELS["generation"]}
 
 
 class Kept(NamedTuple):
-    """A stopped server's home with records, one answer, and two backups."""
-
     home: Path
     older: Path
     newer: Path
@@ -92,16 +92,11 @@ def submit(anna: Argilla, record: str) -> None:
     anna.request("POST", f"/records/{record}/responses", json={"status": "submitted", "values": VALUES})
 
 
-def root_page(database: Path, table: str) -> int:
+def destroy(database: Path, table: str) -> None:
+    """Write noise over a table's first page, and something elsewhere, so that whoever has read it reads again."""
     with contextlib.closing(sqlite3.connect(database)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-    return int(page)
-
-
-def destroy(database: Path, table: str) -> None:
-    """Write noise over a table's first page, and something elsewhere, so that whoever has read it reads again."""
-    page = root_page(database, table)
     with open(database, "r+b") as file:
         file.seek((page - 1) * PAGE)
         file.write(b"\xa5" * PAGE)
@@ -109,17 +104,9 @@ def destroy(database: Path, table: str) -> None:
         connection.execute("UPDATE users SET updated_at = updated_at")
 
 
-def flip_bytes(database: Path) -> None:
-    destroy(database, "records")
-
-
 def lose_the_header(database: Path) -> None:
     with open(database, "r+b") as file:
         file.write(b"nonsense" * 16)
-
-
-def cut_in_half(database: Path) -> None:
-    os.truncate(database, database.stat().st_size // 2)
 
 
 def nonsense_in_the_schema(database: Path) -> None:
@@ -128,7 +115,16 @@ def nonsense_in_the_schema(database: Path) -> None:
         connection.execute("UPDATE sqlite_master SET sql = 'nonsense' WHERE name = 'records'")
 
 
-@pytest.mark.parametrize("damage", [flip_bytes, lose_the_header, cut_in_half, nonsense_in_the_schema])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda database: destroy(database, "records"),
+        lose_the_header,
+        lambda database: os.truncate(database, database.stat().st_size // 2),
+        nonsense_in_the_schema,
+    ],
+    ids=["flipped bytes", "no header", "cut in half", "nonsense in the schema"],
+)
 def test_a_damaged_database_is_not_served_and_the_sentence_brings_its_answers_back(
     kept: Kept, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -146,10 +142,6 @@ def test_a_damaged_database_is_not_served_and_the_sentence_brings_its_answers_ba
     assert not (tmp_path / "b.zip").exists()
 
 
-def remove(path: Path) -> None:
-    path.unlink()
-
-
 def change_a_byte(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -160,7 +152,7 @@ def write_another(path: Path) -> None:
     shutil.copyfile(path.with_name("older.zip"), path)
 
 
-@pytest.mark.parametrize("spoil", [remove, change_a_byte, write_another])
+@pytest.mark.parametrize("spoil", [Path.unlink, change_a_byte, write_another])
 def test_a_backup_that_is_gone_or_spoilt_is_not_named_but_the_one_before_is(
     kept: Kept, spoil: Callable[[Path], None]
 ) -> None:
@@ -169,7 +161,7 @@ def test_a_backup_that_is_gone_or_spoilt_is_not_named_but_the_one_before_is(
     with pytest.raises(ServerStartError, match="2026-11-01 10:00 UTC") as caught:
         start_server(kept.home, port=0).__enter__()
     assert f"restore {kept.older} --home" in str(caught.value)
-    remove(kept.older)
+    kept.older.unlink()
     with pytest.raises(ServerStartError, match="No good backup of it is known here"):
         start_server(kept.home, port=0).__enter__()
 
@@ -221,24 +213,14 @@ def test_damage_that_comes_while_people_work_stops_all_writing_and_lets_them_rea
         start_server(kept.home, port=0).__enter__()
 
 
-def upkeep(*words: object) -> int:
-    done = subprocess.run(
-        [sys.executable, "-m", "annotation.server.upkeep", *map(str, words)],
-        cwd=ROOT,
-        check=False,
-        timeout=PATIENCE_SECONDS,
-    )
-    return done.returncode
-
-
 def test_the_look_of_each_night_finds_what_nobody_has_asked_for(kept: Kept) -> None:
     with start_server(kept.home, port=0) as server, Argilla(server.url, kept.annotator_key) as anna:
-        assert upkeep("check", kept.home) == 0
+        check(kept.home)
         assert "the database was looked through and is whole" in told(kept.home, "looked through")
         submit(anna, kept.records[1])
         destroy(kept.home / DATABASE_FILE, "vectors")
         submit(anna, kept.records[2])
-        assert upkeep("check", kept.home) == 0
+        check(kept.home)
         assert "damaged" in refusal(lambda: submit(anna, kept.records[3]))
         assert str(kept.newer) in told(kept.home, "newest good backup")
 
@@ -290,18 +272,24 @@ os.kill(os.getpid(), signal.SIGKILL)
     return kept.home
 
 
-@pytest.mark.parametrize("cut", [0, 1, 100 * PAGE, None])
-def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(killed: Path, cut: int | None) -> None:
+def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(killed: Path) -> None:
     log, lines = killed / f"{DATABASE_FILE}-wal", []
-    os.truncate(log, log.stat().st_size - cut if cut is not None else 10)
-    with start_server(killed, port=0, waiting=lines.append) as server, Argilla(server.url, server.owner_api_key) as who:
-        assert who.me()["username"] == "owner"
-    if cut == 0:
-        assert lines == []
-    else:
-        (line,) = lines
-        assert "bytes are missing from the log of the database: what was stored last may be lost" in line
-        assert "missing from the log" in (killed / f"{EVENTS_FILE}.1").read_text(encoding="utf-8")
+    whole = killed.with_name("whole")
+    shutil.copytree(killed, whole)
+    for cut in (0, 1, 100 * PAGE, log.stat().st_size - 10):
+        shutil.rmtree(killed)
+        shutil.copytree(whole, killed)
+        os.truncate(log, log.stat().st_size - cut)
+        if cut != 1:
+            refuse_damaged_home(killed, lines.append)
+            assert len(lines) == bool(cut)
+        else:
+            with start_server(killed, port=0, waiting=lines.append) as server:
+                assert Argilla(server.url, server.owner_api_key).me()["username"] == "owner"
+            assert "missing from the log" in (killed / f"{EVENTS_FILE}.1").read_text(encoding="utf-8")
+        for line in lines:
+            assert "bytes are missing from the log of the database: what was stored last may be lost" in line
+        lines.clear()
 
 
 def test_a_home_on_a_disk_that_takes_nothing_is_one_sentence_and_stays(kept: Kept) -> None:

@@ -15,18 +15,15 @@ from tests.support.places import ROOT
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.rare]
 
 RECIPE = ROOT / "docker" / "Caddyfile"
 SITE = "citejury.localhost"  # browsers take it for this machine, and Caddy signs for it itself
 
 
 class Site(NamedTuple):
-    """A server behind Caddy."""
-
     server: ServerHandle
-    url: str
-    """The address that annotators open."""
+    url: str  # that annotators open
     folder: Path
 
 

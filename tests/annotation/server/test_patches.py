@@ -43,6 +43,7 @@ def test_what_a_patch_changes_is_there_as_it_was_read(target: str, installed: di
     assert installed[target] == TARGETS[target], f"{target} is not what it was in argilla-server {VERSION}"
 
 
+@pytest.mark.rare
 def test_an_argilla_server_without_a_target_does_not_start(tmp_path: Path) -> None:
     code = """
 from argilla_server.contexts import accounts

@@ -24,7 +24,6 @@ PATIENCE_SECONDS = 120
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One home for all of them: whoever starts finds what the one before left, however it ended."""
     return tmp_path_factory.mktemp("ends") / "home"
 
 
@@ -43,7 +42,9 @@ def test_a_second_start_keeps_data_and_secrets(home: Path) -> None:
     assert psutil.Process().children(recursive=True) == processes
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.rare), signal.SIGKILL], ids=str
+)
 def test_stopping_serve_in_any_way_leaves_no_process_behind(home: Path, number: signal.Signals) -> None:
     with serving(home) as (process, parts):
         process.send_signal(number)
@@ -61,6 +62,7 @@ def test_a_killed_guardian_leaves_no_process_behind(home: Path) -> None:
         assert process.returncode == 1
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
 def test_killing_all_but_the_queue_at_once_leaves_no_process_behind(home: Path) -> None:
     with serving(home) as (process, parts):
@@ -103,7 +105,7 @@ def begun(tmp_path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def a_socket() -> Iterator[tuple[socket.socket, str]]:
+def socket_at() -> Iterator[tuple[socket.socket, str]]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening, f"http://127.0.0.1:{listening.getsockname()[1]}"
 
@@ -119,7 +121,7 @@ def test_a_server_that_writes_is_waited_for(begun: Path) -> None:
                 Path(f"{begun / DATABASE_FILE}-wal").write_bytes(b"a page")
                 connection.sendall(answer)
 
-    with a_socket() as (listening, url):
+    with socket_at() as (listening, url):
         server = threading.Thread(target=write_once_and_answer_the_second, args=(listening,), daemon=True)
         server.start()
         wait_until_it_answers(begun, url, seconds=1)
@@ -128,12 +130,12 @@ def test_a_server_that_writes_is_waited_for(begun: Path) -> None:
 
 
 def test_one_that_does_nothing_is_given_up(begun: Path) -> None:
-    with a_socket() as (_, url), pytest.raises(ServerStartError, match=r"did not answer for 0\.1 seconds, nor did it"):
+    with socket_at() as (_, url), pytest.raises(ServerStartError, match=r"did not answer for 0\.1 seconds, nor did it"):
         wait_until_it_answers(begun, url, seconds=0.1)
 
 
 def test_one_that_ends_is_given_up_at_once(begun: Path) -> None:
-    with a_socket() as (_, url):
+    with socket_at() as (_, url):
         pass
     with pytest.raises(ServerStartError, match="stopped by itself"):
         wait_until_it_answers(begun, url)

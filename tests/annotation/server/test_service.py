@@ -1,16 +1,16 @@
-"""The parts of the big stack, each by itself: what is missing is told in a line, and processes of one socket live
-together."""
+"""The parts of the big stack, each by itself: what is missing is told, and processes of one socket live together."""
 
-import contextlib
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 
 import psutil
 import psycopg2
 import pytest
 
+from annotation.server.service import main
 from tests.support.postgresql import running_postgresql
 
 OWNER = {
@@ -30,13 +30,11 @@ PLACES = {
 
 
 def begin(part: str, **changed: str) -> "subprocess.Popen[str]":
-    """A part at work, its environment changed in some places."""
     command = [sys.executable, "-P", "-m", "annotation.server.service", part]
     return subprocess.Popen(command, env={**PLACES, **OWNER, **changed}, stderr=subprocess.PIPE, text=True)
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """How a part ended, and what it said."""
     said = process.communicate()[1]
     return process.returncode, said
 
@@ -73,30 +71,30 @@ def test_images_and_guardians_of_before_start_the_parts_by_their_old_name() -> N
         ("check-web", "CITEJURY_LISTEN", "127.0.0.1:1", "The web does not answer: "),
     ],
 )
-def test_what_is_missing_is_told_in_a_line_without_a_secret(part: str, name: str, value: str, said: str) -> None:
-    code, line = ended(begin(part, **{name: value}))
+def test_what_is_missing_is_told_in_a_line_without_a_secret(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], part: str, name: str, value: str, said: str
+) -> None:
+    for each, setting in (PLACES | OWNER | {name: value}).items():
+        monkeypatch.setenv(each, setting)
+    monkeypatch.setattr(sys, "argv", ["service", part])
+    code, line = main(), capsys.readouterr().err
     assert (code, line.count("\n")) == (1, 1), line
     assert said in line
     assert "secretword" not in line
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    """The address of an empty PostgreSQL."""
-    with running_postgresql() as url:
-        yield url
-
-
-def migrations(url: str, *starts: dict[str, str]) -> list[tuple[int, str]]:
-    """How migrations at once ended, each with an environment of its own, and what they said."""
-    place = url.replace("postgresql:", "postgresql+asyncpg:")
-    return [ended(each) for each in [begin("migrate", ARGILLA_DATABASE_URL=place, **changed) for changed in starts]]
-
-
 @pytest.mark.server
-def test_migrations_at_once_wait_for_each_other_and_the_key_follows_the_settings(database: str) -> None:
-    assert migrations(database, {}, {}) == [(0, "")] * 2
-    with contextlib.closing(psycopg2.connect(database)) as connection, connection.cursor() as cursor:
+@pytest.mark.rare
+def test_migrations_at_once_wait_for_each_other_and_the_key_follows_the_settings() -> None:
+    def migrated(*starts: dict[str, str]) -> list[tuple[int, str]]:
+        place = url.replace("postgresql:", "postgresql+asyncpg:")
+        return [ended(each) for each in [begin("migrate", ARGILLA_DATABASE_URL=place, **changed) for changed in starts]]
+
+    with ExitStack() as stack:
+        url = stack.enter_context(running_postgresql())
+        assert migrated({}, {}) == [(0, "")] * 2
+        connection = stack.enter_context(closing(psycopg2.connect(url)))
+        cursor = stack.enter_context(connection.cursor())
         cursor.execute("SELECT username, api_key FROM users")
         assert cursor.fetchall() == [("owner", "first.key")]
         cursor.execute(
@@ -106,10 +104,9 @@ def test_migrations_at_once_wait_for_each_other_and_the_key_follows_the_settings
         )
         connection.commit()
         renamed = {"CITEJURY_OWNER_USERNAME": "chief", "CITEJURY_OWNER_API_KEY": "former.key"}
-        done, refused = migrations(database, {"CITEJURY_OWNER_API_KEY": "second.key"}, renamed)
-        assert done == (0, "")
-        assert (refused[0], refused[1].count("\n"), "former.key" in refused[1]) == (1, 1, False)
-        assert "is another user's" in refused[1]
+        done, (code, said) = migrated({"CITEJURY_OWNER_API_KEY": "second.key"}, renamed)
+        assert (done, code, said.count("\n"), "former.key" in said) == ((0, ""), 1, 1, False)
+        assert "is another user's" in said
         cursor.execute("SELECT username, api_key FROM users ORDER BY username")
         assert cursor.fetchall() == [("former", "former.key"), ("owner", "second.key")]
 
@@ -130,7 +127,6 @@ sys.exit(run_processes({NUMBER}, serve))
 
 @pytest.fixture
 def parent() -> Iterator["subprocess.Popen[bytes]"]:
-    """A process whose children all serve."""
     with subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read(NUMBER) == b"x" * NUMBER
@@ -138,19 +134,17 @@ def parent() -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_all_end_well_when_told_to_stop(parent: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
-    children = psutil.Process(parent.pid).children()
-    parent.send_signal(number)
-    assert parent.wait(PATIENCE_SECONDS) == 0
-    assert psutil.wait_procs(children, timeout=PATIENCE_SECONDS)[1] == []
-
-
-def test_all_end_when_one_does_and_that_is_told(parent: "subprocess.Popen[bytes]") -> None:
+@pytest.mark.parametrize(
+    ("number", "whom", "code"),
+    [(signal.SIGTERM, "parent", 0), (signal.SIGINT, "parent", 0), (signal.SIGKILL, "child", 1)],
+)
+def test_all_end_with_the_parent_or_with_one_of_them(
+    parent: "subprocess.Popen[bytes]", number: signal.Signals, whom: str, code: int
+) -> None:
     children = psutil.Process(parent.pid).children()
     assert len(children) == NUMBER
-    children[1].kill()
-    assert parent.wait(PATIENCE_SECONDS) == 1
+    (parent if whom == "parent" else children[1]).send_signal(number)
+    assert parent.wait(PATIENCE_SECONDS) == code
     assert psutil.wait_procs(children, timeout=PATIENCE_SECONDS)[1] == []
 
 
