@@ -23,11 +23,8 @@ RATE = 0.2
 
 
 class Team(NamedTuple):
-    """Annotators at their pages of one dataset."""
-
     players: list[Player]
-    users: list[str]
-    """Their ids, in the same order."""
+    users: list[str]  # their ids, in the same order
     dataset: str
 
 
@@ -67,13 +64,12 @@ def statuses(client: Argilla, dataset: str) -> dict[str, bool]:
 
 
 def progress(player: Player) -> tuple[int, int]:
-    """What her page says she has done, and of how many."""
     found = player.client.request("GET", f"/datasets/{player.dataset_id}/progress")
     return found["completed"], found["total"]
 
 
 def work(player: Player) -> list[str]:
-    """External ids of all that she gets and submits, until nothing is left for her."""
+    """External ids of all that they get and submit, until nothing is left."""
     done = []
     player.open()
     while player.shown:
@@ -84,38 +80,20 @@ def work(player: Player) -> list[str]:
 
 def test_a_record_waits_for_as_many_answers_as_its_assignment_says(gather: Any, client: Argilla) -> None:
     team = gather(3)
-    anna, ben, _ = team.players
-    plain, one, three = texts(3)
-    items = [
-        *ours([plain]),
-        *assigned(ours([one]), Assignment(needed=1)),
-        *assigned(ours([three]), Assignment(needed=3)),
-    ]
-    ids = put(client, team.dataset, items)
-    for player in (anna, ben):
+    plain, one, three = ours(texts(3))
+    assigned_three = assigned([three], Assignment(needed=3))
+    ids = put(client, team.dataset, [plain, *assigned([one], Assignment(needed=1)), *assigned_three])
+    for player, is_open in ((team.players[0], (True, False, True)), (team.players[1], (False, False, True))):
         for record_id in ids:
             submit(player, record_id)
-        if player is anna:
-            assert statuses(client, team.dataset) == dict(zip(ids, (True, False, True), strict=True))
-    assert statuses(client, team.dataset) == dict(zip(ids, (False, False, True), strict=True))
-    assert work(team.players[2]) == [three.record_uuid]
+        assert statuses(client, team.dataset) == dict(zip(ids, is_open, strict=True))
+    assert work(team.players[2]) == [three["external_id"]]
     assert statuses(client, team.dataset) == dict.fromkeys(ids, False)
-
-
-def test_a_done_record_that_is_to_get_one_answer_more_comes_to_who_has_not_answered(
-    gather: Any, client: Argilla
-) -> None:
-    team = gather(3)
-    (record,) = ours(texts(1))
-    (record_id,) = put(client, team.dataset, [record])
-    for player in team.players[:2]:
-        submit(player, record_id)
-    assert team.players[2].open() is None
-    put(client, team.dataset, [{"id": record_id, "metadata": assigned([record], Assignment(needed=3))[0]["metadata"]}])
-    assert statuses(client, team.dataset) == {record_id: True}
+    put(client, team.dataset, [{"id": ids[0], "metadata": assigned_three[0]["metadata"]}])  # one more of a done one
+    assert statuses(client, team.dataset) == dict(zip(ids, (True, False, False), strict=True))
     assert [player.open() is not None for player in team.players] == [False, False, True]
-    put(client, team.dataset, [{"id": record_id, "metadata": record["metadata"]}])
-    assert statuses(client, team.dataset) == {record_id: False}
+    put(client, team.dataset, [{"id": ids[0], "metadata": plain["metadata"]}])
+    assert statuses(client, team.dataset) == dict.fromkeys(ids, False)
     assert team.players[2].open() is None
 
 
@@ -248,23 +226,19 @@ def test_two_who_hold_the_same_control_both_answer_it(gather: Any, client: Argil
     assert [player.shown and player.shown.external_id for player in team.players[:2]] == [control] * 2
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_a_record_with_an_assignment_of_somebody_else_is_a_record_like_others(gather: Any, client: Argilla) -> None:
+    said = [
         "control",
         [],
         {"purpose": ["control"], "needed": "2", "users": "anna", "rate": "much"},
         {"needed": -1, "users": {}, "rate": -1.5},
         {"purpose": None, "needed": 1e30, "users": [], "rate": 1e300},
-    ],
-)
-def test_a_record_with_an_assignment_of_somebody_else_is_a_record_like_others(
-    gather: Any, client: Argilla, said: Any
-) -> None:
-    team = gather(1, overlap=1)
-    (record,) = ours(texts(1))
-    put(client, team.dataset, [{**record, "metadata": {**record["metadata"], ASSIGNMENT: said}}])
-    assert work(team.players[0]) == [record["external_id"]]
+    ]
+    team, records = gather(1, overlap=1), ours(texts(len(said)))
+    for record, odd in zip(records, said, strict=True):
+        record["metadata"] = {**record["metadata"], ASSIGNMENT: odd}
+    put(client, team.dataset, records)
+    assert sorted(work(team.players[0])) == sorted(record["external_id"] for record in records)
 
 
 def test_an_owner_sees_everything_wherever_it_belongs(gather: Any, client: Argilla) -> None:

@@ -28,7 +28,6 @@ def stranger(argilla_server: ServerHandle) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def member(argilla_server: ServerHandle) -> Iterator[httpx.Client]:
-    """The owner."""
     headers = {"X-Argilla-Api-Key": argilla_server.owner_api_key}
     with httpx.Client(base_url=argilla_server.url, headers=headers, trust_env=False, timeout=60) as client:
         yield client
@@ -46,9 +45,6 @@ def test_a_file_comes_whole_whatever_part_is_asked_for(stranger: httpx.Client) -
         answer = stranger.get("/sign-in", headers={"Range": asked})
         assert (answer.status_code, answer.content) == (200, whole.content)
         assert "content-range" not in answer.headers
-
-
-def test_a_range_header_of_hundreds_of_kilobytes_is_refused(stranger: httpx.Client) -> None:
     assert stranger.get("/sign-in", headers={"Range": "bytes=" + "0-1," * 57_000 + "1-2"}).status_code == 431
 
 
@@ -74,12 +70,12 @@ def test_a_form_of_many_fields_is_refused_before_they_are_told_apart(argilla_ser
     assert (refused.status_code, refused.json()["detail"]) == (401, "Could not validate credentials")
 
 
-@pytest.mark.parametrize("path", ["/" + "a" * 300, "/_nuxt/" + "ä" * 200, "/a" * 2_000])
-def test_a_name_that_no_file_has_is_not_found_and_no_error(
-    argilla_server: ServerHandle, stranger: httpx.Client, path: str
+def test_a_name_that_no_file_has_is_not_found(
+    argilla_server: ServerHandle, stranger: httpx.Client
 ) -> None:
     before = log_size(argilla_server)
-    assert stranger.get(path).status_code == 404
+    for path in ("/" + "a" * 300, "/_nuxt/" + "ä" * 200, "/a" * 2_000):
+        assert stranger.get(path).status_code == 404
     assert log_size(argilla_server) == before
 
 
@@ -125,18 +121,11 @@ def test_an_annotator_may_send_less_than_who_makes_datasets(argilla_server: Serv
         assert refused.status_code == 413, "who is in no workspace may send no more than a stranger"
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "192.0.2.7:6900", "", "a b", "127.0.0.1.nip.io"]
-)
-def test_another_name_is_not_answered_to(stranger: httpx.Client, host: str) -> None:
-    assert stranger.get("/api/v1/version", headers={"Host": host}).status_code == 421
-
-
-@pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:6900", "jury.localhost:80", "localhost."]
-)
-def test_names_of_this_machine_are_answered_to_at_any_port(stranger: httpx.Client, host: str) -> None:
-    assert stranger.get("/api/v1/version", headers={"Host": host}).status_code == 200
+def test_names_of_this_machine_are_answered_to_at_any_port_and_no_others(stranger: httpx.Client) -> None:
+    ours = ("localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:6900", "jury.localhost:80", "localhost.")
+    others = ("evil.example", "localhost.evil.example", "192.0.2.7:6900", "", "a b", "127.0.0.1.nip.io")
+    for host, status in (*((host, 200) for host in ours), *((host, 421) for host in others)):
+        assert stranger.get("/api/v1/version", headers={"Host": host}).status_code == status, host
 
 
 def test_what_the_api_answers_is_kept_by_no_cache(member: httpx.Client) -> None:
@@ -144,32 +133,27 @@ def test_what_the_api_answers_is_kept_by_no_cache(member: httpx.Client) -> None:
     assert {member.get(f"/api/v1{path}").headers["cache-control"] for path in paths} == {"no-store"}
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
+def test_odd_addresses_get_a_plain_refusal(member: httpx.Client) -> None:
+    workspace = member.post("/api/v1/workspaces", json={"name": "edge"}).json()["id"]
+    made = member.post("/api/v1/datasets", json={"name": "edge", "workspace_id": workspace}).json()
+    records = f"/api/v1/datasets/{made['id']}/records?"
+    for path, status in (
         ("/_nuxt/%00", 400),
         ("/api/v1/workspaces/%00", 400),
-        ("/api/v1/datasets/{dataset}/records?metadata=a:%00", 400),
-        ("/api/v1/datasets/{dataset}/records?offset=1000000000000000000000000000000", 422),
-        ("/api/v1/datasets/{dataset}/records?offset=-1", 422),
-        ("/api/v1/datasets/{dataset}/records?offset=99999999999999999999", 422),
-        ("/api/v1/datasets/{dataset}/records?limit=" + "9" * 5000, 422),
-        ("/api/v1/datasets/{dataset}/records?%6fffset=1000000000000000000000000", 422),
-        ("/api/v1/datasets/{dataset}/records?o%66fset=-1", 422),
-        ("/api/v1/datasets/{dataset}/records?offset=-1.0", 422),
-        ("/api/v1/datasets/{dataset}/records?offset=-1_0", 422),
-        ("/api/v1/datasets/{dataset}/records?offset=99999999999999999999.0", 422),
-        ("/api/v1/datasets/{dataset}/records?%6fffset=2147483647", 200),
-        ("/api/v1/datasets/{dataset}/records?offset=2147483647", 200),
-    ],
-)
-def test_odd_addresses_get_a_plain_refusal(member: httpx.Client, path: str, status: int) -> None:
-    workspaces = {each["name"]: each["id"] for each in member.get("/api/v1/me/workspaces").json()["items"]}
-    made = {"name": "edge"}
-    workspace = workspaces.get("edge") or member.post("/api/v1/workspaces", json=made).json()["id"]
-    datasets = member.get("/api/v1/me/datasets", params={"workspace_id": workspace}).json()["items"]
-    dataset = (datasets or [member.post("/api/v1/datasets", json={**made, "workspace_id": workspace}).json()])[0]["id"]
-    assert member.get(path.format(dataset=dataset)).status_code == status
+        (f"{records}metadata=a:%00", 400),
+        (f"{records}offset=1000000000000000000000000000000", 422),
+        (f"{records}offset=-1", 422),
+        (f"{records}offset=99999999999999999999", 422),
+        (f"{records}limit=" + "9" * 5000, 422),
+        (f"{records}%6fffset=1000000000000000000000000", 422),
+        (f"{records}o%66fset=-1", 422),
+        (f"{records}offset=-1.0", 422),
+        (f"{records}offset=-1_0", 422),
+        (f"{records}offset=99999999999999999999.0", 422),
+        (f"{records}%6fffset=2147483647", 200),
+        (f"{records}offset=2147483647", 200),
+    ):
+        assert member.get(path).status_code == status, path
 
 
 def test_five_megabytes_not_valid_come_back_nowhere(argilla_server: ServerHandle, member: httpx.Client) -> None:
@@ -187,6 +171,7 @@ def test_five_megabytes_not_valid_come_back_nowhere(argilla_server: ServerHandle
     assert log_size(argilla_server) - before < LOG_BYTES
 
 
+@pytest.mark.rare
 def test_half_open_connections_beyond_the_open_files_lock_nobody_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

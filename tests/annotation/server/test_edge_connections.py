@@ -30,7 +30,6 @@ WHOLE = HEAD + b"\r\n"
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[int]:
-    """A server that gives little time."""
     with running_edge(limits=Limits(100, 0.2, 0.2, 500, 0.2)) as port:
         yield port
 
@@ -114,16 +113,10 @@ def test_what_is_too_long_for_a_head_is_refused(patient: int, sent: bytes, statu
     assert ask(patient).status_code == 200
 
 
-def test_a_head_of_just_under_16_kb_is_answered(patient: int) -> None:
+def test_what_is_odd_and_whole_is_answered_also_at_once(patient: int) -> None:
     with connected(patient, HEAD + b"X-Long: " + b"a" * (HEAD_BYTES - 100) + b"\r\n\r\n") as connection:
         assert b"200 OK" in connection.recv(65536)
-
-
-def test_a_body_in_pieces_of_one_byte_is_taken(patient: int) -> None:
-    assert ask(patient, content=(b"a" for _ in range(10_000))).json()["bytes"] == 10_000
-
-
-def test_requests_that_are_sent_at_once_are_answered_in_turn(patient: int) -> None:
+    assert ask(patient, content=(b"a" for _ in range(10_000))).json()["bytes"] == 10_000  # in pieces of one byte
     with connected(patient, BODY + b"a" * 100 + WHOLE + BODY + b"b" * 100) as connection:
         said = b""
         while said.count(b"HTTP/1.1 200 OK") < 3:

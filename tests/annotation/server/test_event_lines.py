@@ -63,9 +63,8 @@ def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
             while "job done" not in (home / EVENTS_FILE).read_text(encoding="utf-8"):
                 assert time.monotonic() < deadline
                 owner.request("GET", "/me")
-            subprocess.run(
-                [*PROGRAM, "annotation", "backup", "--home", home, home / "b.zip"], check=True, capture_output=True
-            )
+            backup = ["annotation", "backup", "--home", str(home), str(home / "b.zip")]
+            assert CliRunner().invoke(main, backup).exit_code == 0
             with contextlib.closing(sqlite3.connect(home / DATABASE_FILE)) as database:
                 database.execute("DROP TABLE webhooks")
             failed = httpx.get(f"{url}/api/v1/webhooks", headers={"X-Argilla-Api-Key": kept.owner_api_key})
@@ -109,19 +108,14 @@ def work(owner: Argilla, url: str, password: str) -> None:
     dataset = find_datasets(owner, "w")["generation"].id
     record = next(owner.record_pages(dataset))[1][0]
     owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": [{"id": record["id"]}]})
-    values = {label: {"value": "yes"} for label in LABELS["generation"]}
-    answer = {"status": "submitted", "values": values}
+    answer = {"status": "submitted", "values": {label: {"value": "yes"} for label in LABELS["generation"]}}
     owner.request("POST", f"/records/{record['id']}/responses", json=answer)
-    again = {"items": [{**answer, "record_id": record["id"]}]}
-    owner.request("POST", "/me/responses/bulk", json=again)
+    owner.request("POST", "/me/responses/bulk", json={"items": [{**answer, "record_id": record["id"]}]})
     body = {"username": HOSTILE, "first_name": "Eve", "password": "12345678"}
     eve = owner.request("POST", "/users", json=body)["id"]
-    hers = {"user_id": eve, "status": "draft", "values": {}}
-    owner.request(
-        "PUT", f"/datasets/{dataset}/records/bulk", json={"items": [{"id": record["id"], "responses": [hers]}]}
-    )
-    mine = owner.request("GET", f"/records/{record['id']}")["responses"]
-    for each in mine:
+    draft = {"id": record["id"], "responses": [{"user_id": eve, "status": "draft", "values": {}}]}
+    owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": [draft]})
+    for each in owner.request("GET", f"/records/{record['id']}")["responses"]:
         if each["user_id"] != eve:
             owner.request("DELETE", f"/responses/{each['id']}")
     owner.request("DELETE", f"/datasets/{dataset}/records", params={"ids": record["id"]})
@@ -133,7 +127,6 @@ def work(owner: Argilla, url: str, password: str) -> None:
 
 @contextlib.contextmanager
 def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """`citejury annotation serve` once it has said where it is."""
     command = [*PROGRAM, "annotation", "serve", "--home", str(home), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -175,7 +168,6 @@ async def plain_app(scope: Any, receive: Any, send: Any) -> None:
 
 
 def answers(app: Any, address: str, *requests: dict[str, str]) -> list[httpx.Response]:
-    """What the app answers to requests from the address, one for each set of headers."""
 
     async def ask() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app, client=(address, 1234))
@@ -242,24 +234,18 @@ def test_a_full_log_is_turned_while_its_part_writes_on(tmp_path: Path) -> None:
     log = LogPipe(path, LARGEST)
     for line in LINES:
         os.write(log.writing, f"{line}\n".encode())
+    for _ in range(50):  # a line without end fills no disk either
+        os.write(log.writing, b"x" * 60_000)
+    os.write(log.writing, "\n".join(["", *LINES]).encode())
     os.close(log.writing)
     log.thread.join()
     now, before = (each.read_text(encoding="utf-8") for each in (path, Path(f"{path}.1")))
     assert sorted(each.name for each in tmp_path.iterdir()) == ["web.log", "web.log.1"]
     assert max(len(now), len(before)) <= LARGEST + 2**16
     kept = (before + now).splitlines()
-    assert kept == LINES[-len(kept) :], "what is kept is whole lines, the newest, in order"
+    lines = [line for line in kept if not line.startswith("x")]
+    assert lines == LINES[-len(lines) :], "what is kept is whole lines, the newest, in order"
     assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_line_without_end_fills_no_disk(tmp_path: Path) -> None:
-    path = tmp_path / "web.log"
-    log = LogPipe(path, LARGEST)
-    for _ in range(50):
-        os.write(log.writing, b"x" * 60_000)
-    os.close(log.writing)
-    log.thread.join()
-    assert sum(each.stat().st_size for each in tmp_path.iterdir()) <= 2 * (LARGEST + 2**16)
 
 
 def test_events_of_several_parts_turn_and_each_is_shown_once(tmp_path: Path) -> None:
@@ -286,10 +272,8 @@ def test_events_of_several_parts_turn_and_each_is_shown_once(tmp_path: Path) -> 
             each.join()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["events.log", "events.log.1"]
     assert max(each.stat().st_size for each in tmp_path.iterdir()) <= 8 * LARGEST
-    assert sorted(line.partition(" ")[2] for line in shown) == [
-        *(f"{part} {line}" for part in "ab" for line in LINES),
-        "first",
-    ]
+    told = [*(f"{part} {line}" for part in "ab" for line in LINES), "first"]
+    assert sorted(line.partition(" ")[2] for line in shown) == told
 
 
 def test_an_entry_is_cut_and_says_by_how_much() -> None:
@@ -303,9 +287,7 @@ def test_an_entry_is_cut_and_says_by_how_much() -> None:
         record = logging.LogRecord("a", logging.ERROR, "", 1, "sent: " + "x" * 5_000_000, (), sys.exc_info())
     text = formatter.format(record)
     assert len(text) < 5_000
-    assert text.startswith("sent: xxx")
-    assert "(4,999,006 characters left out)" in text
-    assert "ValueError: yyy" in text
+    assert all(said in text for said in ("sent: xxx", "(4,999,006 characters left out)", "ValueError: yyy"))
     many = logging.LogRecord("a", logging.ERROR, "", 1, "z\n" * 1_000_000, (), None)
     assert len(formatter.format(many)) < 101_000
     short = logging.LogRecord("a", logging.ERROR, "", 1, "one\ntwo", (), None)

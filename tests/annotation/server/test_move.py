@@ -64,7 +64,6 @@ class Old(NamedTuple):
 
 
 def seen(server: Server, folder: Path, passwords: dict[str, str]) -> Work:
-    """All of it; everybody logs in with the password that she has."""
     server.run("exports", "csv", str(folder), "--workspace", WORKSPACE)
     server.run("exports", "history", str(folder.with_suffix(".csv")), "--workspace", WORKSPACE)
     exports = {path.name: path.read_bytes() for path in folder.glob("*.csv")}
@@ -147,13 +146,11 @@ def old(folder: Path) -> Old:
 
 
 def log_in(server: Server, passwords: dict[str, str]) -> str:
-    """A log-in of the first annotator."""
     data = {"username": ANNOTATORS[0], "password": passwords[ANNOTATORS[0]]}
     return str(server.call("POST", "/token", data=data)["access_token"])
 
 
 def read_passwords(folder: Path) -> dict[str, str]:
-    """Everybody's, by name."""
     found: dict[str, str] = json.loads((folder / "campaign" / "passwords.json").read_text(encoding="utf-8"))
     return found
 
@@ -184,7 +181,6 @@ class Stack(NamedTuple):
         return said
 
     def people(self) -> set[str]:
-        """Who is in the database."""
         with closing(psycopg2.connect(self.admin)) as database, database.cursor() as cursor:
             cursor.execute("SELECT username FROM users")
             return {name for (name,) in cursor.fetchall()}
@@ -256,7 +252,6 @@ def wait_until_it_waits(stack: Stack, process: "subprocess.Popen[str]") -> None:
 
 @pytest.fixture(scope="module")
 def moved(stack: Stack, killed: set[str], old: Old) -> str:
-    """What the restore said that went well."""
     process = stack.restore(old.backup)
     said = process.communicate(timeout=PATIENCE_SECONDS)[1]
     assert process.returncode == 0, said
@@ -264,11 +259,11 @@ def moved(stack: Stack, killed: set[str], old: Old) -> str:
 
 
 class New(NamedTuple):
-    """What the new server gives."""
+    """The new server, what it gives, and the status of its answer to the log-in that was ended on the old one."""
 
+    server: Server
     work: Work
     ended: int
-    """The status of its answer to the log-in that was ended on the old one."""
 
 
 Rows = dict[str, set[tuple[str | None, ...]]]
@@ -306,7 +301,6 @@ def restored_rows(stack: Stack, moved: str, rows: Rows) -> Rows:
 
 
 def spelled(column: str, kind: str) -> str:
-    """SQL for a column's value as SQLite has it."""
     match kind:
         case "uuid":
             return f"replace(\"{column}\"::text, '-', '')"
@@ -319,11 +313,11 @@ def spelled(column: str, kind: str) -> str:
 
 @pytest.fixture(scope="module")
 def new(stack: Stack, restored_rows: object, old: Old, folder: Path) -> Iterator[New]:
-    """What people see of the new server."""
     with running_argilla(stack.compose, stack.places) as url:
         server = Server(url, stack.compose.owner_api_key())
         work = seen(server, folder / "new", read_passwords(folder))
-        yield New(work, httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {old.ended}"}).status_code)
+        ended = httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {old.ended}"}).status_code
+        yield New(server, work, ended)
 
 
 def test_a_row_that_postgresql_cannot_keep_is_named_and_nothing_is_kept(refused: str) -> None:
@@ -382,3 +376,20 @@ def test_a_backup_of_another_owner_names_what_to_do(stack: Stack, old: Old) -> N
     said = stack._replace(compose=stack.compose._replace(services=other)).refusal(old.backup)
     assert "docker/make-secrets --from" in said
     assert secrets["CITEJURY_OWNER_API_KEY"] not in said
+
+
+def test_the_edge_and_each_annotators_part_are_on_postgresql_what_they_are_elsewhere(new: New, folder: Path) -> None:
+    with httpx.Client(base_url=new.server.url, trust_env=False, timeout=PATIENCE_SECONDS) as stranger:
+        assert stranger.get("/api/v1/version", headers={"Host": "evil.example"}).status_code == 421
+        assert stranger.post("/api/v1/workspaces", content=b"a" * 100_000).status_code == 413
+        assert stranger.get("/sign-in", headers={"Range": "bytes=0-1"}).status_code == 200
+        stranger.headers["X-Argilla-Api-Key"] = new.server.api_key
+        assert stranger.get("/api/v1/me").headers["cache-control"] == "no-store"
+        # PostgreSQL keeps no NUL; argilla-server answered with 500.
+        assert stranger.post("/api/v1/workspaces", json={"name": "a\0b"}).status_code == 422
+    name = ANNOTATORS[1]
+    with Player(new.server.url, name, read_passwords(folder)[name]) as player:
+        page = next(iter(player.pages(player.datasets()[WORKSPACE, f"2-grounding-{LANGUAGE}"], {})))
+        record_ = player.call("GET", f"/records/{page[0]['record']['id']}")
+        assert {each["user_id"] for each in record_["responses"]} <= {player.call("GET", "/me")["id"]}
+        assert not record_["metadata"]

@@ -1,7 +1,7 @@
 """Pages of a long list, wherever they begin: parts of each annotator's own order, or of a sorted search."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
@@ -76,10 +76,6 @@ def test_a_long_queue_holds_each_record_once_in_an_order_of_her_own_that_stays(q
     assert queue.ids(1, "pending") == others
 
 
-if TYPE_CHECKING:
-    from annotation.argilla.client import Argilla
-
-
 RANKS = (3, 1, None, 2, 1, 3, None, 2, 1)
 SCOPES = (
     {"entity": "record", "property": "inserted_at"},
@@ -93,7 +89,7 @@ BOTH = [{"scope": SCOPES[2], "order": "desc"}, {"scope": SCOPES[0], "order": "de
 
 
 @pytest.fixture(scope="module")
-def dataset(client: "Argilla") -> str:
+def dataset(client: Argilla) -> str:
     """A dataset of nine records, some of the same rank and some of none."""
     workspace = client.request("POST", "/workspaces", json={"name": f"w-{uuid4().hex[:12]}"})["id"]
     body = {"name": "sorted", "workspace_id": workspace}
@@ -112,8 +108,7 @@ def dataset(client: "Argilla") -> str:
     return dataset
 
 
-def found(client: "Argilla", dataset: str, sort: list[dict[str, Any]], offset: int, limit: int) -> list[str]:
-    """External ids of a page."""
+def found(client: Argilla, dataset: str, sort: list[dict[str, Any]], offset: int, limit: int) -> list[str]:
     page = {"offset": offset, "limit": limit}
     body = {"query": {}, "sort": sort} if sort else {"query": {}}
     items = client.request("POST", f"/datasets/{dataset}/records/search", params=page, json=body)["items"]
@@ -121,14 +116,14 @@ def found(client: "Argilla", dataset: str, sort: list[dict[str, Any]], offset: i
 
 
 @pytest.mark.parametrize("sort", [[], BOTH, *ORDERS], ids=str)
-def test_every_page_is_a_part_of_the_one_order(client: "Argilla", dataset: str, sort: list[dict[str, Any]]) -> None:
+def test_every_page_is_a_part_of_the_one_order(client: Argilla, dataset: str, sort: list[dict[str, Any]]) -> None:
     whole = found(client, dataset, sort, 0, len(RANKS))
     assert sorted(whole) == [str(number) for number in range(len(RANKS))]
     for offset in range(len(RANKS) + 1):
         assert found(client, dataset, sort, offset, 4) == whole[offset : offset + 4]
 
 
-def test_the_order_is_the_one_that_was_asked_for(client: "Argilla", dataset: str) -> None:
+def test_the_order_is_the_one_that_was_asked_for(client: Argilla, dataset: str) -> None:
     assert found(client, dataset, [], 0, 9) == list("012345678")
     assert found(client, dataset, ORDERS[1], 0, 9) == list("876543210")
     assert found(client, dataset, ORDERS[4], 0, 9) == list("148370526")

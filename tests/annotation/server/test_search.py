@@ -73,38 +73,19 @@ def test_text_is_found(jury: Jury, query: str, field: str | None, expected: str)
 
 @pytest.mark.parametrize(
     ("who", "statuses", "expected"),
-    [
-        ("anna", ["pending"], "def"),
-        ("anna", ["submitted"], "a"),
-        ("anna", ["draft"], "b"),
-        ("anna", ["discarded"], "c"),
-        ("anna", ["pending", "draft"], "bdef"),
-        ("ben", ["pending"], "bcdef"),
-        ("ben", ["submitted"], "a"),
-        ("owner", ["pending"], "def"),
-        ("owner", ["draft", "submitted"], "ab"),
-    ],
+    [("anna", "pending draft", "bdef"), ("ben", "pending", "bcdef"), ("owner", "draft submitted", "ab")],
 )
-def test_response_status_means_the_annotators_own(jury: Jury, who: str, statuses: list[str], expected: str) -> None:
-    assert sorted(jury.found(getattr(jury, who), **terms(STATUS, *statuses))) == list(expected)
+def test_response_status_means_the_annotators_own(jury: Jury, who: str, statuses: str, expected: str) -> None:
+    assert sorted(jury.found(getattr(jury, who), **terms(STATUS, *statuses.split()))) == list(expected)
 
 
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        pytest.param(terms(RECORD | {"property": "external_id"}, "a", "f"), "af", id="external ids"),
         pytest.param(terms(RECORD | {"property": "id"}, "no-uuid"), "", id="an id that is none"),
-        pytest.param(terms({"entity": "metadata", "metadata_property": "topic"}, "law"), "ac", id="item of a list"),
-        pytest.param(terms({"entity": "metadata", "metadata_property": "rank"}, "2"), "b", id="number as a term"),
-        pytest.param(within({"entity": "metadata", "metadata_property": "rank"}, ge=2, le=3), "bc", id="range"),
-        pytest.param(
-            within({"entity": "metadata", "metadata_property": "rank"}, ge="2"), "bcd", id="a number in quotes"
-        ),
-        pytest.param(within({"entity": "metadata", "metadata_property": "topic"}, ge="i"), "ac", id="range of words"),
+        pytest.param(within({"entity": "metadata", "metadata_property": "rank"}, ge="2"), "bcd", id="number in quotes"),
         pytest.param(within(RELEVANT, ge="y", le="z"), "a", id="labels from a letter on"),
-        pytest.param(within({"entity": "metadata", "metadata_property": "weight"}, ge=1.5), "bc", id="floats"),
         pytest.param(terms(RELEVANT, "yes"), "a", id="own label"),
-        pytest.param(within(QUALITY, ge=3), "a", id="own rating"),
         pytest.param(within(QUALITY, le=2), "b", id="a draft's rating, not another annotator's"),
     ],
 )
@@ -130,50 +111,14 @@ def test_what_tells_what_a_record_is_for_is_found_by_the_owner_only(
 
 
 def test_filters_are_joined_by_and(jury: Jury) -> None:
-    both = (
-        terms(STATUS, "pending")["filters"]["and"] + terms(RECORD | {"property": "status"}, "pending")["filters"]["and"]
-    )
-    assert sorted(jury.found(jury.ben, filters={"and": both}, **text("trial*"))) == ["d", "e"]
-
-
-def test_each_annotator_has_an_order_of_her_own_that_stays(jury: Jury) -> None:
-    anna, ben = jury.found(jury.anna), jury.found(jury.ben)
-    assert jury.found(jury.anna) == anna
-    assert sorted(anna) == sorted(ben)
-    pages = [jury.search(jury.anna, offset=n, limit=2) for n in (0, 2, 4)]
-    assert [item["record"]["external_id"] for page in pages for item in page["items"]] == anna
-    assert {page["total"] for page in pages} == {6}
-
-
-def test_the_owner_finds_records_in_order_of_arrival(jury: Jury) -> None:
-    assert jury.found(jury.owner) == list("abcdef")
-
-
-@pytest.mark.parametrize(
-    ("scope", "order", "expected"),
-    [
-        pytest.param({"entity": "metadata", "metadata_property": "rank"}, "desc", "dcba", id="metadata"),
-        pytest.param(RECORD | {"property": "external_id"}, "desc", "fedcba", id="external id"),
-        pytest.param(QUALITY, "asc", "ba", id="own rating"),
-        pytest.param(STATUS, "asc", "cba", id="own status"),
-    ],
-)
-def test_sorted_as_asked_with_missing_values_last(jury: Jury, scope: dict[str, str], order: str, expected: str) -> None:
-    found = jury.found(jury.anna, sort=[{"scope": scope, "order": order}])
-    assert found[: len(expected)] == list(expected)
-    assert sorted(found) == list("abcdef")
+    pending = [terms(scope, "pending")["filters"]["and"][0] for scope in (STATUS, RECORD | {"property": "status"})]
+    assert sorted(jury.found(jury.ben, filters={"and": pending}, **text("trial*"))) == ["d", "e"]
 
 
 def test_sorted_by_arrival_for_the_owner_and_in_her_own_order_for_an_annotator(jury: Jury) -> None:
     arrival = [{"scope": RECORD | {"property": "inserted_at"}, "order": "desc"}]
     assert jury.found(jury.owner, sort=arrival) == list("fedcba")
     assert jury.found(jury.anna, sort=arrival) == jury.found(jury.anna)
-
-
-def test_a_bound_that_is_no_number_is_a_client_error(jury: Jury) -> None:
-    scope = {"entity": "metadata", "metadata_property": "rank"}
-    path = f"/me/datasets/{jury.dataset}/records/search"
-    assert jury.anna.post(path, json=within(scope, ge="many")).status_code == 422
 
 
 def test_an_annotator_receives_her_own_responses_only(jury: Jury) -> None:
@@ -201,26 +146,14 @@ def test_metadata_metrics(jury: Jury) -> None:
 def test_suggestions_are_found_and_sorted_by_score(jury: Jury) -> None:
     other = jury.of_new_dataset()
     question = jury.owner.get(f"/datasets/{other.dataset}/questions").json()["items"][0]["id"]
-    other.put(
-        *(
-            {
-                "external_id": key,
-                "fields": {"query": key, "chunk": key},
-                "suggestions": [
-                    {"question_id": question, "value": value, "score": score, "agent": agent, "type": "model"}
-                ],
-            }
-            for key, value, score, agent in (("a", "yes", 0.2, "m1"), ("b", "no", 0.9, "m2"))
-        )
-    )
+    for key, value, score, agent in (("a", "yes", 0.2, "m1"), ("b", "no", 0.9, "m2")):
+        said = {"question_id": question, "value": value, "score": score, "agent": agent, "type": "model"}
+        other.put({"external_id": key, "fields": {"query": key, "chunk": key}, "suggestions": [said]})
     scope = {"entity": "suggestion", "question": "relevant"}
-    assert other.found(jury.owner, **terms(scope | {"property": "value"}, "no")) == ["b"]
     assert other.found(jury.owner, **terms(scope | {"property": "agent"}, "m1")) == ["a"]
     assert other.found(jury.owner, **within(scope | {"property": "score"}, ge=0.5)) == ["b"]
-    for name in ("score", "agent", "type"):
-        assert other.found(jury.owner, sort=[{"scope": scope | {"property": name}, "order": "desc"}])[0] in "ab"
+    assert other.found(jury.owner, sort=[{"scope": scope | {"property": "agent"}, "order": "desc"}])[0] in "ab"
     assert other.found(jury.owner, sort=[{"scope": scope | {"property": "score"}, "order": "desc"}]) == ["b", "a"]
-    assert other.found(jury.owner, sort=[{"scope": scope | {"property": "value"}, "order": "asc"}]) == ["b", "a"]
 
 
 def test_records_like_another_are_found_by_their_vectors(jury: Jury) -> None:
@@ -270,6 +203,7 @@ def test_what_no_index_holds_is_found_all_the_same(jury: Jury) -> None:
         assert other.found(jury.owner, **text(query)) == ([expected] if expected else []), query[:20]
 
 
+@pytest.mark.rare
 def test_five_megabytes_are_stored_and_found(jury: Jury) -> None:
     other = jury.of_new_dataset()
     passage = "Nadel " + "im Heuhaufen, überall. " * 210_000 + "Ende"
@@ -279,7 +213,7 @@ def test_five_megabytes_are_stored_and_found(jury: Jury) -> None:
 
 
 @given(search=SEARCHES)
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 def test_whatever_is_asked_is_answered_or_refused(jury: Jury, search: dict[str, Any]) -> None:
     for who in (jury.owner, jury.anna):
         reply = jury.ask(who, **search)
@@ -287,7 +221,7 @@ def test_whatever_is_asked_is_answered_or_refused(jury: Jury, search: dict[str, 
 
 
 @given(query=SIGNS.map("".join))
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 def test_no_search_text_is_an_error(jury: Jury, query: str) -> None:
     jury.search(jury.owner, **text(query))
 
@@ -302,6 +236,7 @@ def test_no_search_text_is_an_error(jury: Jury, query: str) -> None:
         pytest.param({"sort": [{"scope": {"entity": "response"}, "order": "asc"}]}, id="a sort by nothing"),
         pytest.param(terms(RELEVANT | {"question": "a\0"}, "yes"), id="NUL in a name"),
         pytest.param(text("a", "no such"), id="unknown field"),
+        pytest.param(within({"entity": "metadata", "metadata_property": "rank"}, ge="many"), id="no number"),
         pytest.param(terms({"entity": "metadata", "metadata_property": "no"}, "x"), id="unknown property"),
         pytest.param({"query": {"vector": {"name": "v", "value": [1, 2, 3]}}}, id="a vector of another length"),
     ],

@@ -56,13 +56,11 @@ def test_who_labels_where_is_told_to_no_annotator(campaign: Start, anna: Argilla
         assert campaign.names["cora"] in str(jury)
         with pytest.raises(NotAllowedError):
             anna.request("GET", f"/metadata-properties/{jury['id']}/metrics")
-        seen = [
-            anna.request("GET", path)
-            for path in (f"/me/datasets/{dataset}/metadata-properties", f"/datasets/{dataset}", "/me/datasets")
-        ]
-        assert campaign.names["cora"] not in str(seen)
+        for path in (f"/me/datasets/{dataset}/metadata-properties", f"/datasets/{dataset}", "/me/datasets"):
+            assert campaign.names["cora"] not in str(anna.request("GET", path))
 
 
+@pytest.mark.rare
 def test_a_change_of_her_languages_reaches_her_with_the_next_set_up(owner: Argilla) -> None:
     work = start(owner, languages=["de", "ja"])
     people = [{"name": work.names[who], "locales": ["ja"] if who == "anna" else ["de"]} for who in PEOPLE]
@@ -101,7 +99,7 @@ def test_what_others_hold_is_hers_again_at_a_moment_that_is_told(owner: Argilla)
     assert (found["waiting"], found["with_others"], len(held)) == (0, 2, 2)
     ahead = datetime.fromisoformat(found["back"]) - datetime.now(UTC)
     assert timedelta(0) < ahead < timedelta(hours=1)
-    assert (found["back"], found["total"]) == (found["back"], 2)
+    assert found["total"] == 2
     (mine,) = (each for each in work.lists("ben") if each["id"] == dataset)
     assert (mine["waiting"], mine["with_others"], mine["back"]) == (2, 0, None)
 
@@ -110,9 +108,8 @@ def test_her_pace_is_the_median_time_between_her_answers_without_pauses(
     owner: Argilla, argilla_server: ServerHandle
 ) -> None:
     work = start(owner, records=7, languages=["de"])
-    work.answer("anna", "2-grounding-de", 2)
-    work.answer("anna", "2-grounding-de", 2)
-    work.answer("anna", "2-grounding-de", 2)
+    for _ in range(3):
+        work.answer("anna", "2-grounding-de", 2)
     noon = datetime(2026, 11, 1, 12, tzinfo=UTC)
     moments = [noon + timedelta(seconds=second) for second in (-10_000, 0, 20, 24, 54, 58)]
     user = next(each["id"] for each in owner.users() if each["username"] == work.names["anna"]).replace("-", "")
@@ -133,14 +130,9 @@ def test_only_the_newest_version_is_listed_and_none_that_is_empty(owner: Argilla
     assert {each["round"] for each in work.lists("anna")} == {"calibration"}
     push_records(owner, work.workspace, [record("de", 7)], "de")
     assert [each["name"] for each in work.lists("anna")][3:] == [f"{name}-de" for name in ORDERED]
-    wanted = Campaign.model_validate(
-        {
-            "locales": ["de"],
-            "annotators": [{"name": name, "locales": ["de"]} for name in work.names.values()],
-            "calibration": {"records": 3},
-        }
-    )
-    make(owner, work.workspace, wanted, "grounding")
+    people = [{"name": name, "locales": ["de"]} for name in work.names.values()]
+    wanted = {"locales": ["de"], "annotators": people, "calibration": {"records": 3}}
+    make(owner, work.workspace, Campaign.model_validate(wanted), "grounding")
     named = [each["name"] for each in work.lists("anna")]
     assert named[1] == "calibration-2-grounding-de-v2"
     assert [name for name in named if "grounding" in name] == ["calibration-2-grounding-de-v2", "2-grounding-de-v2"]
@@ -149,21 +141,17 @@ def test_only_the_newest_version_is_listed_and_none_that_is_empty(owner: Argilla
 def test_where_no_campaign_says_her_language_she_gets_every_list(owner: Argilla, argilla_server: ServerHandle) -> None:
     work = start(owner, languages=["de"])
     stranger = f"{work.workspace}-dora"
-    made = owner.request(
-        "POST", "/users", json={"username": stranger, "first_name": "d", "role": "annotator", "password": "x" * 12}
-    )
+    person = {"username": stranger, "first_name": "d", "role": "annotator", "password": "x" * 12}
+    made = owner.request("POST", "/users", json=person)
     owner.request("POST", f"/workspaces/{owner.find_workspace(work.workspace)}/users", json={"user_id": made["id"]})
     with Argilla(argilla_server.url, made["api_key"]) as herself:
         lists = herself.request("GET", "/citejury/me/work")["lists"]
     assert (len(lists), {each["is_hers"] for each in lists}) == (6, {False})
 
 
-def test_an_owner_keeps_argillas_home(owner: Argilla) -> None:
-    assert owner.request("GET", "/citejury/me/work") == {"lists": None}
-
-
 def test_guidelines_are_html_for_members_of_the_workspace(campaign: Start, anna: Argilla, owner: Argilla) -> None:
     path = f"/citejury/datasets/{campaign.datasets()['2-grounding-de']}/guidelines"
+    assert owner.request("GET", "/citejury/me/work") == {"lists": None}  # who keeps Argilla's home
     html = anna.request("GET", path)["html"]
     assert "<h1>Grounding: " in html
     assert "<table>" in html

@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -25,7 +27,7 @@ from tests.support.places import ROOT
 pytestmark = pytest.mark.server
 
 PATIENCE_SECONDS = 120
-KILLS = 12
+KILLS = 5
 SEED = 18
 SIX_HOURS = timedelta(hours=6)
 KILLED_ONCE_IT_IS_THERE = """
@@ -90,20 +92,22 @@ def home(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def begin(home: Path, folder: Path, keep: int, prepare: Callable[[], None] | None = None) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "annotation.server.upkeep", "backup", str(home), str(folder), str(keep)]
+def begin(
+    home: Path, folder: Path, keep: int, prepare: Callable[[], None] | None = None, trouble: str = ""
+) -> "subprocess.Popen[bytes]":
+    """A backup in a process to which something may happen, known by what Python is about to do there."""
+    program = f"import sys\n{trouble}\nfrom annotation.server.upkeep import main\nsys.exit(main())"
+    words = [sys.executable, "-c", program, "backup", str(home), str(folder), str(keep)]
     return subprocess.Popen(words, cwd=ROOT, preexec_fn=prepare)
 
 
-def back_up_where(trouble: str, home: Path, folder: Path, keep: int) -> int:
-    """Make a backup in a process to which something happens, told by what Python is about to do there."""
-    program = f"{trouble}\nfrom annotation.server.upkeep import main\nsys.exit(main())"
-    words = [sys.executable, "-c", program, "backup", str(home), str(folder), str(keep)]
-    return subprocess.run(words, cwd=ROOT, timeout=PATIENCE_SECONDS).returncode
+def back_up(home: Path, folder: Path, keep: int, trouble: str = "") -> int:
+    return begin(home, folder, keep, trouble=trouble).wait(PATIENCE_SECONDS)
 
 
-def back_up(home: Path, folder: Path, keep: int) -> int:
-    return begin(home, folder, keep).wait(PATIENCE_SECONDS)
+def noted(home: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((home / BACKUPS_FILE).read_text(encoding="utf-8"))["backups"]
+    return found
 
 
 def test_only_as_many_as_wanted_are_kept_and_what_somebody_else_made_stays(home: Path, tmp_path: Path) -> None:
@@ -115,8 +119,7 @@ def test_only_as_many_as_wanted_are_kept_and_what_somebody_else_made_stays(home:
         wait(lambda: back_up(home, folder, keep=2) == 0)  # of one second there is one
         made += sorted({*whole(folder)} - {own, *made})
     assert {*whole(folder)} == {own, *made[-2:]}
-    noted = [each["path"] for each in json.loads((home / BACKUPS_FILE).read_text(encoding="utf-8"))["backups"]]
-    assert noted == [str(path) for path in (own, *made[-2:])]
+    assert [each["path"] for each in noted(home)] == [str(path) for path in (own, *made[-2:])]
 
 
 def test_a_kill_at_any_moment_leaves_nothing_half_and_no_fewer_backups(home: Path, tmp_path: Path) -> None:
@@ -142,25 +145,23 @@ def test_a_kill_at_any_moment_leaves_nothing_half_and_no_fewer_backups(home: Pat
 def test_more_are_kept_than_the_home_remembers_of_somebody_elses(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    noted = []
+    known = []
     for number in range(210):
         for path, on_time in ((folder / f"home-{number:03}.zip", True), (tmp_path / f"own-{number:03}.zip", False)):
             path.touch()
-            noted.append({"path": str(path), "created_at": "2026-11-01T10:00:00Z", "on_time": on_time})
-    (home / BACKUPS_FILE).write_text(json.dumps({"backups": noted}), encoding="utf-8")
+            known.append({"path": str(path), "created_at": "2026-11-01T10:00:00Z", "on_time": on_time})
+    (home / BACKUPS_FILE).write_text(json.dumps({"backups": known}), encoding="utf-8")
     assert back_up(home, folder, keep=205) == 0
     assert sorted(path.name for path in folder.iterdir())[:2] == ["home-006.zip", "home-007.zip"]
-    kept = json.loads((home / BACKUPS_FILE).read_text(encoding="utf-8"))["backups"]
-    assert [each["on_time"] for each in kept].count(True) == 205
-    assert [each["on_time"] for each in kept].count(False) == 200 - 1  # and the one that was being written
+    # And the one that was being written.
+    assert Counter(each["on_time"] for each in noted(home)) == {True: 205, False: 200 - 1}
 
 
 def test_a_kill_as_soon_as_a_backup_has_its_name_lets_the_home_remember_it(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
-    assert back_up_where(KILLED_ONCE_IT_IS_THERE, home, folder, keep=1) == -signal.SIGKILL
+    assert back_up(home, folder, keep=1, trouble=KILLED_ONCE_IT_IS_THERE) == -signal.SIGKILL
     (first,) = folder.glob("*.zip")
-    noted = json.loads((home / BACKUPS_FILE).read_text(encoding="utf-8"))["backups"]
-    assert [each["path"] for each in noted] == [str(first)]
+    assert [each["path"] for each in noted(home)] == [str(first)]
     wait(lambda: back_up(home, folder, keep=1) == 0)
     assert len(whole(folder)) == 1
     assert not first.exists()
@@ -183,7 +184,7 @@ def test_a_home_that_is_moved_knows_the_backups_in_it(home: Path, tmp_path: Path
 
 def test_a_disk_that_spoils_the_copy_leaves_the_database_in_use(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
-    assert back_up_where(DISK_THAT_SPOILS_THE_COPY, home, folder, keep=1) == 1
+    assert back_up(home, folder, keep=1, trouble=DISK_THAT_SPOILS_THE_COPY) == 1
     assert not (home / DAMAGE_FILE).exists()
     assert f"no backup: The copy of the database in `{folder}" in events(home)
     assert whole(folder) == []
@@ -225,9 +226,9 @@ def test_a_damaged_database_costs_no_earlier_backup_and_stops_writing(home: Path
 
 
 def note_age(home: Path, age: timedelta) -> None:
-    noted = json.loads((home / BACKUPS_FILE).read_text(encoding="utf-8"))
-    noted["backups"][-1]["created_at"] = (datetime.now(UTC) - age).isoformat()
-    (home / BACKUPS_FILE).write_text(json.dumps(noted), encoding="utf-8")
+    known = noted(home)
+    known[-1]["created_at"] = (datetime.now(UTC) - age).isoformat()
+    (home / BACKUPS_FILE).write_text(json.dumps({"backups": known}), encoding="utf-8")
 
 
 @pytest.mark.parametrize("age", [timedelta(hours=7), timedelta(days=-1)], ids=["old", "of tomorrow"])
