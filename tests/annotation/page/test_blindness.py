@@ -51,8 +51,6 @@ OPEN_TO_WRITE = {
 
 
 class Jury(NamedTuple):
-    """Four annotators: all but Dora have answered everything; and what Anna, Cora and Dora may not learn."""
-
     url: str
     dora: NewUser
     keys: dict[str, str]
@@ -114,7 +112,6 @@ def leaks(answers: dict[str, str], secrets: tuple[str, ...]) -> list[str]:
 
 
 def operations(client: httpx.Client) -> Iterator[tuple[str, str]]:
-    """Method and path of everything that the API offers."""
     for path, methods in client.get("/openapi.json").json()["paths"].items():
         for method in methods:
             yield method.upper(), path.removeprefix("/api/v1")
@@ -268,7 +265,6 @@ def dataset_addresses(driver: Chrome) -> set[str]:
 
 
 def answer_on_page(driver: Chrome) -> TaskName:
-    """The task of the dataset that is open, once every label of its record is answered and it is sent."""
     firsts = {f"{LABELS[task][0]}_yes": task for task in TASKS}
     task = wait(driver, lambda: firsts.get(focused(driver)))
     answer(driver, [(label, True) for label in LABELS[task]])

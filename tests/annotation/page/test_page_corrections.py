@@ -48,7 +48,6 @@ def is_chosen(driver: Chrome, option: str) -> bool:
 
 
 def changed(driver: Chrome, work: Campaign, link: LossyLink, status: str = "submitted") -> str:
-    """The record that she has answered and now changes without submitting."""
     open_form(driver, link.url, work.dataset, status)
     answer(driver, [("topically_relevant", True)])
     wait(driver, lambda: CHANGED in in_form(driver))

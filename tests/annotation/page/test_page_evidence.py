@@ -57,13 +57,11 @@ FORGED = "━━ Passage 2 · [2] Page 2 — site2.example ━━"
 
 @pytest.fixture(params=[(1366, 768)], ids=["1366x768"])
 def driver(request: pytest.FixtureRequest, browser: Chrome) -> Iterator[Chrome]:
-    """A browser with a window of that size."""
     with window_size(browser, *request.param):
         yield browser
 
 
 def record(sources: int, passages: int, locale: str = "en") -> QueryResponse:
-    """An answer that cites its sources in turn; each of the first ones has a passage."""
     listed, chunks = [], []
     for n in range(1, sources + 1):
         page = {"url": f"https://site{n}.example/a", "title": f"Page {n}"}
@@ -78,7 +76,6 @@ def record(sources: int, passages: int, locale: str = "en") -> QueryResponse:
 
 
 def annotator(owner: Argilla, records: list[QueryResponse], locale: str = "en") -> tuple[NewUser, dict[TaskName, str]]:
-    """Somebody who has the records before her, and her datasets."""
     workspace = f"evidence-{uuid4().hex[:8]}"
     users: list[NewUser] = []
     set_up(owner, workspace, locale, annotators=[workspace], announce=users.append)
@@ -115,7 +112,6 @@ def click_at(driver: Chrome, place: dict[str, Any]) -> None:
 
 
 def opened(driver: Chrome, owner: Argilla, records: list[QueryResponse], locale: str = "en") -> None:
-    """The page with the first of the records in grounding."""
     user, datasets = annotator(owner, records, locale)
     log_in(driver, owner.api_url, user.username, user.password)
     driver.get(f"{owner.api_url}/dataset/{datasets['grounding']}/annotation-mode?page=1&status=pending")
@@ -127,7 +123,6 @@ def status(driver: Chrome) -> str:
 
 
 def heads_here(driver: Chrome) -> list[dict[str, Any]]:
-    """The head of the passage that is marked."""
     return [place for place in places(driver, "here") if "━━" in place["text"]]
 
 

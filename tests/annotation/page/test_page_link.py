@@ -33,8 +33,6 @@ ATTEMPTS = 60
 
 
 class Annotator:
-    """Somebody who answers all she is given over a bad link, as fast as the page lets her."""
-
     def __init__(self, work: Campaign, link: LossyLink, username: str, profile: Path) -> None:
         self.work, self.link, self.username = work, link, username
         self.driver = start_browser(profile)
@@ -51,7 +49,6 @@ class Annotator:
         wait(self.driver, lambda: not kept(self.driver))
 
     def label_one(self) -> bool:
-        """Whether a record could be answered and another one came."""
         driver = self.driver
         try:
             record = wait(driver, lambda: driver.execute_script(RECORD_ID), BRIEF)
@@ -67,7 +64,6 @@ class Annotator:
         return True
 
     def open_queue(self) -> None:
-        """The queue of what she has not answered, after as many attempts as the link takes."""
         for attempt in range(ATTEMPTS):
             patience = BRIEF + attempt  # a slow machine is no loss
             try:
@@ -91,7 +87,6 @@ class Annotator:
         enter_password(self.driver, self.username, self.work.passwords[self.username], patience)
 
     def lose_login(self) -> None:
-        """The login ends in the middle of her work: she answers on, and logs in when she is told to."""
         driver = self.driver
         self.link.revoked.add(driver.execute_script("return localStorage.getItem('auth._token.local')"))
         wait(driver, lambda: self.label_one() or "login has expired" in notice(driver))
@@ -103,13 +98,11 @@ class Annotator:
 
 
 def judgement(record: str, username: str) -> dict[str, bool]:
-    """What this annotator thinks of the record: the same whenever she is asked."""
     bits = hashlib.sha256(f"{record} {username}".encode()).digest()
     return {label: bits[place] % 2 == 0 for place, label in enumerate(LABELS_HERE)}
 
 
 def label_over_a_bad_link(owner: Argilla, profiles: Path, records: int, annotators: int) -> None:
-    """Annotators answer all records over a link that loses a fifth of the requests for records and answers."""
     work = campaign(owner, records, annotators)
     with lossy_link(owner.api_url, share=0.2, seed=SEED) as link:
         people = [Annotator(work, link, name, profiles / name) for name in work.passwords]

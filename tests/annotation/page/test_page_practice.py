@@ -47,7 +47,6 @@ FIRST = {"topically_relevant": True, "evidence_sufficient": True, "misleading": 
 
 
 def dialog(driver: Chrome) -> str:
-    """What the explanation says, as soon as it is there."""
     return wait(driver, lambda: shown_text(driver, "#citejury-practice[open]"))
 
 

@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.server, pytest.mark.browser]
 
 
 def differ(work: Campaign, record_id: str) -> None:
-    """Let both annotators answer the record, each otherwise on its first label."""
     keys = {user["username"]: user["api_key"] for user in work.owner.request("GET", "/users")["items"]}
     for place, username in enumerate(work.passwords):
         first, *others = LABELS["retrieval"]
@@ -34,7 +33,6 @@ def differ(work: Campaign, record_id: str) -> None:
 
 
 def linked(work: Campaign, folder: Path) -> str:
-    """The link of the one disagreement of a plain export."""
     export_csv(work.owner, work.workspace, folder)
     ((found,), _) = collect_disagreements(measure_files([folder], 100).tables, [folder])
     assert found.record_id == ""  # all of it comes from the three files and the manifest
@@ -42,7 +40,6 @@ def linked(work: Campaign, folder: Path) -> str:
 
 
 def quoted_passage() -> QueryResponse:
-    """A record with a passage of a provider's own, whose id has what Argilla's page takes for something else."""
     chunk = Passage(chunk_id="0a#cited_text0~1 & 2", doc_id="0a", chunk_rank=1, text="Quoted.")
     return QueryResponse(record_uuid=str(uuid4()), query="Quoted?", answer="A [1].", chunks=(chunk,))
 

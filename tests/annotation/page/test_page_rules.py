@@ -172,7 +172,6 @@ def test_all_questions_of_grounding_and_the_buttons_are_in_view(locale: str, own
 
 
 def beside(driver: Chrome) -> bool:
-    """Whether record, guidelines and questions stand side by side, each wide and the guidelines tall enough to read."""
     places: list[list[float] | None] = driver.execute_script(PLACES)
     seen = [place for place in places if place]
     if len(seen) < len(places):

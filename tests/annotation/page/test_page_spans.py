@@ -60,8 +60,6 @@ return [first.left + 1, first.top + first.height / 2, last.right - 1, last.top +
 
 
 class Jury:
-    """A workspace whose annotator marks one context."""
-
     def __init__(self, owner: Argilla, evidence: Evidence, locale: str = "en", *texts: str) -> None:
         self.owner, self.workspace = owner, f"spans-{uuid4().hex[:8]}"
         users: list[NewUser] = []
@@ -101,7 +99,6 @@ def drag(driver: Chrome, first: str, last: str) -> None:
 
 
 def judge(driver: Chrome, **yes: bool) -> None:
-    """Answer all labels by keyboard, those not named with no."""
     answer(driver, [(label, yes.get(label, False)) for label in LABELS["grounding"]])
 
 

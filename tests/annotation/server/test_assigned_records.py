@@ -39,7 +39,6 @@ def mixed_in(people: int, purpose: Purpose = "control", users: tuple[str, ...] =
 
 @pytest.fixture
 def gather(argilla_server: ServerHandle, client: Argilla) -> Iterator[Any]:
-    """A function that gives annotators an empty dataset."""
     with contextlib.ExitStack() as open_pages:
 
         def of(people: int, task: TaskName = "generation", overlap: int = 2) -> Team:

@@ -46,8 +46,6 @@ class Saved(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The backups of one server that still runs, and how much was submitted to it in the end."""
-
     server: ServerHandle
     backups: tuple[Saved, ...]
     answers: int
@@ -61,7 +59,6 @@ def command(*words: object) -> Result:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
-    """Backups of a server to which four annotators submit all the time."""
     folder = tmp_path_factory.mktemp("backup")
     with start_server(folder / "home", port=0) as server, Argilla(server.url, server.owner_api_key) as owner:
         new: list[NewUser] = []
@@ -175,7 +172,6 @@ def test_an_upgrade_may_rebuild_the_tables_that_our_triggers_mention(kept: Kept,
 
 
 def change_versions(home: Path, **changed: str) -> dict[str, str]:
-    """What the home said before."""
     before: dict[str, str] = json.loads((home / VERSIONS_FILE).read_text(encoding="utf-8"))
     (home / VERSIONS_FILE).write_text(json.dumps({**before, **changed}), encoding="utf-8")
     return before
@@ -206,8 +202,6 @@ Members = dict[str, bytes]
 
 
 def rewritten(change: Callable[[Members], object], packing: int = zipfile.ZIP_STORED) -> Callable[[Path], None]:
-    """What changes the members of a backup, by their names."""
-
     def damage(path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
@@ -220,8 +214,6 @@ def rewritten(change: Callable[[Members], object], packing: int = zipfile.ZIP_ST
 
 
 def saying(change: Callable[[Any], object]) -> Callable[[Path], None]:
-    """What changes the manifest of a backup."""
-
     def change_it(members: Members) -> None:
         manifest = json.loads(members["manifest.json"])
         change(manifest)

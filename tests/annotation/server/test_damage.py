@@ -66,7 +66,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 
 @pytest.fixture
 def kept(made: Kept, tmp_path: Path) -> Kept:
-    """The same in folders of the test's own."""
     home, older, newer = tmp_path / "home", tmp_path / "older.zip", tmp_path / "newer one.zip"
     shutil.copytree(made.home, home)
     for path in (older, newer):
@@ -76,7 +75,6 @@ def kept(made: Kept, tmp_path: Path) -> Kept:
 
 
 def set_created_at(home: Path, number: int, moment: str, path: Path) -> None:
-    """Let a backup and the home's note of it say another time."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     manifest = json.loads(members["manifest.json"]) | {"created_at": moment}
@@ -125,9 +123,7 @@ def nonsense_in_the_schema(database: Path) -> None:
     ],
     ids=["flipped bytes", "no header", "cut in half", "nonsense in the schema"],
 )
-def test_a_damaged_database_is_not_served_and_the_sentence_brings_its_answers_back(
-    kept: Kept, tmp_path: Path, damage: Callable[[Path], None]
-) -> None:
+def test_a_damaged_database_is_not_served(kept: Kept, tmp_path: Path, damage: Callable[[Path], None]) -> None:
     damage(kept.home / DATABASE_FILE)
     with pytest.raises(ServerStartError, match="is damaged") as caught:
         start_server(kept.home, port=0).__enter__()
@@ -153,9 +149,7 @@ def write_another(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, change_a_byte, write_another])
-def test_a_backup_that_is_gone_or_spoilt_is_not_named_but_the_one_before_is(
-    kept: Kept, spoil: Callable[[Path], None]
-) -> None:
+def test_a_backup_that_is_gone_or_spoilt_is_not_named(kept: Kept, spoil: Callable[[Path], None]) -> None:
     spoil(kept.newer)
     lose_the_header(kept.home / DATABASE_FILE)
     with pytest.raises(ServerStartError, match="2026-11-01 10:00 UTC") as caught:
@@ -181,7 +175,6 @@ def refusal(action: Callable[[], object]) -> str:
 
 
 def told(home: Path, wanted: str) -> str:
-    """The events, once they say something."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while wanted not in (said := (home / EVENTS_FILE).read_text(encoding="utf-8")):
         assert time.monotonic() < deadline, said
@@ -189,7 +182,7 @@ def told(home: Path, wanted: str) -> str:
     return said
 
 
-def test_damage_that_comes_while_people_work_stops_all_writing_and_lets_them_read(kept: Kept) -> None:
+def test_damage_while_people_work_stops_all_writing(kept: Kept) -> None:
     with start_server(kept.home, port=0) as server, Argilla(server.url, server.owner_api_key) as owner:
         with Argilla(server.url, kept.annotator_key) as anna:
             destroy(kept.home / DATABASE_FILE, "responses")
@@ -214,7 +207,9 @@ def test_damage_that_comes_while_people_work_stops_all_writing_and_lets_them_rea
 
 
 def test_the_look_of_each_night_finds_what_nobody_has_asked_for(kept: Kept) -> None:
+    (kept.home / DAMAGE_FILE).write_text('{"found": "f", "advice": "a", "answer": "b"}', encoding="utf-8")
     with start_server(kept.home, port=0) as server, Argilla(server.url, kept.annotator_key) as anna:
+        assert not (kept.home / DAMAGE_FILE).exists()  # a database that is whole again is served
         check(kept.home)
         assert "the database was looked through and is whole" in told(kept.home, "looked through")
         submit(anna, kept.records[1])
@@ -225,6 +220,7 @@ def test_the_look_of_each_night_finds_what_nobody_has_asked_for(kept: Kept) -> N
         assert str(kept.newer) in told(kept.home, "newest good backup")
 
 
+@pytest.mark.rare
 def test_damage_that_the_web_part_meets_at_its_start_is_a_sentence_too(kept: Kept) -> None:
     nonsense_in_the_schema(kept.home / DATABASE_FILE)
     lifeline, end = os.pipe()
@@ -245,13 +241,6 @@ def test_damage_that_the_web_part_meets_at_its_start_is_a_sentence_too(kept: Kep
     assert "is damaged (malformed database schema (records))" in done.stderr.splitlines()[-1]
     assert str(kept.newer) in done.stderr.splitlines()[-1]
     assert json.loads((kept.home / DAMAGE_FILE).read_text())["advice"]
-
-
-def test_a_home_whose_database_is_whole_again_is_served(kept: Kept) -> None:
-    (kept.home / DAMAGE_FILE).write_text('{"found": "f", "advice": "a", "answer": "b"}', encoding="utf-8")
-    with start_server(kept.home, port=0) as server, Argilla(server.url, kept.annotator_key) as anna:
-        submit(anna, kept.records[1])
-    assert not (kept.home / DAMAGE_FILE).exists()
 
 
 @pytest.fixture
@@ -284,15 +273,15 @@ def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(kille
             refuse_damaged_home(killed, lines.append)
             assert len(lines) == bool(cut)
         else:
-            with start_server(killed, port=0, waiting=lines.append) as server:
-                assert Argilla(server.url, server.owner_api_key).me()["username"] == "owner"
+            with start_server(killed, port=0, waiting=lines.append) as new, Argilla(new.url, new.owner_api_key) as who:
+                assert who.me()["username"] == "owner"
             assert "missing from the log" in (killed / f"{EVENTS_FILE}.1").read_text(encoding="utf-8")
         for line in lines:
             assert "bytes are missing from the log of the database: what was stored last may be lost" in line
         lines.clear()
 
 
-def test_a_home_on_a_disk_that_takes_nothing_is_one_sentence_and_stays(kept: Kept) -> None:
+def test_a_home_on_a_disk_that_takes_nothing_is_one_sentence(kept: Kept) -> None:
     code = "import sys; from exports.cli import main; main(sys.argv[1:])"
     serve = [sys.executable, "-c", code, "annotation", "serve", "--port", "0", "--home", str(kept.home)]
     mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" || exit 77; exec "$@"'

@@ -70,9 +70,7 @@ def test_a_form_of_many_fields_is_refused_before_they_are_told_apart(argilla_ser
     assert (refused.status_code, refused.json()["detail"]) == (401, "Could not validate credentials")
 
 
-def test_a_name_that_no_file_has_is_not_found(
-    argilla_server: ServerHandle, stranger: httpx.Client
-) -> None:
+def test_a_name_that_no_file_has_is_not_found(argilla_server: ServerHandle, stranger: httpx.Client) -> None:
     before = log_size(argilla_server)
     for path in ("/" + "a" * 300, "/_nuxt/" + "ä" * 200, "/a" * 2_000):
         assert stranger.get(path).status_code == 404
@@ -172,9 +170,7 @@ def test_five_megabytes_not_valid_come_back_nowhere(argilla_server: ServerHandle
 
 
 @pytest.mark.rare
-def test_half_open_connections_beyond_the_open_files_lock_nobody_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_open_connections_lock_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "support" / "quick_passwords"), prepend=":")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 3000:

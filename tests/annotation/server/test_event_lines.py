@@ -100,7 +100,6 @@ def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
 
 
 def work(owner: Argilla, url: str, password: str) -> None:
-    """Log in well and badly, set up, push twice, submit twice, and cause a job."""
     for username, typed in (("owner", "wrong"), ("owner", "wrong"), (TYPED_BY_MISTAKE, "owner"), ("owner", password)):
         httpx.post(f"{url}/api/v1/token", data={"username": username, "password": typed}, timeout=PATIENCE_SECONDS)
     set_up(owner, "w", min_submitted=2)
@@ -201,18 +200,14 @@ def test_a_slow_request_is_told_without_the_ids_in_it(monkeypatch: pytest.Monkey
         ("10.0.0.7", {}, None),
     ],
 )
-def test_behind_a_proxy_only_https_and_this_machine_are_answered(
-    address: str, headers: dict[str, str], scheme: str | None
-) -> None:
+def test_behind_a_proxy_only_https_is_answered(address: str, headers: dict[str, str], scheme: str | None) -> None:
     (reply,) = answers(BehindTls(plain_app), address, headers)
     assert (reply.status_code, reply.text) == (200, scheme) if scheme else (reply.status_code == 403)
     assert ("strict-transport-security" in reply.headers) == (scheme == "https")
 
 
 @pytest.mark.parametrize(("word", "is_on"), [("1", True), ("true", True), ("0", False), (" False", False), ("", False)])
-def test_the_word_that_says_no_proxy_is_in_front_is_understood(
-    monkeypatch: pytest.MonkeyPatch, word: str, is_on: bool
-) -> None:
+def test_the_word_for_no_proxy_is_understood(monkeypatch: pytest.MonkeyPatch, word: str, is_on: bool) -> None:
     monkeypatch.setenv(BEHIND_TLS_VARIABLE, word)
     assert is_behind_tls() is is_on
 

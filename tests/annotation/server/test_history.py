@@ -4,7 +4,6 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from annotation.argilla.client import AS_OF_PATH, Argilla
 from annotation.argilla.units import HISTORY_PATH, HISTORY_STATE_PATH
 from annotation.server.home.folder import DATABASE_FILE, EVENTS_FILE
+from annotation.server.launch import ServerHandle
 from pipeline.core.errors import ArgillaError, NotAllowedError
 from tests.support.export_bench import record
 from tests.support.history_checks import (
@@ -23,14 +23,11 @@ from tests.support.history_checks import (
     place,
 )
 
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
-
 pytestmark = pytest.mark.server
 
 
 @pytest.fixture(params=["OFF", "ON"], ids=["plain", "recursive"])
-def here(request: pytest.FixtureRequest, argilla_server: "ServerHandle", client: Argilla) -> Iterator[Place]:
+def here(request: pytest.FixtureRequest, argilla_server: ServerHandle, client: Argilla) -> Iterator[Place]:
     """A place of the test's own; its way into the database has SQLite's recursive triggers off and on."""
     with contextlib.closing(sqlite3.connect(argilla_server.home / DATABASE_FILE, timeout=60)) as database:
         database.execute("PRAGMA foreign_keys = ON")
@@ -50,7 +47,7 @@ def test_nobody_changes_the_history(here: Place) -> None:
     check_nothing_is_changed(here, sqlite3.IntegrityError)
 
 
-def test_the_history_goes_only_after_its_dataset_is_gone(here: Place, argilla_server: "ServerHandle") -> None:
+def test_the_history_goes_only_after_its_dataset_is_gone(here: Place, argilla_server: ServerHandle) -> None:
     events = argilla_server.home / EVENTS_FILE
     before = len(events.read_text(encoding="utf-8").splitlines())
     check_a_deleted_dataset_can_be_erased(here)

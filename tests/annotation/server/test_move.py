@@ -44,8 +44,6 @@ STRANGE = 'NUL \0, tab\t, backslash \\N \\., "quotes"\nand 橋 🌉'
 
 
 class Work(NamedTuple):
-    """What people see of a server."""
-
     exports: dict[str, bytes]
     history: bytes
     status: str
@@ -54,8 +52,6 @@ class Work(NamedTuple):
 
 
 class Old(NamedTuple):
-    """The embedded server at its end."""
-
     home: Path
     backup: Path
     work: Work
@@ -79,7 +75,6 @@ def seen(server: Server, folder: Path, passwords: dict[str, str]) -> Work:
 
 
 def leave_work_half_done(server: Server, folder: Path, passwords: dict[str, str]) -> None:
-    """More records; of the first answers one is submitted, one a draft, and two are discarded in both ways."""
     more = folder / "more.jsonl"
     lines = [record(number, LANGUAGE).model_dump_json() for number in range(10, 17)]
     more.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -128,7 +123,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def old(folder: Path) -> Old:
-    """A campaign in the middle on the embedded server, and its backup."""
     home, backup = folder / "home", folder / "monday.zip"
     with start_server(home, port=0) as handle:
         server = Server(handle.url, handle.owner_api_key)
@@ -156,8 +150,6 @@ def read_passwords(folder: Path) -> dict[str, str]:
 
 
 class Stack(NamedTuple):
-    """A database and a queue for docker/'s parts, with the old server's owner."""
-
     compose: Compose
     places: Places
     admin: str
@@ -240,7 +232,6 @@ def killed(stack: Stack, refused: str, old: Old) -> set[str]:
 
 
 def wait_until_it_waits(stack: Stack, process: "subprocess.Popen[str]") -> None:
-    """Return once the process waits for the reader of `citejury_texts`."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     with closing(psycopg2.connect(stack.admin)) as database, database.cursor() as cursor:
         database.autocommit = True
@@ -259,8 +250,6 @@ def moved(stack: Stack, killed: set[str], old: Old) -> str:
 
 
 class New(NamedTuple):
-    """The new server, what it gives, and the status of its answer to the log-in that was ended on the old one."""
-
     server: Server
     work: Work
     ended: int
@@ -378,7 +367,7 @@ def test_a_backup_of_another_owner_names_what_to_do(stack: Stack, old: Old) -> N
     assert secrets["CITEJURY_OWNER_API_KEY"] not in said
 
 
-def test_the_edge_and_each_annotators_part_are_on_postgresql_what_they_are_elsewhere(new: New, folder: Path) -> None:
+def test_the_edge_and_her_own_part_are_the_same_there(new: New, folder: Path) -> None:
     with httpx.Client(base_url=new.server.url, trust_env=False, timeout=PATIENCE_SECONDS) as stranger:
         assert stranger.get("/api/v1/version", headers={"Host": "evil.example"}).status_code == 421
         assert stranger.post("/api/v1/workspaces", content=b"a" * 100_000).status_code == 413

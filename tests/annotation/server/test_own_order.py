@@ -25,7 +25,6 @@ class Queue(NamedTuple):
     dataset: str
 
     def ids(self, who: int, *statuses: str) -> list[str]:
-        """Ids of all that an annotator finds, page by page; each page counts the same."""
         scope = {"entity": "response", "property": "status"}
         body = {"filters": {"and": [{"type": "terms", "scope": scope, "values": list(statuses)}]}}
         found: list[str] = []
@@ -90,7 +89,6 @@ BOTH = [{"scope": SCOPES[2], "order": "desc"}, {"scope": SCOPES[0], "order": "de
 
 @pytest.fixture(scope="module")
 def dataset(client: Argilla) -> str:
-    """A dataset of nine records, some of the same rank and some of none."""
     workspace = client.request("POST", "/workspaces", json={"name": f"w-{uuid4().hex[:12]}"})["id"]
     body = {"name": "sorted", "workspace_id": workspace}
     dataset = str(client.request("POST", "/datasets", json=body)["id"])

@@ -22,7 +22,6 @@ TARGETS = {target: digest for target, digest, _ in patch_rows()}
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The digests, or what is wrong, of the targets in the installed argilla-server."""
     code = """
 import json
 from tests.annotation.server.test_patches import TARGETS, source_digest
@@ -62,7 +61,6 @@ def python(code: str, home: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def source_digest(target: str) -> str:
-    """A digest of the source of what stands there; of an object its class's name."""
     try:
         found = resolve_name(f"argilla_server.{target}")
     except (ImportError, AttributeError) as error:

@@ -45,7 +45,6 @@ def test_a_time_that_nothing_can_be_held_for_is_refused(monkeypatch: pytest.Monk
 
 @pytest.fixture
 def jury(argilla_server: ServerHandle, client: Argilla) -> Iterator[Any]:
-    """A function that gives annotators a dataset with records in it."""
     with contextlib.ExitStack() as open_pages:
 
         def gather(
@@ -74,7 +73,6 @@ class Course(NamedTuple):
 
 
 def work_through(jury: Jury, overlap: int, seed: int) -> Course:
-    """Let everybody work at a pace of their own until nothing is left for anybody."""
     chance = random.Random(seed)
     pace = [chance.lognormvariate(0, 0.4) for _ in jury.players]
     given: defaultdict[str, set[int]] = defaultdict(set)
@@ -153,15 +151,12 @@ def put_clock_forward(server: ServerHandle, dataset_id: str, seconds: int) -> No
 
 
 def longest_hold(server: ServerHandle, dataset_id: str) -> int:
-    """Seconds from now on."""
     ends = "SELECT max(ends) - CAST(strftime('%s', 'now') AS INTEGER) FROM citejury_holds WHERE dataset_id = ?"
     with contextlib.closing(database(server)) as connection:
         return int(connection.execute(ends, (dataset_id.replace("-", ""),)).fetchone()[0])
 
 
-def test_a_record_looked_at_is_held_until_its_time_is_over(
-    jury: Any, client: Argilla, argilla_server: ServerHandle
-) -> None:
+def test_a_record_looked_at_is_held_for_a_time(jury: Any, client: Argilla, argilla_server: ServerHandle) -> None:
     anna, ben = jury(2, ours(texts(1)), overlap=1).players
     shown = anna.open()
     assert shown
@@ -176,7 +171,7 @@ def test_a_record_looked_at_is_held_until_its_time_is_over(
 
 
 @pytest.mark.parametrize("look", ["list", "start page"])
-def test_a_clock_put_back_a_day_keeps_no_record_for_a_day(jury: Any, argilla_server: ServerHandle, look: str) -> None:
+def test_a_clock_put_back_keeps_no_record(jury: Any, argilla_server: ServerHandle, look: str) -> None:
     anna, ben = jury(2, ours(texts(1)), overlap=1).players
     shown = anna.open()
     put_clock_forward(argilla_server, anna.dataset_id, -DAY)
@@ -260,9 +255,7 @@ def test_another_filter_narrows_the_same_queue(jury: Any) -> None:
     assert anna.ask(0) == first
 
 
-def test_the_tables_say_what_argillas_say_after_every_kind_of_change(
-    jury: Any, client: Argilla, argilla_server: ServerHandle, tmp_path: Path
-) -> None:
+def test_the_tables_are_in_step(jury: Any, client: Argilla, argilla_server: ServerHandle, tmp_path: Path) -> None:
     team = jury(2, ours(texts(8, passages=2), "retrieval"), "retrieval")
     anna, ben = team.players
     values = anna.values

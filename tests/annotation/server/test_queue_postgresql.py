@@ -115,7 +115,6 @@ def test_the_text_index_is_made_anew_by_two_starts_at_once(server: Server) -> No
 
 
 def work_at_once(players: list[Player]) -> Counter[str]:
-    """How many labelled each record, when everybody works until nothing is left for anybody."""
     given: Counter[str] = Counter()
     changed = threading.Condition()
     idle: set[int] = set()

@@ -6,17 +6,14 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
 
 from annotation.argilla.client import Argilla
-from annotation.server.launch import server_environment
+from annotation.server.launch import ServerHandle, server_environment
 from tests.support.export_bench import make_user
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 STOCK = """
 import asyncio, json, sys
@@ -70,7 +67,7 @@ ODD_QUERIES = (
 
 
 @pytest.fixture(scope="module")
-def places(argilla_server: "ServerHandle", client: Argilla) -> tuple[list[str], dict[str, str]]:
+def places(argilla_server: ServerHandle, client: Argilla) -> tuple[list[str], dict[str, str]]:
     """Paths of two datasets' records, the second with what Argilla's own page must tell; and keys by role."""
     name = f"w-{uuid.uuid4().hex[:12]}"
     workspace = client.request("POST", "/workspaces", json={"name": name})["id"]
@@ -90,7 +87,6 @@ def places(argilla_server: "ServerHandle", client: Argilla) -> tuple[list[str], 
 
 
 def told(users: list[str], questions: dict[str, str]) -> list[dict[str, Any]]:
-    """Records with everything, with nothing, and some in between."""
     values = {name: {"value": value} for name, value in VALUES.items()}
     whole = [{"user_id": users[0], "status": "submitted", "values": values}]
     bare = [{"user_id": users[1], "status": "discarded"}, {"user_id": users[0], "status": "draft", "values": {}}]
@@ -110,7 +106,6 @@ def told(users: list[str], questions: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def make_dataset(client: Argilla, workspace: str) -> tuple[str, dict[str, str]]:
-    """The id of a dataset with every kind of question, and the questions' ids by name."""
     body = {"name": uuid.uuid4().hex, "workspace_id": workspace, "allow_extra_metadata": True}
     dataset = str(client.request("POST", "/datasets", json=body)["id"])
     text = {"name": "text", "title": "t", "required": True, "settings": {"type": "text"}}
@@ -124,15 +119,14 @@ def make_dataset(client: Argilla, workspace: str) -> tuple[str, dict[str, str]]:
     return dataset, questions
 
 
-def put(server: "ServerHandle", dataset: str, records: list[dict[str, Any]]) -> None:
-    """Push the records, even with numbers that are no JSON."""
+def put(server: ServerHandle, dataset: str, records: list[dict[str, Any]]) -> None:
     url = f"{server.url}/api/v1/datasets/{dataset}/records/bulk"
     headers = {"X-Argilla-Api-Key": server.owner_api_key, "Content-Type": "application/json"}
     httpx.put(url, content=json.dumps({"items": records}), headers=headers, timeout=120).raise_for_status()
 
 
 @pytest.mark.server
-def test_a_page_says_what_argillas_own_says(argilla_server: "ServerHandle", places: Any, tmp_path: Path) -> None:
+def test_a_page_says_what_argillas_own_says(argilla_server: ServerHandle, places: Any, tmp_path: Path) -> None:
     (whole, broken), keys = places
     odd = [f"{broken}?limit=1&offset={offset}" for offset in range(3)]
     pages = [f"{whole}?limit=3&offset={offset}&include={include}" for offset in (0, 2, 9) for include in INCLUDES]
@@ -158,7 +152,7 @@ def test_a_page_says_what_argillas_own_says(argilla_server: "ServerHandle", plac
 
 
 @pytest.mark.server
-def test_a_record_is_whole_on_a_page(argilla_server: "ServerHandle", places: Any) -> None:
+def test_a_record_is_whole_on_a_page(argilla_server: ServerHandle, places: Any) -> None:
     (whole, _), keys = places
     headers = {"X-Argilla-Api-Key": keys["ida"]}
     url = f"{argilla_server.url}{whole}?include=responses,suggestions"

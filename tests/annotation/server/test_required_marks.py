@@ -21,7 +21,6 @@ CONTRADICTS = {"label": "contradicts", "start": 40, "end": 43}
 
 
 def record_of(owner: Argilla, evidence: Evidence) -> str:
-    """The id of a grounding record in a dataset of its own."""
     workspace = f"m-{uuid.uuid4().hex[:10]}"
     set_up(owner, workspace, evidence=evidence)
     push_records(owner, workspace, [ANSWER])

@@ -1,7 +1,6 @@
 """Who was removed or forgotten, or has a new password, does nothing with what she had before: on any route."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 from jose import jwt
@@ -9,10 +8,8 @@ from jose import jwt
 from annotation.argilla.client import KEY_HEADER, Argilla
 from annotation.campaign.people import NewUser, Passwords, forget_user, remove_user, renew_password
 from annotation.server.home.folder import read_or_make_secrets
+from annotation.server.launch import ServerHandle
 from tests.support.ways_in import OPEN_TO_ANYBODY, Study, study
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 
@@ -27,7 +24,7 @@ HER_OWN = {"/me", "/me/workspaces", "/me/datasets", "/citejury/me/work", "/citej
 
 
 @pytest.fixture(scope="module")
-def jury(argilla_server: "ServerHandle", owner: Argilla) -> Iterator[Study]:
+def jury(argilla_server: ServerHandle, owner: Argilla) -> Iterator[Study]:
     with study(argilla_server.url, owner) as found:
         yield found
 
@@ -51,9 +48,7 @@ def test_each_role_reads_and_writes_what_is_its_own_by_token_and_by_key(jury: St
             assert jury.write(way, ids["record_id"]) == [201, 200, 200]
 
 
-def test_an_owner_without_a_membership_reads_everything_and_stays_so_with_a_new_password(
-    jury: Study, argilla_server: "ServerHandle"
-) -> None:
+def test_an_owner_reads_everything_also_with_a_new_password(jury: Study, argilla_server: ServerHandle) -> None:
     key, name = {KEY_HEADER: argilla_server.owner_api_key}, argilla_server.owner_username
     assert jury.refused(key, jury.ids) == set()
     token = jury.token(name, argilla_server.owner_password)
@@ -136,7 +131,7 @@ def test_who_works_in_another_workspace_by_now_reads_and_changes_nothing_in_the_
     assert jury.write(token, jury.other["record_id"]) == [201, 200, 200]
 
 
-def test_a_log_in_that_names_no_epoch_holds_until_hers_is_raised(jury: Study, argilla_server: "ServerHandle") -> None:
+def test_a_log_in_that_names_no_epoch_holds_until_hers_is_raised(jury: Study, argilla_server: ServerHandle) -> None:
     secret, person = read_or_make_secrets(argilla_server.home).auth_secret_key, jury.people["earlier"]
     said = jwt.decode(person.token["Authorization"].split()[1], secret)
     earlier = {name: value for name, value in said.items() if name != "epoch"}

@@ -102,9 +102,7 @@ def test_filters_find(jury: Jury, wanted: dict[str, Any], expected: str) -> None
         pytest.param(within(RECORD | {"property": "updated_at"}, le="2020-01-01"), "", id="until"),
     ],
 )
-def test_what_tells_what_a_record_is_for_is_found_by_the_owner_only(
-    jury: Jury, wanted: dict[str, Any], expected: str
-) -> None:
+def test_what_a_record_is_for_is_the_owners(jury: Jury, wanted: dict[str, Any], expected: str) -> None:
     assert sorted(jury.found(jury.owner, **wanted)) == list(expected)
     refused = jury.anna.post(f"/me/datasets/{jury.dataset}/records/search", json=wanted)
     assert (refused.status_code, "Annotators cannot search by" in refused.text) == (422, True)

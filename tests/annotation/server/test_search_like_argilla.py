@@ -102,10 +102,7 @@ def test_what_argilla_found_on_opensearch_is_found(side: Side) -> None:
         *(pytest.param(seed, 1000, marks=pytest.mark.soak) for seed in range(3, 9)),
     ],
 )
-def test_generated_searches_find_the_same_on_both_databases(
-    sqlite: Side, postgresql: Side, seed: int, number: int
-) -> None:
-    """What is sorted comes in the same order, page by page."""
+def test_generated_searches_find_the_same(sqlite: Side, postgresql: Side, seed: int, number: int) -> None:
     different, telling = [], 0
     for place, body in enumerate(searches(seed, number)):
         who = "owner" if tells_of_records(body) else PEOPLE[place % len(PEOPLE)]
@@ -190,7 +187,6 @@ def test_the_mean_of_several_ratings_is_not_rounded(side: Side) -> None:
 
 
 def mean_rating(responses: list[dict[str, Any]]) -> float:
-    """The mean of the ratings; 0, less than any rating, where there is none."""
     ratings = [each["values"]["quality"]["value"] for each in responses if "quality" in (each["values"] or {})]
     return sum(ratings) / len(ratings) if ratings else 0.0
 

@@ -10,7 +10,6 @@ pytestmark = pytest.mark.usefixtures("argilla_library")
 
 
 def span_of(written: str | float) -> tuple[datetime, datetime] | str:
-    """What a time is read as, or why the server refuses it."""
     from argilla_server.errors.future import UnprocessableEntityError
 
     from annotation.server.search import filters

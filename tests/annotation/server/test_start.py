@@ -104,9 +104,7 @@ def test_what_others_hold_is_hers_again_at_a_moment_that_is_told(owner: Argilla)
     assert (mine["waiting"], mine["with_others"], mine["back"]) == (2, 0, None)
 
 
-def test_her_pace_is_the_median_time_between_her_answers_without_pauses(
-    owner: Argilla, argilla_server: ServerHandle
-) -> None:
+def test_the_pace_is_the_median_time_between_answers(owner: Argilla, argilla_server: ServerHandle) -> None:
     work = start(owner, records=7, languages=["de"])
     for _ in range(3):
         work.answer("anna", "2-grounding-de", 2)

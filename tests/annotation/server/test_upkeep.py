@@ -75,7 +75,6 @@ def whole(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home of a server that made a backup when it started, and has stopped."""
     home = tmp_path_factory.mktemp("upkeep") / "home"
     with start_server(home, port=0, options=ServerOptions(backups=BackupsOnTime(SIX_HOURS))):
         wait(lambda: "made from it on trial: 0 answers" in events(home))
@@ -85,7 +84,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(made: Path, tmp_path: Path) -> Path:
-    """The same as it was before its backup."""
     shutil.copytree(made, tmp_path / "home")
     shutil.rmtree(tmp_path / "home" / "backups")
     (tmp_path / "home" / BACKUPS_FILE).unlink()
