@@ -59,7 +59,6 @@ class Crowd:
         self.sweeping: asyncio.TimerHandle | None = None
 
     def place(self, connection: "Connection", state: _State | None) -> None:
-        """Note what the connection does now, None when it is gone, and make room where there is none."""
         before = self.states.get(connection)
         if before == state:
             return
@@ -248,7 +247,6 @@ class Connection(HttpToolsProtocol):
             self.end()
 
     def refuse(self, status: int) -> None:
-        """Answer with a status, unless an answer has begun, and end it; later, where that happens again and again."""
         self.is_refused = True
         if self.transport.is_closing():
             return

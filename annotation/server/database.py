@@ -164,7 +164,6 @@ def _reason_of(error: Any) -> str:
 
 
 def _row_name(source: sqlite3.Connection, table: str, rowid: int) -> str:
-    """What people know a row by: its record, else its name, else its `rowid`."""
     columns = {each[1] for each in source.execute(f"PRAGMA table_info({table})")}
     if table == "records" or "record_id" in columns:
         reference = "id" if table == "records" else "record_id"

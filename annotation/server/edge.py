@@ -175,7 +175,6 @@ class Pace:
         self.counts: Counter[str] = Counter()
 
     def wait(self, address: str, now: float) -> float:
-        """Count a refusal at the moment `now`; how many seconds it is to wait."""
         if int(now) != self.second:
             self.second = int(now)
             self.counts.clear()

@@ -90,7 +90,6 @@ class _Processes:
             process.returncode = 0  # `wait` reaps it; Popen need not
 
     def wait(self) -> int:
-        """Return when every part has ended: 1 if one did so unasked, else 0."""
         unasked = False
         while self.running:
             pid, status = os.wait()

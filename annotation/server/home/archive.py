@@ -84,7 +84,6 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
 
 
 def make_archive(home: Path, folder: Path) -> BackupManifest:
-    """The manifest of a new backup: the file `ARCHIVE` in an empty folder. `OSError` where the system refuses."""
     copy = folder / "argilla.db"
     _copy_database(home, copy)
     secrets = folder / "secrets.json"
@@ -169,7 +168,6 @@ def _stored_file(file: Path) -> StoredFile:
 
 
 def restore_home(path: Path, home: Path) -> BackupManifest:
-    """Make the home from a backup: every file is held against its checksum before the home is there."""
     home = home.absolute()
     _refuse_used_folder(home)
     manifest = read_manifest(path)

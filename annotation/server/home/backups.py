@@ -70,7 +70,6 @@ def read_manifest(path: Path) -> BackupManifest:
 
 
 def unpack(path: Path, manifest: BackupManifest, folder: Path) -> None:
-    """Write the backup's files into the folder, each for its owner only, and hold them against the manifest."""
     with _opened(path) as archive:
         for name, stored in manifest.files.items():
             target = folder / name
@@ -107,7 +106,6 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _copy_whole(archive: zipfile.ZipFile, path: Path, name: str, stored: StoredFile, target: IO[bytes] | None) -> None:
-    """Copy a member of the archive, or only look at it, no more of it than the manifest says that there is."""
     digest, left = hashlib.sha256(), stored.size
     with archive.open(name) as member:
         while left >= 0 and (chunk := member.read(1 << 20)):
@@ -135,7 +133,6 @@ class _KeptBackups(Frozen):
 
 
 def kept_backups(home: Path) -> tuple[KeptBackup, ...]:
-    """The backups that the home remembers, the newest last; none where its file is missing or is not ours."""
     home = home.absolute()
     with contextlib.suppress(OSError, ValidationError):
         found = _KeptBackups.model_validate_json((home / BACKUPS_FILE).read_bytes()).backups

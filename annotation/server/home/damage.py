@@ -59,13 +59,11 @@ def _write_damage(home: Path, damage: Damage) -> None:
 
 
 def home_of_this_part() -> Path | None:
-    """The home whose database this part of the server uses; None where that is PostgreSQL."""
     data, database = os.environ.get("ARGILLA_HOME_PATH"), os.environ.get("ARGILLA_DATABASE_URL", "")
     return Path(data).parent if data and database.startswith("sqlite") else None
 
 
 def stop_writing_once_damaged(_: object = None) -> None:
-    """Let this part's connections read only as long as a damage is noted."""
     from sqlalchemy import Engine, event
 
     home = home_of_this_part()
@@ -167,7 +165,6 @@ def noting_damage(home: Path) -> Iterator[None]:
 
 
 def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
-    """Look through the home's database before anything is done with it; `waiting` is told where that takes a while."""
     database = home / DATABASE_FILE
     if not database.exists():
         return

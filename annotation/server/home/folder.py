@@ -50,7 +50,6 @@ class Secrets(NamedTuple):
 
 
 def open_home(home: Path) -> Path:
-    """The home's absolute path, made where it is missing, closed to other users of this machine."""
     home = home.absolute()
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +113,6 @@ def take_lock(home: Path) -> int:
 
 
 def _read_holder(lock: int) -> dict[str, Any]:
-    """`pid` and `url` of the lock's holder; empty where it has not written them yet."""
     try:
         holder = json.loads(os.pread(lock, 4096, 0))
     except ValueError:
@@ -123,7 +121,6 @@ def _read_holder(lock: int) -> dict[str, Any]:
 
 
 def holder_of(path: Path) -> dict[str, Any] | None:
-    """`pid` and `url` of the process that holds a lock; None where nobody holds it."""
     import fcntl
 
     try:
@@ -175,7 +172,6 @@ def read_or_make_secrets(home: Path) -> Secrets:
 
 
 def last_log_lines(home: Path) -> str:
-    """The last lines of the parts' logs, each under its name, without tracebacks; empty where nothing was logged."""
     last: list[str] = []
     for path in sorted({*(home / "logs").glob("*.log")} - {home / EVENTS_FILE}):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -74,7 +74,6 @@ class ShortEntries(logging.Formatter):
 
 
 def _cut(text: str, longest: int) -> str:
-    """The text, or its beginning and its end with how many characters are missing between them."""
     missing = len(text) - longest
     if missing <= 0:
         return text
@@ -168,7 +167,6 @@ class EventCounts(Generic[K]):
         _TOLD_AT_THE_END.append(self.tell)
 
     def add(self, key: K, count: int = 1) -> bool:
-        """Count; whether it is the first of its kind since the last telling."""
         if not self.counts:
             asyncio.get_running_loop().call_later(self.seconds, self.tell)
         self.counts[key] += count
@@ -181,7 +179,6 @@ class EventCounts(Generic[K]):
 
 
 def tell_repeatedly(sums: EventCounts[str], text: str) -> None:
-    """Write the line at once where it is the first of its kind in a minute; the others are counted."""
     if sums.add(text):
         tell(text)
 

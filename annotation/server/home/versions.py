@@ -79,7 +79,6 @@ def schema_revision(database: Path) -> str:
 
 
 def refuse_newer(recorded: Versions | None, revision: str, holder: str) -> None:
-    """`holder` says whose versions they are."""
     ours = software_versions()
     newer = recorded is not None and any(
         [int(part) for part in re.findall(r"\d+", theirs)] > [int(part) for part in re.findall(r"\d+", own)]

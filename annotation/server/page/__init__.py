@@ -39,7 +39,6 @@ _FOLDER = "citejury"
 
 
 def change_page(_: Any, folder: Path = LOCALES) -> None:
-    """Put the scripts and styles beside Argilla's page, in the server's own copy, and into every page there."""
     from argilla_server._app import app
 
     (mounted,) = (route for route in app.routes if route.name == "static")
@@ -61,7 +60,6 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
 
 
 def page_settings(folder: Path = LOCALES) -> str:
-    """As JSON."""
     texts, argilla = (
         {locale: page_texts(locale, folder, table) for locale in locales(folder)} for table in ("page", "argilla")
     )

@@ -74,7 +74,6 @@ def _said_of(user: Any) -> dict[str, Any]:
 
 
 async def by_token(self: Any, request: Any) -> Any:
-    """Take a token if it is of the user's epoch and of herself, and not of who had her name before."""
     credentials = await self.scheme(request)
     if not credentials:
         return None

@@ -189,7 +189,6 @@ def serve_replies(get_record: Any) -> None:
 
 
 def _readable(found: Any, user: Any, record_id: str | None = None) -> Iterator[tuple[UUID, Reply]]:
-    """The last reply to each question that the user may read, on one record or on all, with its dataset."""
     for dataset_id in dict.fromkeys(row.dataset_id for row in found):
         here = replies_in((row.name, row.settings) for row in found if row.dataset_id == dataset_id)
         for each in last_replies(here.values()):
@@ -264,7 +263,6 @@ def _chosen(described: Sequence[dict[str, Any]], filled: set[UUID]) -> list[dict
 def _list_of(
     described: Mapping[str, Any], work: OwnWork, practice: dict[str, Any] | None, closed_by: UUID | None
 ) -> dict[str, Any]:
-    """`closed_by` is the list that has to be passed first."""
     series = series_of(described)
     back = None if work.back is None else datetime.fromtimestamp(work.back, UTC).isoformat()
     return {

@@ -123,7 +123,6 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
         order: Any = None,
         threshold: float | None = None,
     ) -> Any:
-        """The records nearest to a vector, or to a record's own, by the cosine; the record itself is left out."""
         target = value if value else record.vector_value_by_vector_settings(vector_settings)
         check_vector(target, vector_settings)
         wanted = [Vector.vector_settings_id == vector_settings.id, *_conditions(dataset, query, filter)]
@@ -138,7 +137,6 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
         return SearchResponses(items=items, total=len(items))
 
     async def compute_metrics_for(self, metadata_property: Any) -> Any:
-        """How often each term occurs, the most frequent first, or the smallest and the largest number."""
         here = Record.dataset_id == metadata_property.dataset_id
         each = elements_at(Record.metadata_, metadata_property.name)
         number, term = number_in(each), text_in(each)

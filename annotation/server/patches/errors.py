@@ -115,7 +115,6 @@ async def store_in_turn(use_case: Any, responses: Sequence[Any], user: Any) -> l
 
 
 def _trouble_of(error: Exception) -> _Trouble | None:
-    """What the error means; None where it is not of the database's state, but of what it was asked."""
     if isinstance(error, TimeoutError):  # no connection became free
         return _BUSY
     code = getattr(_cause(error), "sqlite_errorcode", None)
@@ -175,7 +174,6 @@ def _check_query(query: Any) -> None:
 
 
 async def _holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
-    """Whether what the scope names is a number in every record that has it."""
     if scope.entity == "metadata":
         named = await MetadataProperty.get_by_or_raise(db, name=scope.metadata_property, dataset_id=dataset.id)
         return bool(named.type != MetadataPropertyType.terms)

@@ -188,7 +188,6 @@ def _postgresql_triggers() -> Iterator[tuple[str, str, str]]:
 
 
 def prepare(connection: sa.Connection) -> None:
-    """What was answered before it begins has none."""
     dialect = connection.dialect.name
     for statement in statements(dialect):
         connection.exec_driver_sql(statement)
@@ -213,7 +212,6 @@ async def read_begin(db: AsyncSession) -> datetime:
 
 
 async def find_workspace(db: AsyncSession, name: str) -> UUID | None:
-    """The id of the workspace of this name, also of one that is gone but had datasets; None where there was none."""
     found: UUID | None = await db.scalar(sa.select(Workspace.id).where(Workspace.name == name))
     gone = sa.select(DELETED_DATASETS.c.workspace_id).where(DELETED_DATASETS.c.workspace == name)
     return found if found is not None else await db.scalar(gone)

@@ -123,7 +123,6 @@ def _came_directly(scope: Any) -> bool:
 
 
 def _content_security_policy(page: str) -> str:
-    """The policy for Argilla's page: everything from this server, its own inline scripts and styles by their hashes."""
     scripts = re.findall(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", page, re.DOTALL)
     styles = re.findall(r"<style[^>]*>(.*?)</style>", page, re.DOTALL)
     return (

@@ -151,7 +151,6 @@ class WrongPasswords:
         return wait
 
     async def _run(self, script: str, keys: tuple[str, str, str]) -> tuple[float, str]:
-        """Seconds to wait, and the time; nothing where Redis does not answer."""
         try:
             microseconds, time = await self.redis.eval(script, len(keys), *keys, 60, 10, 3)  # seconds, many, few
         except RedisError:

@@ -93,8 +93,6 @@ Check = Callable[[Any, Any], None]  # a check of a response, and of the record i
 
 
 class _Asked:
-    """A record to be checked, with questions of which only the disputed ones are required."""
-
     def __init__(self, record: Any, disputed: list[str]) -> None:
         self._record = record
         questions = [

@@ -61,7 +61,6 @@ Each after what is found quickly, and in texts it may mean nothing; a page that 
 
 
 def serve_first(path: str, endpoint: Callable[..., Any], method: str = "GET", **options: Any) -> None:
-    """Serve requests for the path, before any route of argilla-server's gets them."""
     api_v1.api_route(path, methods=[method], **options)(endpoint)
     api_v1.router.routes.insert(0, api_v1.router.routes.pop())
 
@@ -228,7 +227,6 @@ async def _record_page(
 
 
 async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str], moment: datetime | None = None) -> str:
-    """The named records (ids, or a query for them) that the dataset holds, as JSON between commas, as they arrived."""
     texts = (cast(Record.fields, String), cast(Record.metadata_, String))
     columns = (Record.id, Record.status, *texts, Record.external_id, Record.inserted_at, Record.updated_at)
     found = select(*columns).where(Record.dataset_id == dataset_id, Record.id.in_(named))

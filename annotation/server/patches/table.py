@@ -28,7 +28,6 @@ class _NoEvent:
 
 
 async def _only_for_webhooks(build: Callable[..., Awaitable[Any]], db: Any, event: Any, subject: Any) -> Any:
-    """Build an event, but one that goes nowhere where no webhook is enabled."""
     if _WEBHOOKS_KNOWN not in db.info:  # looked up once in a session, which is once in a request
         db.info[_WEBHOOKS_KNOWN] = bool(await list_enabled_webhooks(db))
     return await build(db, event, subject) if db.info[_WEBHOOKS_KNOWN] else _NoEvent()
@@ -41,8 +40,6 @@ def _build_reader_once(settings: property) -> property:
 
 
 def _wrap(new: Callable[..., Any]) -> "Change":
-    """A change to a function that calls `new` with the one before it, and then with what it gets itself."""
-
     def change(before: Any) -> Any:
         return lambda *arguments, **named: new(before, *arguments, **named)
 

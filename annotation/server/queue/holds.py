@@ -97,7 +97,6 @@ async def openings(db: AsyncSession, dataset_id: UUID, holds: Holds) -> Openings
 
 
 async def hold(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Iterable[str], holds: Holds) -> None:
-    """Hold the answers for her from now on; new ones after those that she holds."""
     ends = holds.now + hold_seconds()
     last = max(holds.mine.values(), default=0)
     rows: list[dict[str, Any]] = [

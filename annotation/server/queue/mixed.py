@@ -29,13 +29,11 @@ class Places(NamedTuple):
     waiting: tuple[str, ...]  # the others, in her order
 
     def places_before(self, user_id: UUID, unit: int) -> int:
-        """How many answers come before that one of her other units, counted from 0."""
         # Her work begins anywhere in a block; else no control would ever be the last unit that a block can hold.
         first = self._drawn(user_id, b"first", ceil(self.block))
         return self._places(user_id, first + unit) - self._places(user_id, first)
 
     def _places(self, user_id: UUID, unit: int) -> int:
-        """How many places there are before a unit that is counted from the beginning of a block."""
         number = int(unit / self.block)
         begin, end = ceil(number * self.block), ceil((number + 1) * self.block)
         return number + (begin + self._drawn(user_id, number.to_bytes(8), end - begin) < unit)
@@ -68,7 +66,6 @@ class Mixed(NamedTuple):
         return sum(self.units[answer] for answer in self.shown(waiting))
 
     def narrowed(self, units: Mapping[str, int], waiting: int) -> "Mixed":
-        """Those of these answers alone, with so many records each, that she does not hold: spread over other units."""
         held = tuple(answer for answer in self.held if answer in units)
         others = [answer for answer in units if answer not in held]
         block = max(1.0, waiting / max(1, len(others)) * (1 - 1e-9))  # so that the last place is not lost to rounding
@@ -149,7 +146,6 @@ def is_begun(user_id: UUID) -> ColumnElement[bool]:
 
 
 def is_for(user_id: UUID) -> ColumnElement[bool]:
-    """True for a row of the queue whose record everybody gets, or she among others."""
     return or_(QUEUE.c.users.is_(None), QUEUE.c.users.like(f"%{user_id}%"))
 
 

@@ -44,7 +44,6 @@ class Queue(NamedTuple):
 
 
 def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
-    """The filters beside the two of a pending queue, "she has not answered" and "the record is pending"; else None."""
     filters, user_id = split_queue(wanted)
     others = [each for each in filters if not is_pending_record(each)]
     return others if user_id is not None and len(others) < len(filters) else None

@@ -195,7 +195,6 @@ def prepare(connection: sa.Connection) -> None:
 
 
 def _changes(dialect: str) -> list[tuple[str, str, str, str]]:
-    """Of each trigger its name, its event, when that counts, and what it does to the rows of the records concerned."""
     put = _put_record(dialect, "NEW")
     new, old = "NEW.status = 'submitted'", "OLD.status = 'submitted'"
     one_more, one_less = _ADD_LABEL.format(change="- 1", row="NEW"), _ADD_LABEL.format(change="+ 1", row="NEW")

@@ -194,7 +194,6 @@ def of_record_and_question(scope: Any, dataset_id: UUID) -> list[sa.ColumnElemen
 
 
 def _json_condition(wanted: Any, column: Any, *keys: str) -> sa.ColumnElement[bool]:
-    """True where the JSON value at the path, or one item of it where it is a list, is wanted."""
     each = elements_at(column, *keys)
     if isinstance(wanted, TermsFilter):
         numbers = [number for number in map(number_or_none, wanted.values) if number is not None]
@@ -234,8 +233,6 @@ def _uuid_or_none(value: str) -> UUID | None:
 
 
 class TimeSpan(NamedTuple):
-    """The first and the last microsecond of what a time names, as Argilla's tables have them: UTC without offset."""
-
     first: datetime
     last: datetime
 

@@ -40,8 +40,6 @@ def lot(user_id: UUID, drawn: bytes) -> bytes:
 async def own_page(
     db: AsyncSession, user_id: UUID, wanted: Sequence[ColumnElement[bool]], total: int, offset: int, limit: int
 ) -> list[UUID]:
-    """The ids of one page of the records that meet the conditions, of which there are `total`, in the user's order."""
-
     async def in_order(*heap: Any) -> list[UUID]:
         found = await db.scalars(select(Record.id).where(*wanted, *heap))
         return sorted(found, key=lambda each: (lot(user_id, each.bytes[:1]), lot(user_id, each.bytes)))
@@ -120,7 +118,6 @@ def _equals_in_order(sort: Sequence[Any], backwards: bool) -> list[Any]:
 
 
 def _order_terms(order: Any, dataset_id: UUID, backwards: bool = False) -> list[Any]:
-    """What to sort by for one order; records without the value come last in both directions, backwards first."""
     is_descending = order.order == SortOrder.desc
     keys = _keys_of(order.scope, is_descending, dataset_id)
     terms = [key.desc() if is_descending != backwards else key.asc() for key in keys]

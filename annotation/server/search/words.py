@@ -59,7 +59,6 @@ def _ranges_of(*categories: str) -> Ranges:
 
 
 def bracketed(ranges: Ranges) -> str:
-    """The inside of a regular expression's brackets for these code points; Python and PostgreSQL read it alike."""
     return "".join(chr(low) if low == high else f"{chr(low)}-{chr(high)}" for low, high in ranges)
 
 
@@ -97,7 +96,6 @@ def words_of(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text of a field as annotators see it: without the elements of a rendered answer, which may split a word."""
     if text.startswith(RENDERED):
         text = re.sub(WITHIN_WORDS, "", text)
         text = re.sub("<[^>]*>", " ", re.sub(NUMBERED, r" \1 ", text))

@@ -117,10 +117,10 @@ def test_what_is_no_name_or_address_is_told(monkeypatch: pytest.MonkeyPatch, nam
 def test_serve_refuses_what_is_no_name_of_a_host(tmp_path: Path) -> None:
     words = ["annotation", "serve", "--home", str(tmp_path / "home"), "--allow-host", "https://jury.example.org"]
     done = CliRunner().invoke(main, words)
-    assert done.exit_code == 2
-    assert "without `https://`" in done.output
+    assert (done.exit_code, "without `https://`" in done.output) == (2, True)
 
 
+@pytest.mark.rare
 def test_caddy_of_the_recipe_tells_the_clients_own_address(tmp_path: Path) -> None:
     site, port = "citejury.localhost", caddy.free_port()
     with running_edge(Edge(tell_client, Names(behind_tls=True, listed=frozenset({site})))) as behind:

@@ -146,20 +146,8 @@ def test_a_page_says_what_argillas_own_says(argilla_server: ServerHandle, places
     with httpx.Client(base_url=argilla_server.url, timeout=120) as browser:
         for (path, headers), (status, kind, text) in zip(requests, theirs, strict=True):
             answer = browser.get(path, headers=headers)
+            # Ours, but where Argilla's own has to tell; its own escapes nothing.
+            assert answer.text.isascii() or whole not in path or "vectors" in path
             assert (answer.status_code, answer.headers["content-type"]) == (status, kind), path
             # As text: 1 is not 1.0 there, and the order counts.
             assert json.dumps(answer.json()) == json.dumps(json.loads(text)), path
-
-
-@pytest.mark.server
-def test_a_record_is_whole_on_a_page(argilla_server: ServerHandle, places: Any) -> None:
-    (whole, _), keys = places
-    headers = {"X-Argilla-Api-Key": keys["ida"]}
-    url = f"{argilla_server.url}{whole}?include=responses,suggestions"
-    page = httpx.get(url, headers=headers, timeout=120)
-    assert page.text.isascii()  # so it is ours: argilla-server's own escapes nothing
-    first, *_, last = page.json()["items"]
-    assert first["fields"] == {"text": HOSTILE}
-    assert first["responses"][0]["values"] == {name: {"value": value} for name, value in VALUES.items()}
-    assert [each["value"] for each in first["suggestions"]] == [known["value"] for known in SUGGESTED.values()]
-    assert (last["metadata"], last["suggestions"], len(last["responses"])) == (None, [], 1)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason="The `server` extra is not installed.")
 
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, Engine, create_engine
 
 pytestmark = pytest.mark.usefixtures("argilla_library")
 
@@ -21,7 +21,7 @@ TABLES = (
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Connection]:
+def engine(tmp_path: Path) -> Engine:
     from annotation.server.search import text_index
 
     assert text_index  # what it adds to SQLite is there for connections made after it was imported
@@ -29,6 +29,12 @@ def database(tmp_path: Path) -> Iterator[Connection]:
     with engine.begin() as connection:
         for statement in TABLES:
             connection.exec_driver_sql(statement)
+    return engine
+
+
+@pytest.fixture
+def database(engine: Engine) -> Iterator[Connection]:
+    with engine.begin() as connection:
         yield connection
 
 
@@ -68,18 +74,11 @@ def test_a_rebuilt_table_is_noticed_at_the_next_start(database: Connection) -> N
     assert found(database, "one") == ["first", "second"]
 
 
-def test_who_cannot_read_words_is_refused_and_taken_in_once_the_triggers_are_dropped(tmp_path: Path) -> None:
-    file = tmp_path / "plain.db"
-    from annotation.server.search import text_index
-
-    assert text_index  # what it adds to SQLite is there for connections made after it was imported
-    engine = create_engine(f"sqlite:///{file}")
+def test_who_cannot_read_words_is_refused_and_taken_in_once_the_triggers_are_dropped(engine: Engine) -> None:
     with engine.begin() as database:
-        for statement in TABLES:
-            database.exec_driver_sql(statement)
         start(database)
         add(database, "first", "one")
-    with contextlib.closing(sqlite3.connect(file)) as plain:
+    with contextlib.closing(sqlite3.connect(str(engine.url.database))) as plain:
         with pytest.raises(sqlite3.OperationalError, match="no such function: citejury_words_by_field"):
             plain.execute("INSERT INTO records VALUES ('second', 'd', '{}')")
         for name in ("citejury_texts_of_new_record", "citejury_texts_of_changed_record"):
