@@ -135,6 +135,7 @@ def test_the_oldest_that_ask_nothing_make_room_and_others_are_answered(patient: 
         assert ask(patient).status_code == 200
 
 
+@pytest.mark.rare
 def test_thirty_people_behind_one_address_are_answered_among_half_open_connections() -> None:
     with running_edge(limits=Limits(100, LONG, LONG, 500, LONG)) as port, ExitStack() as held:
         for _ in range(120):

@@ -61,6 +61,7 @@ def queue(argilla_server: ServerHandle) -> Iterator[Queue]:
         yield Queue([anna, ben], dataset)
 
 
+@pytest.mark.rare
 def test_a_long_queue_holds_each_record_once_in_an_order_of_her_own_that_stays(queue: Queue) -> None:
     before, others = queue.ids(0, "pending"), queue.ids(1, "pending")
     assert len(set(before)) == RECORDS
