@@ -43,7 +43,7 @@ ANSWER = """# Wann? ##
 SHOWN = ".fields .content-area > .markdown-render"
 BUTTON = ".citejury-written-button"
 CLIPBOARD = "navigator.clipboard.readText().then(arguments[0])"
-GENERATED, A_BATCH = 1000, 250
+GENERATED, A_BATCH = 400, 200
 
 
 class Opened(NamedTuple):
