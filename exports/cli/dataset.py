@@ -121,7 +121,10 @@ def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted
     click.echo(f"    datasets.load_from_disk({saved!r})", err=True)
 
 
-dataset.params += [SINCE, *(option for option in csv_command.params if option.name in _SERVER_OPTIONS)]
+dataset.params.append(SINCE)
+for option in csv_command.params:
+    if option.name in _SERVER_OPTIONS:
+        dataset.params.append(option)
 
 
 @contextmanager

@@ -134,6 +134,9 @@ def test_a_dataset_is_read_from_argilla_with_guidelines_discards_and_pseudonyms(
     assert all(f"- {task}: {versions[task]}" in card for task in TASKS)
     assert card.count("1 answer discarded, 14.3%") == 3
     assert not any(name in card for name in (*names, "wrong language"))
+    unknown = [str(tmp_path / "none"), "--workspace", "nowhere", "--api-url", argilla_server.url]
+    with pytest.raises(NotFoundError, match="'nowhere'"):
+        CliRunner().invoke(dataset, unknown, catch_exceptions=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.annotators.json"]
 
 
@@ -163,14 +166,3 @@ def test_a_plain_export_gives_the_dataset_that_reading_argilla_gives(
         there = rows_of(tmp_path / "plain", task)
         same = [{name: found[name] for name in there[0]} for found in rows_of(tmp_path / "whole", task)]
         assert there == same
-
-
-@pytest.mark.server
-def test_an_unknown_workspace_writes_nothing(
-    argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
-    words = [str(tmp_path / "out"), "--workspace", "nowhere", "--api-url", argilla_server.url]
-    with pytest.raises(NotFoundError, match="'nowhere'"):
-        CliRunner().invoke(dataset, words, catch_exceptions=False)
-    assert not list(tmp_path.iterdir())

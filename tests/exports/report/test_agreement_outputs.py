@@ -111,8 +111,8 @@ def test_the_latex_table_is_well_formed() -> None:
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-@pytest.mark.parametrize("name", ["contradicted_claim_present", HOSTILE], ids=["own label", "hostile label"])
-def test_the_latex_table_compiles_and_fits_the_page(tmp_path: Path, name: str) -> None:
-    page = agreement_latex(agreement(retrieval=RICH, grounding=task({name: label(-0.12, -0.23, -0.14)})))
-    printed = compile_latex(page, tmp_path)
-    assert name == HOSTILE or b"Overfull" not in printed
+def test_the_latex_table_compiles_and_fits_the_page(tmp_path: Path) -> None:
+    for name in (HOSTILE, "contradicted_claim_present"):
+        page = agreement_latex(agreement(retrieval=RICH, grounding=task({name: label(-0.12, -0.23, -0.14)})))
+        printed = compile_latex(page, tmp_path)
+    assert b"Overfull" not in printed

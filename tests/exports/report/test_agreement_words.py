@@ -2,16 +2,7 @@
 
 import re
 
-from exports.report.words import (
-    decimal,
-    discard_sentence,
-    finding_sentences,
-    fitness,
-    gate_failures,
-    label_sentence,
-    macro_sentence,
-    warning_sentences,
-)
+from exports.report import words
 from exports.statistics.agreement_schema import Discards, LabelAgreement, TaskAgreement
 from exports.statistics.warnings import ADVICE
 from pipeline.core.terminal import printable
@@ -26,35 +17,37 @@ def helpful(found: LabelAgreement) -> TaskAgreement:
 
 def test_a_coefficient_is_printed_as_in_papers_and_nothing_steers_a_terminal() -> None:
     shown = {0.744: ".74", -0.05: "-.05", 1: "1.00", -1: "-1.00", 0: ".00", -0.001: ".00", None: "–"}
-    assert {value: decimal(value) for value in shown} == shown
+    assert {value: words.decimal(value) for value in shown} == shown
     assert printable("a\x1b[31m\r\n\u202eb\x00é漢") == "a�[31m���b�é漢"
 
 
 def test_the_methods_sentence_names_everything_that_a_reader_needs() -> None:
     found = agreement(retrieval=task({"misleading": label()}), grounding=task({"source_cited": label()}))
-    assert label_sentence(found, "retrieval", "misleading") == (
+    assert words.label_sentence(found, "retrieval", "misleading") == (
         "α = .74 [.62, .83] (Krippendorff, nominal; 95 % BCa bootstrap over 43 records / 169 passages, B = 2,000, "
         "seed 0; 3 annotators; citejury 0.1.0)"
     )
-    assert "over 43 records, B" in label_sentence(found, "grounding", "source_cited")
-    assert macro_sentence(found, "retrieval").startswith("mean α of 1 label = .74 [.62, .83] (")
+    assert "over 43 records, B" in words.label_sentence(found, "grounding", "source_cited")
+    assert words.macro_sentence(found, "retrieval").startswith("mean α of 1 label = .74 [.62, .83] (")
     refused = label(0.5, None, refused_intervals={"krippendorff_alpha": "single_record"})
     labels = {"misleading": label(None, None), "helpful": refused}
     found = agreement(generation=task(labels, macro_alpha=None, macro_interval=None))
-    assert "α is undefined: all answers on shared" in label_sentence(found, "generation", "misleading")
-    assert "no interval, since all shared units belong to one record" in label_sentence(found, "generation", "helpful")
-    assert macro_sentence(found, "generation") == ""
+    assert "α is undefined: all answers on shared" in words.label_sentence(found, "generation", "misleading")
+    assert "no interval, since all shared units belong to one record" in words.label_sentence(
+        found, "generation", "helpful"
+    )
+    assert words.macro_sentence(found, "generation") == ""
 
 
 def test_every_warning_comes_in_words_with_the_labels_it_is_about() -> None:
-    found = list(warning_sentences(RICH))
+    found = list(words.warning_sentences(RICH))
     assert found[0].startswith("α is undefined for topically_relevant: all answers")
     assert f"misleading: {ADVICE['RARE_CLASS']}" in found
     assert found[-1].endswith(" Found: evidence_requires_relevance 3.")
     for code in ADVICE:
         of_label = code in str(LabelAgreement.model_fields["warnings"].annotation)
         figures = task({"a": label(warnings=(code,)), "b": label()}) if of_label else task({}, warnings=(code,))
-        assert any(ADVICE[code] in sentence for sentence in warning_sentences(figures)), code
+        assert any(ADVICE[code] in sentence for sentence in words.warning_sentences(figures)), code
 
 
 def test_a_label_is_judged_by_both_ends_of_its_interval() -> None:
@@ -70,11 +63,11 @@ def test_a_label_is_judged_by_both_ends_of_its_interval() -> None:
         (label(0.9, None), "unknown"),
         (label(None, None), "unknown"),
     ):
-        assert fitness(found) == verdict
+        assert words.fitness(found) == verdict
 
 
 def test_findings_are_changes_and_those_who_stand_out_most_and_nobody_for_an_interval_alone() -> None:
-    first, second = finding_sentences(RICH)
+    first, second = words.finding_sentences(RICH)
     assert first == (
         "α of misleading fell by .20 [.05, .35] from round calibration to production (permutation test, p = .012 after "
         "Holm)."
@@ -84,27 +77,27 @@ def test_findings_are_changes_and_those_who_stand_out_most_and_nobody_for_an_int
         " stands out on misleading: 31% of the others' answers differ from theirs, 14% would if annotators were "
         "interchangeable (permutation test, p = .002 after Holm)."
     )
-    assert list(finding_sentences(task({}, changes=(change(p_holm=0.05),)))) == []
+    assert list(words.finding_sentences(task({}, changes=(change(p_holm=0.05),)))) == []
     many = [against_rest(f"a{n}", n / 100, 0.001, 1.0, 0.031 - n / 1000) for n in range(1, 31)]
-    found = list(finding_sentences(task({}, annotators_vs_rest=tuple(many))))
+    found = list(words.finding_sentences(task({}, annotators_vs_rest=tuple(many))))
     assert [sentence.split(" ")[0] for sentence in found[:5]] == [f"a{n}" for n in (30, 29, 28, 27, 26)]
     assert found[5:] == ["25 more annotators and labels stand out: `stands_out` in annotators.csv."]
     alone = task({}, annotators_vs_rest=(against_rest("carla", 0.3, 0.2, 0.4, p_holm=0.051),))
-    assert list(finding_sentences(alone)) == []
+    assert list(words.finding_sentences(alone)) == []
     assert "carla" not in agreement_terminal(agreement(retrieval=alone))
 
 
 def test_where_nobody_can_be_told_apart_that_is_said() -> None:
     untold = {"p": None, "p_holm": None, "undefined": {"p": "no_exchange", "p_holm": "no_exchange"}}
     pair = tuple(against_rest(name, 0.1, 0.0, 0.2).model_copy(update=untold) for name in ("anna", "ben"))
-    (sentence,) = warning_sentences(task({}, annotators_vs_rest=pair))
+    (sentence,) = words.warning_sentences(task({}, annotators_vs_rest=pair))
     assert sentence.startswith("Whether an annotator stands out cannot be told")
 
 
 def test_discards_are_told_by_annotator_and_only_where_there_are_any() -> None:
-    assert discard_sentence(RICH.discards).startswith("4 answers discarded, 2.4% of all (=HYPERLINK")
-    assert discard_sentence(Discards(n_responses=0, share=0.0, by_annotator={"anna": 0.0})) == ""
-    assert discard_sentence(None) == ""
+    assert words.discard_sentence(RICH.discards).startswith("4 answers discarded, 2.4% of all (=HYPERLINK")
+    assert words.discard_sentence(Discards(n_responses=0, share=0.0, by_annotator={"anna": 0.0})) == ""
+    assert words.discard_sentence(None) == ""
 
 
 def test_the_table_has_one_line_a_label_whatever_names_there_are_and_explains_a_star_where_one_is() -> None:
@@ -120,9 +113,9 @@ def test_the_table_has_one_line_a_label_whatever_names_there_are_and_explains_a_
     row = next(line for line in lines if line.startswith("contradicted"))
     assert row.split() == ["contradicted_claim_present", "-.14", "[-.62,", "-.11]", "Not", "fit", "for", "use"]
     assert [line.split() for line in lines if line.startswith("misleading ")][-1][1:] == ["–", "Cannot", "be", "told"]
-    cautions = sum(len(list(warning_sentences(part))) for part in figures.tasks.values())
+    cautions = sum(len(list(words.warning_sentences(part))) for part in figures.tasks.values())
     assert f"! {cautions} cautions to read first: report.html and agreement.md." in lines
-    assert sum(line.startswith("* ") for line in lines) == len(list(finding_sentences(RICH)))
+    assert sum(line.startswith("* ") for line in lines) == len(list(words.finding_sentences(RICH)))
     assert text.endswith("*: beyond chance.")
     assert "*" not in agreement_terminal(agreement(retrieval=task({"misleading": label(0.7, 0.6, 0.8)})))
     with_results = agreement_terminal(figures, results())
@@ -132,22 +125,24 @@ def test_the_table_has_one_line_a_label_whatever_names_there_are_and_explains_a_
 
 def test_the_gate_looks_at_the_lower_end_unless_told_otherwise_and_says_why_a_label_fails() -> None:
     found = agreement(retrieval=task({"misleading": label(0.74, 0.62), "topically_relevant": label(0.9, 0.7)}))
-    assert gate_failures(found, 0.667) == [
+    assert words.gate_failures(found, 0.667) == [
         "retrieval misleading: the lower end of α's interval is 0.6200, below 0.667 (α is 0.7400)."
     ]
-    assert gate_failures(found, 0.667, "point") == gate_failures(found, 0.62) == []
-    assert gate_failures(found, 0.75, "point") == ["retrieval misleading: α is 0.7400, below 0.75."]
+    assert words.gate_failures(found, 0.667, "point") == words.gate_failures(found, 0.62) == []
+    assert words.gate_failures(found, 0.75, "point") == ["retrieval misleading: α is 0.7400, below 0.75."]
     just_below = agreement(generation=helpful(label(0.9, 0.66699)))
-    assert "is 0.6669, below 0.667" in gate_failures(just_below, 0.667)[0]
+    assert "is 0.6669, below 0.667" in words.gate_failures(just_below, 0.667)[0]
     undefined = agreement(generation=helpful(label(None, None)))
-    for failures in (gate_failures(undefined, -0.9), gate_failures(undefined, -0.9, "point")):
+    for failures in (words.gate_failures(undefined, -0.9), words.gate_failures(undefined, -0.9, "point")):
         (failure,) = failures
         assert failure.startswith("generation helpful: α is undefined: all answers on shared units are the same")
     refused = {"krippendorff_alpha": "undefined_resamples"}
     without = agreement(generation=helpful(label(0.9, None, refused_intervals=refused)))
-    (failure,) = gate_failures(without, 0.667)
+    (failure,) = words.gate_failures(without, 0.667)
     assert "has no interval: α is undefined in more than 5 % of the resamples." in failure
-    assert gate_failures(without, 0.667, "point") == []
+    assert words.gate_failures(without, 0.667, "point") == []
     named = agreement(generation=task({"helpful": label(0.9, 0.8), "incomplete": label(0.1, 0.0)}))
-    assert gate_failures(named, 0.667, labels=("helpful",)) == []
-    assert gate_failures(named, 0.667, labels=("misleading",)) == ["misleading: none of the files has this label."]
+    assert words.gate_failures(named, 0.667, labels=("helpful",)) == []
+    assert words.gate_failures(named, 0.667, labels=("misleading",)) == [
+        "misleading: none of the files has this label."
+    ]

@@ -12,7 +12,7 @@ from exports.report.html.browser import LONGEST_TEXT, PRINTED, SHOWN
 from exports.report.html.elements import Axis, alpha_axis, difference_axis, to_html
 from exports.report.html.labels import week_panel
 from exports.report.html.page import render_report
-from exports.report.html.people import MOST_ANNOTATORS, most_shared, short_names, similar_order
+from exports.report.html.people import short_names, similar_order
 from exports.report.words import FITNESS, fitness
 from exports.statistics.agreement_schema import Agreement, Interval
 from exports.statistics.disagreements import Disagreement, find_disagreements
@@ -203,20 +203,6 @@ def test_annotators_who_agree_stand_next_to_each_other_under_names_cut_where_the
     ):
         assert short_names(names) == dict(zip(names, short, strict=True))
     assert short_names(["rater.0@example.org", "rater.@example.org"])["rater.@example.org"] != ""
-
-
-def test_a_map_of_many_annotators_shows_those_who_share_most_and_says_so() -> None:
-    names = [f"a{number:02d}" for number in range(MOST_ANNOTATORS + 3)]
-    rows = [
-        Row(f"r{number:02d}", name, ((number + place) % 2,))
-        for place, name in enumerate(names)
-        for number in range(3 if place < 3 else 6)
-    ]
-    agreement = drawn_agreement([ratings_of(rows)])
-    assert most_shared(agreement.tasks["generation"]) == names[3:]
-    text = Page(render_report(agreement, [])).text
-    assert "empty where there is none or other pairs share more" in text
-    assert f"Shown are {MOST_ANNOTATORS} who share most units." in text
 
 
 def test_axes_hold_their_values() -> None:

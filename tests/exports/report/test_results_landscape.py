@@ -77,10 +77,10 @@ def test_tables_for_programs_hold_every_figure() -> None:
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-@pytest.mark.parametrize("models", [("claude", "gemini", "a-model-with-a-long-name-2026-11"), (HOSTILE_MODEL, "b")])
-def test_the_latex_tables_compile_and_fit_the_page(tmp_path: Path, models: tuple[str, ...]) -> None:
-    printed = compile_latex(results_latex(surveyed(models)), tmp_path)
-    assert models[0] == HOSTILE_MODEL or b"Overfull" not in printed
+def test_the_latex_tables_compile_and_fit_the_page(tmp_path: Path) -> None:
+    models = ("claude", "gemini", "a-model-with-a-long-name-2026-11")
+    assert b"Overfull" not in compile_latex(results_latex(surveyed(models)), tmp_path)
+    compile_latex(results_latex(surveyed((HOSTILE_MODEL, "b"))), tmp_path)
 
 
 def test_mrr_and_ndcg_are_no_shares_and_have_no_per_cent() -> None:

@@ -1,24 +1,6 @@
 """What the jury found in words: never a figure without what it is of, and every reason where there is none."""
 
-from exports.report.results_words import (
-    COEFFICIENTS,
-    basis,
-    definition,
-    denominator_sentence,
-    denominator_sentences,
-    difference_sentence,
-    difference_sentences,
-    figures,
-    group_name,
-    incomparable_sentences,
-    left_out_sentence,
-    no_difference_sentence,
-    rate_estimate,
-    rate_rows,
-    share,
-    span,
-    standing_out,
-)
+from exports.report import results_words as words
 from exports.statistics.results_schema import Difference, LabelResults, RateInterval, Results
 from tests.support.results_data import denominators, difference, group, results, with_labels
 
@@ -34,34 +16,34 @@ def only(found: Results, **finding: object) -> Results:
 
 
 def test_figures_are_told_with_their_intervals_which_never_look_as_if_they_had_no_width() -> None:
-    assert rate_estimate(group("perplexity", 0.41)) == "41 % [31, 51]"
-    assert rate_estimate(group("perplexity", 0.41), COEFFICIENTS) == ".41 [.31, .51]"
-    assert rate_estimate(group("perplexity", 0.41, undefined="one_narrative"), COEFFICIENTS) == ".41"
-    assert rate_estimate(group("claude", 0.004, 0.004)) == "0.4 % [0, 0.8]"
+    assert words.rate_estimate(group("perplexity", 0.41)) == "41 % [31, 51]"
+    assert words.rate_estimate(group("perplexity", 0.41), words.COEFFICIENTS) == ".41 [.31, .51]"
+    assert words.rate_estimate(group("perplexity", 0.41, undefined="one_narrative"), words.COEFFICIENTS) == ".41"
+    assert words.rate_estimate(group("claude", 0.004, 0.004)) == "0.4 % [0, 0.8]"
     shares = {0.0: "0 %", 0.004: "0.4 %", 0.0001: "<0.1 %", 0.01: "1 %", 0.415: "42 %", 0.996: "99.6 %"}
     shares |= {0.9999: ">99.9 %", 1.0: "100 %", None: "–"}
-    assert {value: share(value) for value in shares} == shares
+    assert {value: words.share(value) for value in shares} == shares
     spans = {(0.411, 0.414): "[41.1, 41.4]", (-0.104, 0.09): "[-10, 9]", (0.00009, 0.3): "[0.0, 30]"}
     spans |= {(-0.0, 0.9999): "[0, 100.0]"}
-    assert {ends: span(RateInterval(low=ends[0], high=ends[1], method="test")) for ends in spans} == spans
+    assert {ends: words.span(RateInterval(low=ends[0], high=ends[1], method="test")) for ends in spans} == spans
 
 
 def test_differences_beyond_chance_come_in_order_with_the_higher_rate_first_and_are_counted() -> None:
-    assert difference_sentence("Serious problem", difference("claude", "perplexity", (0.1, 0.41), 0.0001)) == (
+    assert words.difference_sentence("Serious problem", difference("claude", "perplexity", (0.1, 0.41), 0.0001)) == (
         "Serious problem: perplexity 41 %, claude 10 %: 31 points apart [21, 41], p < .001 after Holm, on 12 "
         "narratives that both have."
     )
     found = results()
-    assert [(figure.name, each.a, each.b) for figure, each in standing_out(found)] == [
+    assert [(figure.name, each.a, each.b) for figure, each in words.standing_out(found)] == [
         ("serious_problem", "claude", "perplexity"),
         ("serious_problem", "gemini", "perplexity"),
         ("serious_problem", "claude", "gemini"),
     ]
-    assert list(difference_sentences(found))[-1] == "3 differences of 10 that were compared."
+    assert list(words.difference_sentences(found))[-1] == "3 differences of 10 that were compared."
     without = found.model_copy(update={"findings": {}})
-    assert list(difference_sentences(without)) == ["None of 7 differences is beyond chance."]
+    assert list(words.difference_sentences(without)) == ["None of 7 differences is beyond chance."]
     nothing = without.model_copy(update={"tasks": {}})
-    assert list(difference_sentences(nothing)) == ["Cannot be told: no two groups could be compared."]
+    assert list(words.difference_sentences(nothing)) == ["Cannot be told: no two groups could be compared."]
 
 
 def with_shared(found: Results, n_narratives: int, first: int | None = None) -> Results:
@@ -77,19 +59,19 @@ def with_shared(found: Results, n_narratives: int, first: int | None = None) -> 
 
 def test_where_too_few_narratives_are_in_common_that_is_said_with_what_is_needed() -> None:
     # Holm over 7 comparisons needs p of .05/7; 8 narratives give no p below 2/2**8 = .0078, 9 give .0039.
-    assert list(difference_sentences(with_shared(results(), 8))) == [
+    assert list(words.difference_sentences(with_shared(results(), 8))) == [
         "Cannot be told: with at most 8 narratives in common none of 7 differences could be beyond chance; 9 are "
         "needed."
     ]
-    assert list(difference_sentences(with_shared(results(), 9))) == ["None of 7 differences is beyond chance."]
-    assert list(difference_sentences(with_shared(results(), 3, first=12))) == [
+    assert list(words.difference_sentences(with_shared(results(), 9))) == ["None of 7 differences is beyond chance."]
+    assert list(words.difference_sentences(with_shared(results(), 3, first=12))) == [
         "None of 7 differences is beyond chance; only 3 of them have enough narratives in common to be."
     ]
     few = with_shared(results(), 3).model_copy(update={"findings": results().findings})
-    assert list(difference_sentences(few))[-1] == (
+    assert list(words.difference_sentences(few))[-1] == (
         "3 differences of 10 that were compared, of which 3 have enough narratives in common to stand out."
     )
-    assert no_difference_sentence([told(difference("a", "b", (0.5, 0.4), 0.2), n_narratives=11)] * 56) == (
+    assert words.no_difference_sentence([told(difference("a", "b", (0.5, 0.4), 0.2), n_narratives=11)] * 56) == (
         "Cannot be told: with at most 11 narratives in common none of 56 differences could be beyond chance; 12 are "
         "needed."
     )
@@ -97,14 +79,14 @@ def test_where_too_few_narratives_are_in_common_that_is_said_with_what_is_needed
 
 def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
     found = results()
-    assert list(incomparable_sentences(found)) == [
+    assert list(words.incomparable_sentences(found)) == [
         "gemini: no rate for helpful, so it cannot be compared there: the jury judged none.",
         "Not known: how many cite a page that was not read.",
         "Rates of retrieval are of passages that citejury chose.",
     ]
     empty = dict(group("x", None, undefined="no_units")) | {"groups": (), "differences": ()}
     del empty["by"]
-    unjudged = list(incomparable_sentences(only(found, **empty)))
+    unjudged = list(words.incomparable_sentences(only(found, **empty)))
     assert unjudged[0] == "all: no rate for Serious problem: not judged in every part."
     assert not any("judged none" in sentence and "Serious problem" in sentence for sentence in unjudged)
     unlike = {"p": None, "p_holm": None, "undefined": "no_shared_narrative", "stands_out": False}
@@ -113,7 +95,7 @@ def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
         apart = (told(each, **unlike) if "claude" in (each.a, each.b) else each for each in label.differences)
         return {"differences": tuple(apart)}
 
-    assert next(incomparable_sentences(with_labels(found, alone))) == (
+    assert next(words.incomparable_sentences(with_labels(found, alone))) == (
         "claude cannot be compared with gemini and perplexity on any label: they have no narrative in common."
     )
     levels = [{}, *({"model_name": name} for name in ("claude", "gemini", "perplexity"))]
@@ -124,30 +106,32 @@ def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
         (crossed[1:], " (within claude, gemini and perplexity)"),
         (crossed[:1], ""),
     ):
-        assert next(incomparable_sentences(only(found.model_copy(update={"tasks": {}}), differences=shown))) == (
+        assert next(words.incomparable_sentences(only(found.model_copy(update={"tasks": {}}), differences=shown))) == (
             f"de and en cannot be compared{within} on any label: they have no narrative in common."
         )
 
 
 def test_what_stands_behind_figures_is_told_as_far_as_it_is_known_and_not_repeated() -> None:
     judged = "20 answers before the jury, 3 without citations; 4 responses discarded."
-    assert denominator_sentence(denominators(20)) == judged
+    assert words.denominator_sentence(denominators(20)) == judged
     asked = "24 questions asked: 20 answered, 2 refused, 2 failed; "
-    assert denominator_sentence(denominators(20, 24)) == asked + judged
+    assert words.denominator_sentence(denominators(20, 24)) == asked + judged
     found = results()
     groups = (
         each.model_copy(update={"denominators": each.denominators.model_copy(update={"discarded": None})})
         for each in found.findings["serious_problem"].groups
     )
-    assert list(incomparable_sentences(only(found, groups=tuple(groups))))[1] == (
+    assert list(words.incomparable_sentences(only(found, groups=tuple(groups))))[1] == (
         "Not known: how many cite a page that was not read; how many discarded responses belong to each group "
         "(`exports csv --discarded` tells)."
     )
     label = found.tasks["grounding"].labels["support_present"]
     fewer = label.model_copy(update={"denominators": label.denominators.model_copy(update={"discarded": 1})})
-    shown = [figure._replace(found=each) for figure, each in zip(figures(found), (label, fewer, label), strict=False)]
-    assert list(denominator_sentences([[figure] for figure in shown])) == [
-        [denominator_sentence(label.denominators)],
+    shown = [
+        figure._replace(found=each) for figure, each in zip(words.figures(found), (label, fewer, label), strict=False)
+    ]
+    assert list(words.denominator_sentences([[figure] for figure in shown])) == [
+        [words.denominator_sentence(label.denominators)],
         ["1 response discarded."],
         ["4 responses discarded."],
     ]
@@ -158,23 +142,23 @@ def test_groups_that_nobody_judged_on_any_label_stand_once_beneath_all() -> None
     lacking = (group("gemini", None, undefined="no_units"), group("grok", None, undefined="no_units"))
     shown = [
         figure._replace(found=figure.found.model_copy(update={"groups": (group("claude", 0.5), *lacking)}))
-        for figure in figures(found)
+        for figure in words.figures(found)
         if figure.task == "grounding"
     ]
-    names = [name for name, _, _ in rate_rows(shown)]
+    names = [name for name, _, _ in words.rate_rows(shown)]
     assert names[::2] == ["support_present", "unsupported_claim_present", "none judged: gemini and grok"]
     assert names[1::2] == ["claude", "claude"]
-    assert [name for name, _, _ in rate_rows(shown[:1])] == ["support_present", "claude", "gemini and grok"]
+    assert [name for name, _, _ in words.rate_rows(shown[:1])] == ["support_present", "claude", "gemini and grok"]
 
 
 def test_a_composite_finding_says_what_it_is_and_leaves_out_and_groups_are_called_by_their_values() -> None:
     finding = results().findings["serious_problem"]
     parts = "contradicted_claim_present, fabricated_source, unsafe_content or not response_on_topic"
-    assert definition(finding) == parts
-    assert left_out_sentence(finding) == (
+    assert words.definition(finding) == parts
+    assert words.left_out_sentence(finding) == (
         "Left out, since the jury has not judged every part: 7 answers (fabricated_source 5, unsafe_content 2)."
     )
-    assert group_name({"model_name": "claude", "language": ""}) == "claude, (not known)"
+    assert words.group_name({"model_name": "claude", "language": ""}) == "claude, (not known)"
     titles = ["Serious problem", "support_present", "unsupported_claim_present", "helpful"]
-    assert [figure.title for figure in figures(results())] == titles
-    assert basis(group("claude", 0.5), "passage") == "20 passages, 12 narratives"
+    assert [figure.title for figure in words.figures(results())] == titles
+    assert words.basis(group("claude", 0.5), "passage") == "20 passages, 12 narratives"

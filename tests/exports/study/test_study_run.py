@@ -231,6 +231,9 @@ def test_calls_that_nobody_asks_for_any_more_keep_no_month_waiting(
 
 def test_an_error_in_one_month_keeps_no_other_waiting_and_is_the_exit_code(project: Path) -> None:
     Path("months/2026-01").mkdir(parents=True)
+    with locked_folder(Path("months"), "study run"):
+        second = run()
+    assert (second.exit_code, "Another `study run` is writing to 'months'" in second.stderr) == (1, True)
     result = run()  # without a server and without a key
     assert result.exit_code == 1
     assert result.stderr.count("$ citejury annotation setup --round") == 2
@@ -239,13 +242,6 @@ def test_an_error_in_one_month_keeps_no_other_waiting_and_is_the_exit_code(proje
     assert len(list(Path("months").glob("*/plan/sample.csv"))) == 2
     assert result.stderr.count("Next:") == 1
     assert not too_wide(result.stderr)
-
-
-def test_two_at_once_are_refused(project: Path) -> None:
-    with locked_folder(Path("months"), "study run"):
-        result = run()
-    assert result.exit_code == 1
-    assert "Another `study run` is writing to 'months'" in result.stderr
 
 
 def label_everything(server: "ServerHandle", owner: Argilla, workspace: str, month: str, names: Sequence[str]) -> None:
