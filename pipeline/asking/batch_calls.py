@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
-from pipeline.asking.ledger import Batch, Ledger
-from pipeline.asking.paid_replies import BadResponses, PausedLine, PausedTurns
+from pipeline.asking.paid_replies import BadResponses, Batch, Ledger, PausedLine, PausedTurns
 from pipeline.asking.questions import Call, Limits, ProviderSelection, Reply, Tell
 from pipeline.asking.run import settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 
 from pipeline.asking.batch_calls import BatchCalls, BatchWork, Chunk
-from pipeline.asking.ledger import Batch, run_prefix
+from pipeline.asking.paid_replies import Batch, run_prefix
 from pipeline.asking.questions import Call, Reply
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import time_now

@@ -17,8 +17,7 @@ import httpx
 from pipeline.asking.ask_live import refuse_unknown_prices
 from pipeline.asking.batch_calls import BatchPolicy, BatchWork, Progress
 from pipeline.asking.batch_desk import BatchDesk
-from pipeline.asking.ledger import Batch, Ledger, open_batches
-from pipeline.asking.paid_replies import PausedTurns
+from pipeline.asking.paid_replies import Batch, Ledger, PausedTurns, open_batches
 from pipeline.asking.questions import NO_LIMITS, Limits, ProviderSelection, Questions, Tell
 from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest

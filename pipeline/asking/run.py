@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.asking.index import append_indexed, read_index
-from pipeline.asking.ledger import refuse_open_batches, token_shares
 from pipeline.asking.paid_replies import (
     BAD_RESPONSES,
     BadResponse,
@@ -19,6 +18,8 @@ from pipeline.asking.paid_replies import (
     PausedLine,
     PausedTurns,
     of_no_answer,
+    refuse_open_batches,
+    token_shares,
 )
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run_folder import (

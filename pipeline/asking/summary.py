@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from pipeline.asking.index import Said, put_in_order, read_again, read_index, sync_index
-from pipeline.asking.ledger import token_shares
-from pipeline.asking.paid_replies import of_no_answer
+from pipeline.asking.paid_replies import of_no_answer, token_shares
 from pipeline.asking.run_folder import MANIFEST, OpenRun, ProviderCounts, RunManifest, read_manifest, write_manifest
 from pipeline.asking.run_state import LastStart
 from pipeline.core.errors import InputError, ProviderError

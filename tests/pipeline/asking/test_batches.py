@@ -11,9 +11,8 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.asking.batches import ask_in_batches
-from pipeline.asking.ledger import LEDGER, open_batches
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.paid_replies import BAD_RESPONSES, PAUSED
+from pipeline.asking.paid_replies import BAD_RESPONSES, LEDGER, PAUSED, open_batches
 from pipeline.asking.questions import Call, Limits, ProviderSelection
 from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import RunManifest, read_errors, read_manifest

@@ -12,9 +12,8 @@ import pytest
 
 from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.index import read_index
-from pipeline.asking.ledger import LEDGER
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.paid_replies import BAD_RESPONSES
+from pipeline.asking.paid_replies import BAD_RESPONSES, LEDGER
 from pipeline.asking.questions import Limits
 from pipeline.asking.run_folder import RunManifest, read_manifest
 from pipeline.core.errors import InputError
