@@ -1,7 +1,7 @@
 """The alternative annotator test: whether a judge stands for the others at least as well as one of them does.
 
-Each annotator is left out in turn. On each of her units that the judge answered, she and the judge are compared by the
-share of the other people's answers that are theirs; who has the larger share wins the unit, and both win a tie.
+Each annotator is left out in turn. On each of their units that the judge answered, they and the judge are compared by
+the share of the other people's answers that are theirs; who has the larger share wins the unit, and both win a tie.
 
 Source: Calderon, Reichart & Dror 2025; exports/contracts/agreement.md#may-a-judge-stand-in.
 """
@@ -17,7 +17,7 @@ from exports.statistics.ratings import FloatArray, IntArray
 from pipeline.core.schema import Frozen
 
 EPSILON = 0.15  # What a judge may be worse than a trained annotator and be preferred: .2 for experts, .1 for a crowd
-LEAST_UNITS = 30  # Units of a person that she shares with another one and with the judge; with fewer she is not tested
+LEAST_UNITS = 30  # Units that a person shares with another one and with the judge; with fewer they are not tested
 LEAST_PEOPLE = 3  # People tested, behind a conclusion: of two who differ nobody can tell which one is off
 LEAST_RECORDS = 30  # Records of a person behind a conclusion: fewer say too little of how much records differ
 _LEVEL = 0.05  # False discovery rate of Benjamini and Yekutieli
@@ -98,7 +98,7 @@ class _Compared(NamedTuple):
     records: IntArray
     others: IntArray  # How many other people answered the unit
     judge_wins: IntArray  # 1 where the judge wins or ties
-    person_wins: IntArray  # 1 where she wins or ties
+    person_wins: IntArray  # 1 where the person wins or ties
 
 
 def alternative_annotator_test(answers: Answers, epsilon: float = EPSILON, beyond_chance: bool = True) -> AltTest:

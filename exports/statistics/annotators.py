@@ -44,7 +44,7 @@ class Exchange(NamedTuple):
 
     disagreement: FloatArray  # Share of the other ratings of their units that say otherwise, mean over these units
     expected_disagreement: FloatArray  # Its mean over all exchanges
-    p: FloatArray  # Share of the exchanges in which she would differ as much or more
+    p: FloatArray  # Share of the exchanges in which they would differ as much or more
     p_holm: FloatArray  # The same, corrected by Holm for all annotators and labels that have one
 
 

@@ -14,8 +14,7 @@ from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, FloatArray, 
 from tests.support.places import DATA, SHARED
 
 CASES = SHARED / "iaa-cases"
-MADE_HERE = sorted((DATA / "agreement").glob("*.csv"))
-"""`tests/support/reference_cases.py` says how."""
+MADE_HERE = sorted((DATA / "agreement").glob("*.csv"))  # `tests/support/reference_cases.py` says how
 SINGLE_LABEL = MADE_HERE + sorted((CASES / "open").glob("*.csv"))
 START = datetime(2025, 3, 3, 10, tzinfo=UTC)
 

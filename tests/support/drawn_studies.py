@@ -39,17 +39,8 @@ def draw_votes(
 ) -> LabelArray:
     """Narratives × models × passages × annotators × labels; a unit has one to `most_votes` votes, the others missing.
 
-    A vote is yes with the logistic of a score, in which difficulty is shared by the narrative's units, by the answer's
-    and by the unit's votes, with these spreads.
-
-    Args:
-        generator: Of the random numbers.
-        rates: Models × labels: how often each says yes.
-        n_narratives: How many narratives.
-        passages: Units of an answer.
-        most_votes: Votes of a unit at most.
-        spreads: Standard deviations of narrative, answer and unit.
-        fewest_votes: Votes of a unit at least.
+    `rates` are models × labels: how often each says yes. A vote is yes with the logistic of a score, in which
+    difficulty is shared by the narrative's units, by the answer's and by the unit's votes, with these `spreads`.
     """
     n_models, n_labels = rates.shape
     total = float(np.sqrt(np.square(spreads).sum()))

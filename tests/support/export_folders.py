@@ -19,8 +19,7 @@ class Answer(NamedTuple):
     model: str = ""
     narrative: str = ""
     query: str = ""
-    yes: Mapping[str, Sequence[str]] = {}
-    """Labels that are yes by annotator."""
+    yes: Mapping[str, Sequence[str]] = {}  # Labels that are yes by annotator
     language: str = "en"
 
 

@@ -53,26 +53,20 @@ SAMPLINGS = ("narratives", "records", "weights")
 
 
 class Design(NamedTuple):
-    labelled: int
-    """Narratives that people label in, about."""
-    units: int
-    """Units a narrative."""
-    rate: float
-    """Share of yes."""
+    labelled: int  # Narratives that people label in, about
+    units: int  # Units a narrative
+    rate: float  # Share of yes
     judge: str = "good"
     sampling: str = "narratives"
     spread: str = "middling"
     most_votes: int = 3
-    more: int = 9
-    """Times as many units are judged and not labelled as labelled."""
+    more: int = 9  # Times as many units are judged and not labelled as labelled
 
 
 class Studied(NamedTuple):
     powered: Powered
-    alone: tuple[float, float]
-    """The ends of people's interval."""
-    correlation: float
-    """Of the judge and the values of all units."""
+    alone: tuple[float, float]  # The ends of people's interval
+    correlation: float  # Of the judge and the values of all units
     truth: float
 
 
@@ -147,15 +141,9 @@ def widths(found: list[Studied]) -> FloatArray:
 def refused(n_narratives: int, sampling: str, share: float, number: int, odds: float = 1.0, seed: int = 0) -> float:
     """How often what people labelled is called no random part, of answers of three models in three languages.
 
-    Languages are of 60, 30 and 10 %, one narrative in five lacks an answer of the third model, and there are two types.
-
-    Args:
-        n_narratives: Narratives that were judged.
-        sampling: Whole narratives, single records, or half of the records of each drawn narrative.
-        share: The share of records that is labelled.
-        number: How many studies.
-        odds: How many times as often narratives of the second language are labelled.
-        seed: Of the random numbers.
+    `sampling` labels that share of whole narratives, single records, or half of the records of each drawn narrative;
+    those of the second language `odds` times as often. Languages are of 60, 30 and 10 %, one narrative in five lacks an
+    answer of the third model, and there are two types.
     """
     generator = np.random.default_rng([seed, n_narratives, int(100 * share)])
     told = 0
@@ -216,15 +204,8 @@ def refused_by_score(
 ) -> float:
     """How often what people labelled is said to be chosen by the judge's scores of five labels, three answers each.
 
-    Args:
-        n_narratives: Narratives that were judged.
-        sampling: At random whole `narratives`, single `records` or half of the records of each drawn narrative
-            (`halves`); or by the score of one label the highest (`top`) or those nearest to one half (`unsure`).
-        share: The share of units that is labelled.
-        number: How many studies.
-        judge: The judge.
-        rate: Share of yes.
-        units: Units a record: more than one is a record's passages.
+    `sampling` is at random, as in `refused`, or by the score of one label the highest (`top`) or those nearest to one
+    half (`unsure`); a record has so many `units`, of which `rate` are yes.
     """
     generator = np.random.default_rng([n_narratives, int(100 * share), int(1000 * rate), units])
     told = 0

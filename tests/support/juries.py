@@ -14,20 +14,14 @@ class Jury:
 
     records: int
     annotators: int
-    seats: int = 3
-    """How many judge each unit; 0 draws two to five for each record."""
+    seats: int = 3  # How many judge each unit; 0 draws two to five for each record
     passages: int = 1
-    error: float = 0.1
-    """How often each of them says otherwise than the truth, on every label."""
+    error: float = 0.1  # How often each of them says otherwise than the truth, on every label
     prevalence: float = 0.4
-    off: float = 0.0
-    """How often a person answers a whole record at random."""
-    careless: float | None = None
-    """How often the first person errs, where that is another share."""
-    by_passage: bool = False
-    """Whether seats are drawn for each passage instead of each record."""
-    pairs: bool = False
-    """Whether fixed pairs judge: the first two, the next two, and so on."""
+    off: float = 0.0  # How often a person answers a whole record at random
+    careless: float | None = None  # How often the first person errs, where that is another share
+    by_passage: bool = False  # Whether seats are drawn for each passage instead of each record
+    pairs: bool = False  # Whether fixed pairs judge: the first two, the next two, and so on
 
 
 def jury_ratings(jury: Jury, task: TaskName, random: np.random.Generator) -> Ratings:

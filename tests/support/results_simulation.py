@@ -16,8 +16,7 @@ from tests.support.drawn_studies import draw_votes, study_of_votes
 
 SPREADS = {"weak": (1.0, 0.0, 2.0), "middling": (2.0, 0.0, 1.0), "strong": (3.0, 0.0, 0.5), "answers": (1.0, 1.5, 1.0)}
 """Difficulty shared by a narrative, an answer, a unit's votes: how much alike a narrative's units are."""
-COPIES = {"copies": (6.0, 0.0, 0.1)}
-"""A narrative whose answers are nearly always all judged alike."""
+COPIES = {"copies": (6.0, 0.0, 0.1)}  # A narrative whose answers are nearly always all judged alike
 RATES = (0.01, 0.05, 0.5, 0.95)
 NARRATIVES = (12, 30, 100)
 

@@ -17,8 +17,7 @@ class Answer(NamedTuple):
     votes: Mapping[str, Sequence[Mapping[str, int]]]
     """By label's task: one mapping of labels to votes for each annotator."""
     language: str = "en"
-    passages: Sequence[Sequence[Mapping[str, int]]] = ()
-    """The same for each passage, in retrieval."""
+    passages: Sequence[Sequence[Mapping[str, int]]] = ()  # The same for each passage, in retrieval
 
     @property
     def record(self) -> str:

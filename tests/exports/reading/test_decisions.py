@@ -35,13 +35,10 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     write_decisions(tmp_path / "decisions.csv", written)
     assert read_decisions(tmp_path / "decisions.csv") == written
     assert written.by_unit == {("r1", "", "helpful"): True, ("r1", "d#0", "misleading"): False}
+    further = write(tmp_path / "d.csv", f"why,{ROW}", head=f"remark,{HEAD}")  # other columns do not matter
+    assert read_decisions(further) == Decisions((decision(),))
     write_decisions(tmp_path / "decisions.csv", Decisions(()))  # an earlier file is replaced
     assert read_decisions(tmp_path / "decisions.csv") == Decisions(())
-
-
-def test_further_columns_are_let_be(tmp_path: Path) -> None:
-    path = write(tmp_path / "d.csv", f"why,{ROW}", head=f"remark,{HEAD}")
-    assert read_decisions(path) == Decisions((decision(),))
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,10 @@ def test_a_time_without_offset_is_utc(tmp_path: Path) -> None:
     assert found == {datetime(2025, 3, 1, 10, tzinfo=UTC)}
 
 
-def test_a_byte_order_mark_more_columns_and_another_order_are_fine(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path, {"mine": "x"}, columns=("mine", *reversed(COLUMNS["generation"])))
+def test_a_byte_order_mark_more_columns_another_order_and_a_cell_of_a_megabyte_are_fine(tmp_path: Path) -> None:
+    path = generation_csv(
+        tmp_path, {"mine": "x", "answer": "x" * 1_000_000}, columns=("mine", *reversed(COLUMNS["generation"]))
+    )
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     (response,) = read_responses(path, task_of(path))
     assert (response.record_uuid, response.annotator_id, response.line) == ("r1", "anna", 2)
@@ -173,12 +175,6 @@ def test_a_folder_stands_for_its_task_files_and_each_is_read_once(tmp_path: Path
     assert export_files([tmp_path, path]) == [path, discarded]
 
 
-def test_of_many_repeated_rows_the_first_are_listed(tmp_path: Path) -> None:
-    found = read_tables([generation_csv(tmp_path, *[{}] * 30)])
-    assert found.tables[0].n_duplicates == 29
-    assert found.remarks[0].endswith("generation.csv, line 12; and 19 more.")
-
-
 def test_the_discarded_file_of_a_folder_is_counted_and_gives_no_ratings(tmp_path: Path) -> None:
     discards = [
         {"annotator_id": "ben", "response_status": "discarded", "helpful": "", "record_uuid": f"r{n}"} for n in (1, 2)
@@ -186,10 +182,13 @@ def test_the_discarded_file_of_a_folder_is_counted_and_gives_no_ratings(tmp_path
     generation_csv(tmp_path, {}, {"annotator_id": "ben", "record_uuid": "r3"})
     generation_csv(tmp_path, *discards, columns=STATUS_COLUMNS, name="generation_discarded.csv")
     found = read_tables(export_files([tmp_path]))
-    assert found.tables[0].discards == {"ben": 2}
-    assert found.tables[0].records == ("r1", "r3")
+    assert (found.tables[0].discards, found.tables[0].records, found.remarks) == ({"ben": 2}, ("r1", "r3"), [])
     assert [(file.file, file.rows) for file in found.inputs] == [("generation.csv", 2), ("generation_discarded.csv", 2)]
-    assert found.remarks == []
+    # A response that was discarded later is a rating no more.
+    later = {"response_status": "discarded", "created_at": "2025-03-02T10:00:00+00:00"}
+    generation_csv(tmp_path, later, columns=STATUS_COLUMNS, name="generation_discarded.csv")
+    (ratings,) = read_tables(export_files([tmp_path])).tables
+    assert (ratings.annotators, ratings.discards, ratings.n_duplicates) == (("ben",), {"anna": 1}, 1)
 
 
 def test_an_empty_discarded_file_tells_that_there_are_none_and_its_absence_tells_nothing(tmp_path: Path) -> None:
@@ -202,15 +201,10 @@ def test_an_empty_discarded_file_tells_that_there_are_none_and_its_absence_tells
         read_tables([discarded])
 
 
-def test_a_response_that_was_discarded_later_is_a_rating_no_more(tmp_path: Path) -> None:
-    path = generation_csv(tmp_path, {}, {"annotator_id": "ben"})
-    later = {"response_status": "discarded", "created_at": "2025-03-02T10:00:00+00:00"}
-    discarded = generation_csv(tmp_path, later, columns=STATUS_COLUMNS, name="generation_discarded.csv")
-    (ratings,) = read_tables([path, discarded]).tables
-    assert (ratings.annotators, ratings.discards, ratings.n_duplicates) == (("ben",), {"anna": 1}, 1)
-
-
-def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+def test_of_many_repeated_rows_the_first_are_listed_with_the_folder_where_names_are_the_same(tmp_path: Path) -> None:
+    found = read_tables([generation_csv(tmp_path, *[{}] * 30)])
+    assert found.tables[0].n_duplicates == 29
+    assert found.remarks[0].endswith("generation.csv, line 12; and 19 more.")
     files = [generation_csv(tmp_path, {}), generation_csv(tmp_path / "b", {})]
     (remark,) = read_tables(files).remarks
     assert remark.endswith(f"Repeated at: {files[1]}, line 2.")

@@ -77,21 +77,16 @@ def test_ids_of_two_campaigns_that_mean_different_queries_are_kept_apart(tmp_pat
         ]
 
 
-def test_two_files_of_one_folder_may_be_of_two_campaigns(tmp_path: Path) -> None:
+def test_two_files_of_one_folder_may_be_of_two_campaigns_and_translations_under_one_id_are_one(tmp_path: Path) -> None:
     for name, query in (("spring", "Is it so?"), ("autumn", "Is it otherwise?")):
         answers = [Answer(f"{name}-1", "claude", "n1", query, {"anna": ()})]
         rows = [row | {"narrative_id": "n1", "model_name": name} for row in vote_rows("generation", answers)]
         write_rows(tmp_path / f"{name}.csv", rows)
     read = read_study([tmp_path / "spring.csv", tmp_path / "autumn.csv"])
     assert set(read.study.narratives.values()) == {"n1 (spring.csv)", "n1 (autumn.csv)"}
-
-
-def test_translations_under_one_id_of_one_export_are_one_narrative_and_said(tmp_path: Path) -> None:
-    answers = [
-        Answer("a", "claude", "n1", "Is it so?", {"anna": ()}),
-        Answer("b", "gemini", "n1", "Ist das so?", {"anna": ()}, "de"),
-    ]
-    read = read_study([write_export(tmp_path, answers)])
+    asked = {"a": ("Is it so?", "en"), "b": ("Ist das so?", "de")}
+    answers = [Answer(name, "claude", "n1", query, {"anna": ()}, code) for name, (query, code) in asked.items()]
+    read = read_study([write_export(tmp_path / "one", answers)])
     assert set(read.study.narratives.values()) == {"n1"}
     assert read.remarks == [
         "Narrative ids with several queries in one export: 1 ('n1'). All records of an id count as one narrative."

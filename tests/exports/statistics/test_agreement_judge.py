@@ -23,7 +23,7 @@ from exports.statistics.agreement_schema import JudgedLabel
 from exports.statistics.alt_test import AltTest
 from exports.statistics.judge import JudgedUnits, calibrate, confusion, measure_judge, measure_judges
 from pipeline.core.errors import BadRowsError, InputError
-from tests.exports.report.test_agreement_command import response, write_export
+from tests.exports.report.test_agreement_command import write_export
 from tests.support.agreement_data import Row, ratings_of
 from tests.support.report_data import HOSTILE, drawn_ratings
 
@@ -175,6 +175,11 @@ def test_what_the_judge_leaves_out_is_counted_and_told() -> None:
     assert [
         (each.model, list(each.tasks), each.other_tasks) for each in measure_judges([ratings_of(JURY)], judges, 100, 0)
     ] == [("a", [], {"retrieval": 3}), ("b", ["generation"], {})]
+
+
+def response(record: str, name: str, helpful: bool) -> list[str]:
+    labels = ["True", "True", str(helpful), str(not helpful), "False"]
+    return ["a query", "an answer", *labels, "", record, name, "generation", "en", "2025-03-01T10:00:00+00:00"]
 
 
 def line(record: str, value: bool = True, p_yes: float = 0.8, **changes: Any) -> dict[str, Any]:

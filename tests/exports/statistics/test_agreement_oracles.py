@@ -37,8 +37,7 @@ PRINTED = {
 }
 """Our name of each printed figure of a whole yes/no table."""
 IRRCAC_NAMES = {"alpha": "krippendorff_alpha"}
-UNANIMOUS_IS_ONE = {"edge_all_positive": {"alpha", "fleiss_kappa"}}
-"""Where R gives 1 and we give no figure."""
+UNANIMOUS_IS_ONE = {"edge_all_positive": {"alpha", "fleiss_kappa"}}  # Where R gives 1 and we give no figure
 
 
 DRAWS = pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from exports.report.agreement_page import difference_sentences
 from exports.statistics.agreement_schema import JudgeDifference
 from exports.statistics.judge import JudgedUnits, compare_judges, exchange_p
 from exports.statistics.ratings import Ratings
-from tests.exports.report.test_agreement_command import response, write_export
-from tests.exports.statistics.test_agreement_judge import line, run, write_lines
+from tests.exports.report.test_agreement_command import write_export
+from tests.exports.statistics.test_agreement_judge import line, response, run, write_lines
 from tests.support.agreement_data import ratings_of_matrix
 
 LABEL = LABELS["generation"][0]
@@ -53,19 +53,15 @@ def test_two_judges_by_hand() -> None:
     assert found.differs
 
 
-def test_records_are_exchanged_whole() -> None:
+def test_records_are_exchanged_whole_and_judges_on_units_apart_are_not_compared() -> None:
     # The same units in two records: nothing is shown by two of them.
     found = compared([1] * 10, [1] * 10, [0] * 6 + [1] * 4, [0] * 5 + [1] * 5)
     assert (found.n_records, found.n_differing, found.p, found.interval) == (2, 2, 0.5, None)
     assert list(difference_sentences([found])) == [f"No difference between judges is shown: {LABEL} (a, b: 0.60)."]
-
-
-def test_judges_on_units_apart_are_not_compared() -> None:
     ratings = ratings_of_matrix(np.ones((4, 2)))
     halves = {"a": np.array([1, 1, -1, -1]), "b": np.array([-1, -1, 1, 1])}
     judges = {name: {ratings.task: judged(ratings, said)} for name, said in halves.items()}
-    assert compare_judges([ratings], judges) == ()
-    assert compare_judges([], judges) == ()
+    assert compare_judges([ratings], judges) == compare_judges([], judges) == ()
 
 
 @run_settings(max_examples=60)

@@ -128,14 +128,9 @@ def test_what_cannot_be_compared_is_told() -> None:
 def test_crossed_groups_are_compared_within_a_level() -> None:
     rows = [row._replace(language=language) for row in ROWS for language in ("de", "en")]
     found = landscape(told_answers(rows), by=("model_name", "language"))
-    assert [(each.by, each.within) for each in found.overlaps] == [
-        ("model_name", {}),
-        ("language", {}),
-        ("model_name", {"language": "de"}),
-        ("model_name", {"language": "en"}),
-        ("language", {"model_name": "a"}),
-        ("language", {"model_name": "b"}),
-    ]
+    levels = [*({"language": name} for name in ("de", "en")), *({"model_name": name} for name in "ab")]
+    assert [each.within for each in found.overlaps] == [{}, {}, *levels]
+    assert [each.by for each in found.overlaps] == ["model_name", "language", *["model_name"] * 2, *["language"] * 2]
     assert overlap(found, "de", "en").narrative_jaccard == 1
 
 
@@ -189,22 +184,17 @@ def verdicts(rows: list[Told]) -> NarrativeVerdicts:
 
 def test_verdicts_are_shares_of_the_answers_that_were_read() -> None:
     said = {"a": ("affirms", "affirms", "rejects", "neither"), "b": ("rejects", "rejects", "rejects", "")}
-    rows = [
-        Told(model, f"n{at}", verdict=verdict, language="en" if verdict else "fr")
-        for model, own in said.items()
-        for at, verdict in enumerate(own)
-    ]
-    found = verdicts(rows)
-    rates = {name: {each.by["model_name"]: each.rate for each in rate.groups} for name, rate in found.verdicts.items()}
-    assert rates == {
-        "affirms": {"a": 0.5, "b": 0},
-        "rejects": {"a": 0.25, "b": 1},
-        "neither": {"a": 0.25, "b": 0},
-    }
-    assert found.verdicts["affirms"].n_units == 7
-    assert found.verdicts["affirms"].denominators.answers == 8
-    assert found.n_without_patterns == {"fr": 1}
-    difference = found.verdicts["rejects"].differences[0]
+    found = verdicts(
+        [
+            Told(model, f"n{at}", verdict=verdict, language="en" if verdict else "fr")
+            for model, own in said.items()
+            for at, verdict in enumerate(own)
+        ]
+    )
+    rates = {name: [each.rate for each in rate.groups] for name, rate in found.verdicts.items()}
+    assert rates == {"affirms": [0.5, 0], "rejects": [0.25, 1], "neither": [0.25, 0]}
+    affirms, difference = found.verdicts["affirms"], found.verdicts["rejects"].differences[0]
+    assert (affirms.n_units, affirms.denominators.answers, found.n_without_patterns) == (7, 8, {"fr": 1})
     assert (difference.n_narratives, difference.difference) == (3, pytest.approx(-2 / 3))
 
 

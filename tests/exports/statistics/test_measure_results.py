@@ -119,49 +119,43 @@ def test_a_group_without_votes_and_a_single_narrative_have_no_interval() -> None
     assert measure_results(Study((), {}, {})).tasks == {}
 
 
-def full(narrative: str, model: str, contradicted: int, on_topic: int) -> Answer:
+def full(narrative: str, contradicted: int, on_topic: int) -> Answer:
+    votes = {"generation": [{"response_on_topic": on_topic, "unsafe_content": 0}]}
     return Answer(
-        narrative,
-        model,
-        {
-            "generation": [{"response_on_topic": on_topic, "unsafe_content": 0}],
-            "grounding": [{"contradicted_claim_present": contradicted, "fabricated_source": 0}],
-        },
+        narrative, "a", votes | {"grounding": [{"contradicted_claim_present": contradicted, "fabricated_source": 0}]}
     )
 
 
 def test_a_finding_joins_tasks_and_counts_answers_without_every_part() -> None:
-    study = study_of([full("n1", "a", 1, 1), full("n2", "a", 0, 0), full("n3", "a", 0, 1), helpful("n4", "a", 1)])
+    study = study_of([full("n1", 1, 1), full("n2", 0, 0), full("n3", 0, 1), helpful("n4", "a", 1)])
     found = measure_results(study).findings["serious_problem"]
-    assert found.rate == pytest.approx(2 / 3)
+    assert (found.title, found.rate) == ("Serious problem", pytest.approx(2 / 3))
     assert (found.n_units, found.n_incomplete) == (3, 1)
-    assert found.missing == dict.fromkeys(
-        ("contradicted_claim_present", "fabricated_source", "unsafe_content", "response_on_topic"), 1
-    )
-    assert found.title == "Serious problem"
-
-
-def said(narrative: str, contradicted: tuple[int, ...], unsafe: tuple[int, ...]) -> Answer:
-    votes = {
-        "grounding": [{"contradicted_claim_present": vote} for vote in contradicted],
-        "generation": [{"unsafe_content": vote} for vote in unsafe],
-    }
-    return Answer(narrative, "a", votes)
+    assert found.missing == dict.fromkeys((label.removeprefix("not ") for label in SERIOUS_PROBLEM.any), 1)
 
 
 def test_one_vote_among_several_makes_no_finding_and_a_tie_half_of_one() -> None:
-    study = study_of(
-        [
-            said("slips", (1, 0, 0), (0, 1, 0)),
-            said("most", (1, 1, 0), (0, 0, 0)),
-            said("tie", (1, 0), (0, 0)),
-            said("settled", (1, 0), (1, 1)),
-        ]
-    )
-    parts = FindingDefinition(title="Bad", any=("contradicted_claim_present", "unsafe_content"))
-    by_share = measure_results(study, findings={"bad": parts}).findings["bad"]
+    said = {
+        "slips": ((1, 0, 0), (0, 1, 0)),
+        "most": ((1, 1, 0), (0, 0, 0)),
+        "tie": ((1, 0), (0, 0)),
+        "settled": ((1, 0), (1, 1)),
+    }
+    answers = [
+        Answer(
+            narrative,
+            "a",
+            {
+                "grounding": [{"contradicted_claim_present": vote} for vote in contradicted],
+                "generation": [{"unsafe_content": vote} for vote in unsafe],
+            },
+        )
+        for narrative, (contradicted, unsafe) in said.items()
+    ]
+    parts = {"bad": FindingDefinition(title="Bad", any=("contradicted_claim_present", "unsafe_content"))}
+    by_share = measure_results(study_of(answers), findings=parts).findings["bad"]
     assert (by_share.rate, by_share.n_units) == (pytest.approx((0 + 1 + 0.5 + 1) / 4), 4)
-    by_majority = measure_results(study, findings={"bad": parts}, consensus="majority").findings["bad"]
+    by_majority = measure_results(study_of(answers), findings=parts, consensus="majority").findings["bad"]
     assert (by_majority.rate, by_majority.n_units, by_majority.n_undecided) == (pytest.approx(2 / 3), 3, 1)
     assert by_majority.missing == {"contradicted_claim_present": 1, "unsafe_content": 0}
 

@@ -14,8 +14,7 @@ from exports.statistics.study import Study
 from tests.support.study_data import Answer, study_of
 from tests.support.told_answers import Told, told_answers
 
-Votes = tuple[int, int]
-"""How many of two annotators say yes to `topically_relevant`, and to `evidence_sufficient`."""
+Votes = tuple[int, int]  # How many of two annotators say yes to `topically_relevant`, and to `evidence_sufficient`
 
 
 def ranked(

@@ -18,8 +18,7 @@ SEED = 20261122
 REPORTS, SAMPLE = 400, 60
 MOST_FALSE = 0.07
 LEAST_FOUND = 0.9
-SHAPES = {"retrieval": (23, 2), "grounding": (23, 1), "generation": (57, 1)}
-"""Records and passages of each task."""
+SHAPES = {"retrieval": (23, 2), "grounding": (23, 1), "generation": (57, 1)}  # Records and passages of each task
 JURIES = {
     "three judge all": Jury(57, annotators=3),
     "three of four": Jury(57, annotators=4),

@@ -23,10 +23,8 @@ class Cell(NamedTuple):
 
     records: int
     passages: int
-    raters: int
-    """Ratings of each unit; 0 draws two to five for each record."""
-    yes: float
-    """Share of yes among ratings."""
+    raters: int  # Ratings of each unit; 0 draws two to five for each record
+    yes: float  # Share of yes among ratings
     alpha: float
     split: float = 0.0
     """Records with a disagreement in a study, of those that one falls upon at random; 0: raters err one by one."""
@@ -114,8 +112,7 @@ def test_a_sample_of_studies_without_disagreement_hides_more_in_one_of_twenty(sp
     assert np.mean(told) >= 0.92
 
 
-STUDIES, GIVEN = 100, 0.25
-"""Studies of a cell, and the least share of them with an interval for the cell to count."""
+STUDIES, GIVEN = 100, 0.25  # Studies of a cell, and the least share of them with an interval for the cell to count
 
 
 @pytest.mark.soak

@@ -110,12 +110,16 @@ def test_a_random_part_is_rarely_called_none(sampling: str, share: float) -> Non
 
 
 @pytest.mark.soak
-def test_a_sample_with_its_probabilities_is_rarely_called_none() -> None:
+def test_a_sample_with_its_probabilities_is_rarely_called_none_or_chosen_by_score() -> None:
     for n_narratives in (200, 1000):
         found, seen = sample_refused(n_narratives, 500), sample_refused(n_narratives, 100, wrong=True)
         tell("sample", n_narratives, found, "wrong", seen)
         assert found <= 0.01
         assert seen >= 0.9
+    for labelled, judge in itertools.product((30, 100), ("good", "erring", "overconfident")):
+        found = sample_refused_by_score(labelled, 400, judge)
+        tell("sample by score", labelled, judge, found)
+        assert found <= 0.01
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -157,12 +161,3 @@ def test_a_part_chosen_by_score_is_seen(sampling: str, judge: str) -> None:
         found = refused_by_score(100, sampling, 0.1, 20, judge, rate)
         tell("by score", sampling, judge, rate, found)
         assert found >= 0.95
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("judge", ["good", "erring", "overconfident"])
-def test_a_sample_with_its_probabilities_is_rarely_called_chosen_by_score(judge: str) -> None:
-    for labelled in (30, 100):
-        found = sample_refused_by_score(labelled, 400, judge)
-        tell("sample by score", labelled, judge, found)
-        assert found <= 0.01

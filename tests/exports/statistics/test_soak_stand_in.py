@@ -19,16 +19,11 @@ class Trial:
 
     records: int
     people: int
-    seats: int
-    """How many people answer each unit."""
-    units: int = 1
-    """Units of a record."""
-    error: float = 0.1
-    """How often a person errs."""
-    off: float = 0.0
-    """How often a person answers a whole record at random."""
-    whole: bool = False
-    """Whether the judge errs on whole records instead of single units."""
+    seats: int  # How many people answer each unit
+    units: int = 1  # Units of a record
+    error: float = 0.1  # How often a person errs
+    off: float = 0.0  # How often a person answers a whole record at random
+    whole: bool = False  # Whether the judge errs on whole records instead of single units
 
 
 def draw(trial: Trial, judge_error: float, random: np.random.Generator) -> Answers:
