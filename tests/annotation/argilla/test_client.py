@@ -42,59 +42,59 @@ def answer_all(listening: socket.socket, answers: list[bytes]) -> None:
             connection.sendall(answer)
 
 
-def test_a_call_that_may_be_repeated_survives_broken_connections(answering) -> None:
-    with Argilla(answering([b"", b"", OK_JSON]), "key") as argilla:
-        assert argilla.request("GET", "/me") == {}
+FAILED = b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+MOVED = b"HTTP/1.1 301 Moved\r\nLocation: https://elsewhere.example/\r\nContent-Length: 0\r\n\r\n"
+PAGE = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"
 
 
-def test_a_post_is_never_repeated(answering) -> None:
-    with Argilla(answering([b"", OK_JSON]), "key") as argilla, pytest.raises(ServerUnreachableError, match="broke"):
-        argilla.request("POST", "/users", json={})
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+@pytest.mark.parametrize("trouble", [b"", FAILED])
+def test_a_call_that_may_be_repeated_survives_broken_connections_and_a_server_that_fails(
+    answering, method, trouble
+) -> None:
+    with Argilla(answering([trouble, trouble, OK_JSON]), "key") as argilla:
+        assert argilla.request(method, "/datasets", json={}) == {}
 
 
-def test_a_connection_that_keeps_breaking_is_given_up(answering) -> None:
-    with Argilla(answering([b""] * 9), "key") as argilla, pytest.raises(ServerUnreachableError, match="broke during"):
-        argilla.request("GET", "/me")
+@pytest.mark.parametrize(
+    ("method", "answers", "error", "said"),
+    [
+        pytest.param("POST", [b"", OK_JSON], ServerUnreachableError, "broke", id="a POST is never repeated"),
+        ("GET", [b""] * 9, ServerUnreachableError, "broke during"),
+        ("GET", [PAGE % b"200 OK"], ArgillaError, "not Argilla's API"),
+        ("GET", [PAGE % b"404 Not Found"], ArgillaError, "not Argilla's API"),
+        ("GET", [PAGE % b"403 Forbidden"], ArgillaError, "not Argilla's API"),
+        ("GET", [FAILED] * 4, ArgillaError, r"500: Oops\. Look at"),
+        ("POST", [FAILED] * 4, ArgillaError, r"500: Oops\. Look at"),
+        pytest.param("GET", [MOVED], ArgillaError, r"elsewhere\.example", id="a redirect is not followed but named"),
+    ],
+)
+def test_what_does_not_answer_as_argilla_does_is_one_sentence(answering, method, answers, error, said) -> None:
+    with Argilla(answering(answers), "key") as argilla, pytest.raises(error, match=said):
+        argilla.request(method, "/me", json={})
 
 
-def test_a_server_that_is_down_is_one_sentence_with_its_address(answering) -> None:
+
+
+
+
+def test_a_server_that_is_down_is_one_sentence_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with Argilla(url, "key") as argilla, pytest.raises(ServerUnreachableError, match=rf"Nothing answers at {url} "):
         argilla.me()
 
 
-def test_something_that_is_not_argilla_is_told_apart(answering) -> None:
-    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"
-    with Argilla(answering([page]), "key") as argilla, pytest.raises(ArgillaError, match="not Argilla's API"):
-        argilla.request("GET", "/me")
 
 
-@pytest.mark.parametrize("status", [b"404 Not Found", b"403 Forbidden"])
-def test_a_refusal_in_words_that_are_not_argillas_is_told_apart(answering, status) -> None:
-    page = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"
-    with Argilla(answering([page]), "key") as argilla, pytest.raises(ArgillaError, match="not Argilla's API"):
-        argilla.request("GET", "/me")
 
 
-FAILED = b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-def test_a_call_that_may_be_repeated_survives_a_server_that_fails(answering) -> None:
-    with Argilla(answering([FAILED, FAILED, OK_JSON]), "key") as argilla:
-        assert argilla.request("PUT", "/datasets", json={}) == {}
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_server_that_keeps_failing_is_one_sentence_with_the_way_on(answering, method) -> None:
-    with Argilla(answering([FAILED] * 4), "key") as argilla, pytest.raises(ArgillaError, match=r"500: Oops\. Look at"):
-        argilla.request(method, "/me")
 
 
-def test_a_redirect_is_not_followed_but_named(answering) -> None:
-    moved = b"HTTP/1.1 301 Moved\r\nLocation: https://elsewhere.example/\r\nContent-Length: 0\r\n\r\n"
-    with Argilla(answering([moved]), "key") as argilla, pytest.raises(ArgillaError, match=r"elsewhere\.example"):
-        argilla.request("GET", "/me")
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:6900", "ftp://host", "http://", "http://[::1"])
@@ -110,13 +110,12 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key) -> None:
     assert not key or key not in str(caught.value)
 
 
-def test_a_password_in_the_address_is_not_repeated() -> None:
+def test_a_password_in_the_address_is_not_repeated_and_a_missing_key_is_named() -> None:
     assert Argilla("http://user:hidden@127.0.0.1:1/argilla/", "key").api_url == "http://127.0.0.1:1/argilla"
-
-
-def test_a_missing_key_is_named() -> None:
     with pytest.raises(SettingsError, match="`ARGILLA_API_KEY` is missing"):
         open_argilla(read_settings())
+
+
 
 
 @pytest.mark.server
@@ -149,19 +148,15 @@ def test_a_wrong_key_is_refused_without_showing_it(argilla_server) -> None:
 
 
 @pytest.mark.server
-def test_a_workspace_that_is_not_there_is_named_beside_those_that_are(owner) -> None:
-    owner.request("POST", "/workspaces", json={"name": "client-there"})
-    with pytest.raises(NotFoundError, match=r"no workspace 'client-missing'.*'client-there'"):
+def test_what_the_server_refuses_is_named(owner, workspace) -> None:
+    owner.request("POST", "/workspaces", json={"name": workspace})
+    with pytest.raises(NotFoundError, match=rf"no workspace 'client-missing'.*'{workspace}'"):
         owner.find_workspace("client-missing")
-
-
-@pytest.mark.server
-def test_a_refusal_carries_the_servers_own_words(owner) -> None:
     with pytest.raises(ArgillaError, match=r"status 422: body\.password: .*at least 8 characters"):
         owner.request("POST", "/users", json={"username": "x", "first_name": "x", "password": "short"})
-
-
-@pytest.mark.server
-def test_an_unknown_dataset_is_not_found(owner) -> None:
     with pytest.raises(NotFoundError, match="00000000"):
         owner.request("GET", "/datasets/00000000-0000-0000-0000-000000000000")
+
+
+
+
