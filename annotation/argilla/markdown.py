@@ -32,8 +32,7 @@ _GUARDS: Final = {
     "formula": "\ufdd4",
 }
 KINDS: Final = {guard: kind for kind, guard in _GUARDS.items()}
-PIPE = "\ufddf"
-"""Stands for an escaped `|`, of which a table would take the backslash away."""
+PIPE = "\ufddf"  # stands for an escaped `|`, of which a table would take the backslash away
 OUR_CHARACTERS = re.compile("[\ufdd0-\ufdef]")
 
 _LEAD = re.compile(r"(?:[ \t]*>)*[ \t]*")
@@ -118,8 +117,7 @@ def _is_item(marker: str, content: str) -> bool:
     return marker[-1] == "." or not _BEGINS_WITH_NUMBER.match(content) or bool(_YEAR.match(content))
 
 
-COUNTS = "kept"
-"""Key of the reader's environment: how often each kind of markup was kept as text."""
+COUNTS = "kept"  # key of the reader's environment: how often each kind of markup was kept as text
 _RUNS = "runs of backticks"
 _DEEPEST = 20
 _ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]")

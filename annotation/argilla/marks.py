@@ -30,18 +30,15 @@ Run = tuple[int, int, int]
 class MarkedPassage(NamedTuple):
     """One passage of a context that may be marked."""
 
-    chunk_id: str
-    """Its id; empty where nobody knows it any more."""
-    doc_id: str
-    """Id of its page; empty like `chunk_id`."""
+    chunk_id: str  # its id; empty where nobody knows it any more
+    doc_id: str  # id of its page; empty like `chunk_id`
     chunk_rank: int
     text: str
 
 
 class MarkedWords(NamedTuple):
     passage: MarkedPassage
-    start: int
-    """Where they begin in its original text, in code points."""
+    start: int  # where they begin in its original text, in code points
     end: int
 
     @property

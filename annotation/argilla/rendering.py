@@ -79,7 +79,7 @@ _DEEPEST = 60
 _SPACES = re.compile(r"[^\S\n]{99}(?=([^\S\n]))[^\S\n]")
 _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
 _ALIGNED = {"text-align:left": "left", "text-align:center": "center", "text-align:right": "right"}
-# As the page decides for a _whole field, whose tags it would count as Latin.
+# As the page decides for a whole field, whose tags it would count as Latin.
 _RIGHT_TO_LEFT = re.compile("[\u0591-\u07ff\ufb1d-\ufdfd\ufe70-\ufefc]")
 _LEFT_TO_RIGHT = re.compile("[A-Za-z\u00c0\u00d8-\u00f6\u00f8-\u02b8\u0300-\u0590\u0800-\u1fff\u2c00-\ufb1c]")
 
@@ -293,12 +293,10 @@ _LONGEST = 400_000  # characters; a second of work here, and as much as a page c
 
 
 class Rendered(NamedTuple):
-    html: str
-    """The text of a field whose Markdown is on; empty where there is nothing to see."""
+    html: str  # the text of a field whose Markdown is on; empty where there is nothing to see
     repairs: Mapping[str, int]
     """What Markdown would have shown otherwise than it was written and is shown as written: how often, by its kind."""
-    given_up: str
-    """Why the _whole answer is shown as written; empty where it is not."""
+    given_up: str  # why the whole answer is shown as written; empty where it is not
 
 
 @lru_cache(maxsize=16)

@@ -33,8 +33,7 @@ MARKED_FIELD = "context"
 _PART_KEYS = ("name", "title", "description", "required", "settings")
 
 CALIBRATION = "calibration"
-PRACTICE = "practice"
-"""The round of known cases that comes before all others; its answers are nobody's data."""
+PRACTICE = "practice"  # the round of known cases that comes before all others; its answers are nobody's data
 PRODUCTION = "production"
 SUGGESTED = "suggested"
 """Begins the names of rounds whose answers a machine fills in beforehand; all other rounds take no suggestions, because

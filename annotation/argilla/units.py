@@ -24,8 +24,7 @@ ASSIGNMENT = "citejury_assignment"
 Purpose = Literal["label", "control", "repeat", "practice"]
 MIXED_IN: tuple[Purpose, ...] = ("control", "repeat")
 """What comes to annotators among their other work, at a rate, so that nobody can tell which it is."""
-DEFAULT_RATE = 0.1
-"""The rate at which they come where nobody says another."""
+DEFAULT_RATE = 0.1  # the rate at which they come where nobody says another
 
 
 class Assignment(Frozen):
@@ -53,8 +52,7 @@ class Assignment(Frozen):
     """External id of the record that it shows again; empty where it shows none again."""
 
 
-COMMON = Assignment()
-"""What a record without the property is for."""
+COMMON = Assignment()  # what a record without the property is for
 
 
 def assignment_of(record: Mapping[str, Any]) -> Assignment:
@@ -78,15 +76,13 @@ def _read_assignment(said: Any, record: str) -> Assignment:
         ) from error
 
 
-PAUSE = timedelta(minutes=30)
-"""Who sends nothing for as long was not at work."""
+PAUSE = timedelta(minutes=30)  # who sends nothing for as long was not at work
 CHARACTERS_A_MINUTE: Mapping[str, int] = {"en": 987, "de": 920, "ja": 357}
 """Mean speed of adults who read a text aloud, by its language.
 
 Source: Trauzettel-Klosinski and Dietz 2012, IOVS 53(9), table 2 (IReST).
 """
-CHARACTERS_A_MINUTE_OF_ALPHABETS = 882
-"""The same, mean of 14 languages with alphabets."""
+CHARACTERS_A_MINUTE_OF_ALPHABETS = 882  # the same, mean of 14 languages with alphabets
 
 
 class _Event(Protocol):
@@ -119,29 +115,23 @@ CHANGED_PATH = "/citejury/datasets/{dataset_id}/records"
 HISTORY_PATH = "/citejury/history"
 HISTORY_STATE_PATH = "/citejury/history/state"
 PAGE_RECORDS = 5000
-AT_ONCE = timedelta(seconds=1)
-"""What is stamped as changed so soon after it came was not changed."""
+AT_ONCE = timedelta(seconds=1)  # what is stamped as changed so soon after it came was not changed
 _QUESTION_MARKS = ("?", "？")  # the second is what a Japanese keyboard gives
 _YES_OR_NO = ("yes", "no")
 
 
 class Answer(NamedTuple):
     user_id: str
-    status: str
-    """`submitted`, `draft` or `discarded`."""
+    status: str  # `submitted`, `draft` or `discarded`
     at: datetime
-    labels: dict[str, bool]
-    """By label; one that was left out is missing."""
-    question: str | None
-    """Their note where it begins with a question mark."""
-    is_first: bool = True
-    """Whether it is as it was first sent; a draft that was submitted and a correction are not."""
+    labels: dict[str, bool]  # by label; one that was left out is missing
+    question: str | None  # their note where it begins with a question mark
+    is_first: bool = True  # whether it is as it was first sent; a draft that was submitted and a correction are not
 
 
 class Unit(NamedTuple):
     record_id: str
-    external_id: str
-    """Ours; Argilla's where the record was not pushed by citejury."""
+    external_id: str  # ours; Argilla's where the record was not pushed by citejury
     is_open: bool
     answers: tuple[Answer, ...]
     assignment: Assignment = COMMON

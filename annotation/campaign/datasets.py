@@ -56,13 +56,10 @@ class JuryDataset(NamedTuple):
     task: TaskName
     locale: str
     round: str
-    version: int
-    """1 where the server names none."""
-    status: str
-    """`ready` where it is published, else `draft`."""
+    version: int  # 1 where the server names none
+    status: str  # `ready` where it is published, else `draft`
     min_submitted: int
-    metadata: Mapping[str, Any]
-    """With the history of its guidelines where it was described by `current_datasets`."""
+    metadata: Mapping[str, Any]  # with the history of its guidelines where it was described by `current_datasets`
 
     @property
     def guideline_version(self) -> str:
@@ -172,26 +169,21 @@ def _only_locale(datasets: Sequence[JuryDataset], workspace: str) -> str:
     return "".join(languages)
 
 
-_PROPERTY = "citejury_settings_"
-"""How the names of the log's entries begin; their numbers follow."""
-_LOGGED = ("guideline_version", "routing")
-"""What of a dataset's metadata may change, and stands in the log."""
+_PROPERTY = "citejury_settings_"  # how the names of the log's entries begin; their numbers follow
+_LOGGED = ("guideline_version", "routing")  # what of a dataset's metadata may change, and stands in the log
 _HISTORY = "guidelines_history"
 """In the metadata of a described dataset: all versions of the guidelines, oldest first, each with when it began."""
 JURY = "jury"
 """In the metadata of a described dataset: user names of those who label in it, where its campaign has said so."""
 _JURY_PROPERTY = "citejury_jury"
-_OTHER_TURN = "_b"
-"""How the second name of a kept value ends; where there are both, this one counts."""
+_OTHER_TURN = "_b"  # how the second name of a kept value ends; where there are both, this one counts
 RULES = "rules"
 """In the metadata of a described dataset: question and reply of those that the guidelines have, where there are any."""
 _VERSION = "version"
-CARRIED_FROM = "carried_from"
-"""Id of the version that the records are copied from, in the metadata of the new one."""
+CARRIED_FROM = "carried_from"  # id of the version that the records are copied from, in the metadata of the new one
 RAISED_TOGETHER = "raised_together"
 """Ids of all datasets that were to be made anew at once, in the metadata of each new version."""
-CARRYING = "-carrying"
-"""How the name of a new version ends until all records are in it."""
+CARRYING = "-carrying"  # how the name of a new version ends until all records are in it
 
 
 def series_of(dataset: Mapping[str, Any]) -> Series | None:

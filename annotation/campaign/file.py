@@ -178,8 +178,7 @@ class Place(NamedTuple):
 class Member(NamedTuple):
     workspace: str
     person: Annotator
-    belongs: bool = True
-    """False for who is to be taken out where they are one."""
+    belongs: bool = True  # False for who is to be taken out where they are one
 
 
 def places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int]]:

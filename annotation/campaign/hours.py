@@ -23,21 +23,15 @@ from annotation.campaign.narratives import PlannedNarrative, PlannedRecord, Popu
 from annotation.campaign.routing import expected_calibration, plan_routes
 from pipeline.core.errors import NotFoundError
 
-Cell = tuple[TaskName, str]
-"""A task and the language of its questions."""
+Cell = tuple[TaskName, str]  # a task and the language of its questions
 
-_LONG = 10.0
-"""A unit that takes so many medians of its cell was interrupted."""
-FEWEST_TIMED = 10
-"""Timed units of a task with which its pace counts as measured."""
-_BORROWED = 10.0
-"""Timed units of a language that weigh as much as what the task's other languages say."""
+_LONG = 10.0  # a unit that takes so many medians of its cell was interrupted
+FEWEST_TIMED = 10  # timed units of a task with which its pace counts as measured
+_BORROWED = 10.0  # timed units of a language that weigh as much as what the task's other languages say
 _PERSONS, _UNITS = 0.3, 0.6
 """Standard deviations of logarithms, between persons' paces and between one person's units, behind low and high."""
-_SURE = 1.6449
-"""Normal quantile of low and high, which hold nine of ten or more."""
-_ASSUMED_FACTOR = 2.0
-"""Low and high of what was only assumed, as a divisor and a factor."""
+_SURE = 1.6449  # normal quantile of low and high, which hold nine of ten or more
+_ASSUMED_FACTOR = 2.0  # low and high of what was only assumed, as a divisor and a factor
 
 
 class Work(NamedTuple):
@@ -51,10 +45,8 @@ class Work(NamedTuple):
 
 
 class Pace(NamedTuple):
-    factor: float
-    """Times as long as assumed from its text."""
-    spread: float
-    """Low and high are the expected time divided by it and multiplied with it."""
+    factor: float  # times as long as assumed from its text
+    spread: float  # low and high are the expected time divided by it and multiplied with it
     timed: int
     """Units whose time was measured in this task and language; 0 where all is from other languages, or assumed."""
     annotators: int

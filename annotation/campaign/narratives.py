@@ -18,16 +18,13 @@ from annotation.argilla.tasks import lot
 from annotation.argilla.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
 from pipeline.records.schema import QueryResponse
 
-_SEARCH_SPEED = 2.0
-"""How many times faster a context is searched for what backs an answer than a text is read."""
-_QUESTION_SECONDS = 3.0
-"""Answering a question on what was read."""
+_SEARCH_SPEED = 2.0  # how many times faster a context is searched for what backs an answer than a text is read
+_QUESTION_SECONDS = 3.0  # answering a question on what was read
 _JAPANESE = re.compile(r"[\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 class Load(NamedTuple):
-    units: int = 0
-    """Records of Argilla: passages in retrieval, one or none in the other tasks."""
+    units: int = 0  # records of Argilla: passages in retrieval, one or none in the other tasks
     seconds: float = 0.0
 
 
@@ -39,8 +36,7 @@ class PlannedRecord(NamedTuple):
 
 
 class PlannedNarrative(NamedTuple):
-    key: str
-    """What tells it from all others, the same whatever else is planned: its id or its query."""
+    key: str  # what tells it from all others, the same whatever else is planned: its id or its query
     narrative_id: str
     language: str
     kind: str
@@ -49,10 +45,8 @@ class PlannedNarrative(NamedTuple):
 
 class Population(NamedTuple):
     narratives: tuple[PlannedNarrative, ...]
-    repeated: int
-    """Records that stood in the sources more than once and count once."""
-    nameless: int
-    """Narratives known by their query alone."""
+    repeated: int  # records that stood in the sources more than once and count once
+    nameless: int  # narratives known by their query alone
 
     @property
     def records(self) -> list[PlannedRecord]:
@@ -138,10 +132,8 @@ def _most(values: Iterable[str]) -> str:
     return min(counts, key=lambda value: (-counts[value], value), default="")
 
 
-ALL = "all"
-"""The one stratum of narratives that are not divided."""
-_SURE = 1.2816
-"""Normal quantile: nine of ten samples take no longer."""
+ALL = "all"  # the one stratum of narratives that are not divided
+_SURE = 1.2816  # normal quantile: nine of ten samples take no longer
 _SAFE, _LEAST, _MOST = 0.8, 0.6, 1.2
 """Shares of the hours: so much may always be used; that is the least; that the most, where one narrative more would
 otherwise leave nearly half of them unused."""
@@ -167,8 +159,7 @@ class Stratification(NamedTuple):
 class Draw(NamedTuple):
     narrative: PlannedNarrative
     stratum: str
-    probability: float
-    """How likely it was to be drawn, over all seeds."""
+    probability: float  # how likely it was to be drawn, over all seeds
 
 
 def stratifications(narratives: Sequence[PlannedNarrative], seed: int) -> Iterator[Stratification]:

@@ -117,10 +117,8 @@ def list_users(argilla: Argilla) -> tuple[_User, ...]:
 
 class Revocation(NamedTuple):
     role: str
-    ended: bool
-    """False where the server cannot, which is no server of ours."""
-    new_key: bool
-    """Whether there is a new API key, so that the one before opens nothing."""
+    ended: bool  # False where the server cannot, which is no server of ours
+    new_key: bool  # whether there is a new API key, so that the one before opens nothing
 
 
 def _revoke(argilla: Argilla, user: _User) -> Revocation:

@@ -167,19 +167,14 @@ class Plan(Frozen):
 PLAN_FILE, SAMPLE_FILE = "plan.json", "sample.csv"
 _SAMPLE_COLUMNS = ("record_uuid", "narrative_id", "stratum", "inclusion_probability")
 _LABELS_AND_FINDING = sum(map(len, LABELS.values())) + 1
-_LEAST_USE = 0.6
-"""The share of its hours that a plan uses at least."""
-_WEIGHT_OF_ASSUMED = 20.0
-"""Units or narratives that the assumed correlations count like, beside the measured ones."""
+_LEAST_USE = 0.6  # the share of its hours that a plan uses at least
+_WEIGHT_OF_ASSUMED = 20.0  # units or narratives that the assumed correlations count like, beside the measured ones
 
 
 class PlanOptions(NamedTuple):
-    hours: float | None = None
-    """Hours that may be used; None with `power`, or for all narratives."""
-    power: float | None = None
-    """Difference that is to be found; None with `hours`, or for all narratives."""
-    overlap: int | None = None
-    """How many annotators a unit waits for; None for the campaign's, or one."""
+    hours: float | None = None  # hours that may be used; None with `power`, or for all narratives
+    power: float | None = None  # difference that is to be found; None with `hours`, or for all narratives
+    overlap: int | None = None  # how many annotators a unit waits for; None for the campaign's, or one
     seed: int = 0
 
 

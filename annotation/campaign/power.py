@@ -13,26 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-POWER = 0.8
-"""How often the difference is to be found."""
-LEVEL = 0.05
-"""Level of the two-sided test."""
-SHARE = 0.5
-"""Mean of the two rates."""
-AGREEMENT = 0.667
-"""Correlation of two votes on a unit that is assumed as far as nothing was measured."""
-LIKENESS = 0.3
-"""Correlation of votes on two answers to one narrative that is assumed as far as nothing was measured."""
+POWER = 0.8  # how often the difference is to be found
+LEVEL = 0.05  # level of the two-sided test
+SHARE = 0.5  # mean of the two rates
+AGREEMENT = 0.667  # correlation of two votes on a unit that is assumed as far as nothing was measured
+LIKENESS = 0.3  # correlation of votes on two answers to one narrative that is assumed as far as nothing was measured
 _STUDIES = 20_000
-_STEP = 0.1
-"""Weights whose logarithms differ less are taken together."""
+_STEP = 0.1  # weights whose logarithms differ less are taken together
 _SEED = 0
 _HALVINGS = 14
 _NORMAL = NormalDist()
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _MASSES = _WEIGHTS / _WEIGHTS.sum()
-_LIKEST = 0.98
-"""Votes that depend on each other more are computed as if they depended this much."""
+_LIKEST = 0.98  # votes that depend on each other more are computed as if they depended this much
 
 _Floats = NDArray[np.float64]
 
@@ -45,10 +38,8 @@ class Likeness(NamedTuple):
 
 
 class Shared(NamedTuple):
-    groups: tuple[tuple[float, int], ...]
-    """How many narratives have which weight."""
-    are_equal: bool = True
-    """Some that hardly differ are one group."""
+    groups: tuple[tuple[float, int], ...]  # how many narratives have which weight
+    are_equal: bool = True  # some that hardly differ are one group
 
     @property
     def effective(self) -> float:

@@ -13,8 +13,7 @@ from typing import Any
 from annotation.argilla.rendering import harmless_characters
 from pipeline.core.schema import Frozen
 
-REPLY_PROPERTY = "citejury_reply_"
-"""How the names of the properties begin; a number follows."""
+REPLY_PROPERTY = "citejury_reply_"  # how the names of the properties begin; a number follows
 _ID_LENGTH = 6
 _SIGNIFICANT = re.compile(r"[\\`*_{}\[\]()#+.!|<>~&:@-]")
 """What may begin markup somewhere in Markdown; a backslash makes each of them text."""

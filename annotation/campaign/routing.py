@@ -15,14 +15,11 @@ from annotation.campaign.file import Calibration, Campaign, Place, language_work
 from pipeline.core.errors import InputError, SettingsError
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
-_FLOOR = 3
-"""So many records of each language and task are for calibration at least, but no more than half of them."""
-_NEWEST_RULE = 2
-"""The rule of calibration for new campaigns."""
+_FLOOR = 3  # so many records of each language and task are for calibration at least, but no more than half of them
+_NEWEST_RULE = 2  # the rule of calibration for new campaigns
 LANGUAGE_WORKSPACES = "language_workspaces"
 """Where the split of a campaign says that each language has a workspace of its own."""
-ROUTING = "routing"
-"""Where a dataset's metadata say how the records were split."""
+ROUTING = "routing"  # where a dataset's metadata say how the records were split
 
 
 def plan_routes(

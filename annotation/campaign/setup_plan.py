@@ -40,8 +40,7 @@ from annotation.campaign.routing import ROUTING
 from pipeline.core.errors import ArgillaError, InputError
 
 Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
-Part = tuple[str, dict[str, Any]]
-"""Path and body of a change to a field or question."""
+Part = tuple[str, dict[str, Any]]  # path and body of a change to a field or question
 _NEW_VERSION = (
     "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
     "another `--workspace`."
@@ -61,49 +60,41 @@ class Step(NamedTuple):
     name: str
     done: Done
     note: str = ""
-    workspace: str = ""
-    """Empty for somebody who is in none yet."""
+    workspace: str = ""  # empty for somebody who is in none yet
 
 
 class Wanted(NamedTuple):
     places: Mapping[Place, Mapping[TaskName, int | None]]
     """The overlap of each task at each place; None takes an existing dataset's, and 1 for a new one."""
     members: Sequence[Member]
-    routing: Mapping[str, Any] | None
-    """None outside campaigns."""
+    routing: Mapping[str, Any] | None  # None outside campaigns
     notes: Mapping[Place, str]
     juries: Mapping[Place, Sequence[str]]
     """User names of those who label at each place; empty where all members label in all datasets."""
-    evidence: Evidence | None = None
-    """None takes an existing dataset's way, and `off` for a new one."""
+    evidence: Evidence | None = None  # None takes an existing dataset's way, and `off` for a new one
 
 
 class DatasetPlan(NamedTuple):
     workspace: str
     definition: DatasetDefinition
-    existing: Mapping[str, Any] | None
-    """None where it is to be made."""
-    earlier: Mapping[str, Any] | None
-    """The version whose records are to be carried over."""
+    existing: Mapping[str, Any] | None  # None where it is to be made
+    earlier: Mapping[str, Any] | None  # the version whose records are to be carried over
     parts: tuple[Part, ...]
     body: dict[str, Any]
     step: Step
-    affected: str
-    """What it does to responses that are there; empty where it touches none."""
+    affected: str  # what it does to responses that are there; empty where it touches none
     jury: Sequence[str] | None = None
     """Who is to be written down as labelling in it; None where nothing is to be written."""
 
 
 class MemberPlan(NamedTuple):
     member: Member
-    user_id: str | None
-    """None where they are to be created."""
+    user_id: str | None  # None where they are to be created
     step: Step
 
 
 class Plan(NamedTuple):
-    workspaces: dict[str, str | None]
-    """None where one is to be created."""
+    workspaces: dict[str, str | None]  # None where one is to be created
     datasets: tuple[DatasetPlan, ...]
     members: tuple[MemberPlan, ...]
 

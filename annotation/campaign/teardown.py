@@ -40,8 +40,7 @@ class DatasetToDelete(NamedTuple):
 class UserToDelete(NamedTuple):
     id: str
     username: str
-    stays: str
-    """Why they are not deleted; empty where they are."""
+    stays: str  # why they are not deleted; empty where they are
 
 
 class Teardown(NamedTuple):
@@ -49,8 +48,7 @@ class Teardown(NamedTuple):
     workspace_id: str
     datasets: tuple[DatasetToDelete, ...]
     is_whole: bool
-    users: tuple[UserToDelete, ...]
-    """The members, where users were asked for; none otherwise."""
+    users: tuple[UserToDelete, ...]  # the members, where users were asked for; none otherwise
 
     @property
     def submitted(self) -> int:

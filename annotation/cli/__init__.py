@@ -20,17 +20,8 @@ def annotation() -> None:
     """Put answers before annotators in Argilla."""
 
 
-annotation.add_command(setup)
-annotation.add_command(share)
-annotation.add_command(judge)
-annotation.add_command(plan)
-annotation.add_command(push)
-annotation.add_command(practice)
-annotation.add_command(controls)
-annotation.add_command(status)
-annotation.add_command(escalate)
-annotation.add_command(reply)
-annotation.add_command(serve)
-annotation.add_command(users)
-annotation.add_command(backup)
-annotation.add_command(restore)
+for command in (
+    *(setup, share, judge, plan, push, practice, controls),
+    *(status, escalate, reply, serve, users, backup, restore),
+):
+    annotation.add_command(command)

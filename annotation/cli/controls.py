@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import TASK_NAMES, api_url_option, named_server, tasks_option
+from annotation.cli.options import TASK_NAMES, api_url_option, named_server, tasks_option, workspace_option
 from annotation.cli.setup import named_again
-from pipeline.cli.options import SectionedCommand
+from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.errors import BadRowsError, InputError, NotFoundError
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
@@ -28,7 +28,6 @@ _RATE = click.option(
     help="Share of each person's units that are to be controls and repeats; what it is already if not given, at first "
     "0.1.",
 )
-_WORKSPACE = click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
 _LOCALE = click.option("--locale", help="Which datasets, for all of them: en, de or ja.")
 _ROUND = click.option("--round", "round_name", default="production", show_default=True, help="Round of annotation.")
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
@@ -40,7 +39,7 @@ def controls() -> None:
 
 
 @controls.command("plant", cls=SectionedCommand, rare="--task --seed --force")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORDS…")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="RECORDS…")
 @click.option(
     "--out",
     required=True,
@@ -98,14 +97,13 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
     for task, language in sorted({key[:2] for key in kinds}):
         units = sum(count for key, count in kinds.items() if key[:2] == (task, language))
         if units < number:
-            click.echo(f"{task} {language}: {units} of {number}, as the records give no more.", err=True)
-    click.echo(
+            log(f"{task} {language}: {units} of {number}, as the records give no more.")
+    log(
         f"Written: {counted(len(planted), 'control')} to {out}, their records to {records}. Nobody has confirmed any "
-        "of them yet.",
-        err=True,
+        "of them yet."
     )
     written = shlex.quote(click.format_filename(out))
-    click.echo(f"Next, when you have gone through it: citejury annotation controls push {written}", err=True)
+    log(f"Next, when you have gone through it: citejury annotation controls push {written}")
 
 
 def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
@@ -119,8 +117,8 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
 
 
 @controls.command("push", cls=SectionedCommand, rare="--skip-label --locale --round --workspace --api-url")
-@click.argument("path", type=click.Path(path_type=Path), metavar="CONTROLS.csv")
-@click.argument("records", nargs=-1, type=click.Path(path_type=Path), metavar="[RECORDS…]")
+@click.argument("path", type=PATH, metavar="CONTROLS.csv")
+@click.argument("records", nargs=-1, type=PATH, metavar="[RECORDS…]")
 @_RATE
 @_DRY_RUN
 @click.option(
@@ -130,7 +128,7 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
     metavar="LABEL",
     help="Do not score this label; may be given more than once.",
 )
-@_WORKSPACE
+@workspace_option
 @_LOCALE
 @_ROUND
 @api_url_option
@@ -193,16 +191,11 @@ def push(
         )
     _tell_controls(report)
     if found.unscored:
-        click.echo(
-            f"Left out, because every label that they tell is skipped: {counted(found.unscored, 'control')}.", err=True
-        )
+        log(f"Left out, because every label that they tell is skipped: {counted(found.unscored, 'control')}.")
     done = "Nothing was written (dry run)." if dry_run else "Annotators get them among their other work."
-    click.echo(
-        f"Confirmed: {counted(len(found.units), 'control')}; not confirmed and left out: {found.unconfirmed:,}. {done}",
-        err=True,
-    )
+    log(f"Confirmed: {counted(len(found.units), 'control')}; not confirmed and left out: {found.unconfirmed:,}. {done}")
     if not dry_run:
-        click.echo(f"Next, once there are answers: citejury annotation status{named_again(workspace)}", err=True)
+        log(f"Next, once there are answers: citejury annotation status{named_again(workspace)}")
     if report.refused:
         raise BadRowsError(f"Controls refused: {len(report.refused)}; everything else is in:", report.refused)
 
@@ -217,27 +210,23 @@ def _tell_controls(report: "ControlReport") -> None:
     click.echo(Table([("task", "language", "workspace", *KINDS, "annotators"), *rows], left=3).terminal())
     for found in report.balance.values():
         for line in found.dropped:
-            click.echo(f"Not counted: {printable(line)}.", err=True)
+            log(f"Not counted: {printable(line)}.")
         if found.few:
-            click.echo(
-                "Too few to notice who always says the same to one label; five of each answer are needed:", err=True
-            )
+            log("Too few to notice who always says the same to one label; five of each answer are needed:")
             for line in found.few:
-                click.echo(f"  {printable(line)}", err=True)
+                log(f"  {printable(line)}")
     if report.met_twice:
-        click.echo(
+        log(
             f"Warning: {counted(report.met_twice, 'control')} made from records that annotators get too. Who meets one "
-            "text twice, with one thing changed, sees what it is: make controls from records that nobody labels.",
-            err=True,
+            "text twice, with one thing changed, sees what it is: make controls from records that nobody labels."
         )
     if report.is_stock:
-        click.echo(
+        log(
             "Warning: this is a stock Argilla. It hands controls out like all other records, and tells annotators who "
-            "ask its API which they are. Use `citejury annotation serve`.",
-            err=True,
+            "ask its API which they are. Use `citejury annotation serve`."
         )
         return
-    click.echo(_told_rates(report.rates), err=True)
+    log(_told_rates(report.rates))
 
 
 def _told_rates(rates: Sequence[float]) -> str:
@@ -266,7 +255,7 @@ def _told_rates(rates: Sequence[float]) -> str:
 @_RATE
 @_DRY_RUN
 @click.option("--seed", type=int, default=0, show_default=True, help="What is drawn by lot.")
-@_WORKSPACE
+@workspace_option
 @_LOCALE
 @_ROUND
 @api_url_option
@@ -312,17 +301,16 @@ def repeat(
     new = sum(sum(each.new.values()) for each in reports)
     done = "Nothing was written (dry run)." if dry_run else "They come up among their other work."
     if new:
-        click.echo(_told_rates([each.rate for each in reports if each.new]), err=True)
+        log(_told_rates([each.rate for each in reports if each.new]))
     for each in reports:
         if each.idle:
             who = ", ".join(printable(usernames.get(user, user)) for user in each.idle)
-            click.echo(
+            log(
                 f"Warning: in {each.dataset.name} nothing else is left for {who}. Repeats come among other units only, "
-                "so these wait until there are more.",
-                err=True,
+                "so these wait until there are more."
             )
-    click.echo(f"New: {counted(new, 'unit')}. {done if new else 'Nobody has enough units behind her yet.'}", err=True)
-    click.echo(f"Next, once there are answers: citejury annotation status{named_again(workspace)}", err=True)
+    log(f"New: {counted(new, 'unit')}. {done if new else 'Nobody has enough units behind her yet.'}")
+    log(f"Next, once there are answers: citejury annotation status{named_again(workspace)}")
 
 
 _workspace_option = click.option("--workspace", help="Argilla workspace; the setting `workspace` if not given.")
@@ -358,9 +346,7 @@ def show(workspace: str | None, api_url: str | None) -> None:
                 rows.append((dataset.task, dataset.locale, name, done, right, str(each["attempts"] + 1), _state(each)))
     click.echo(Table([("task", "language", "user", "cases", "answers right", "try", "open"), *rows]).terminal())
     closed = any(row[-1] == "no" for row in rows)
-    click.echo(
-        "Next: citejury annotation practice open NAME" if closed else "Next: citejury annotation status", err=True
-    )
+    log("Next: citejury annotation practice open NAME" if closed else "Next: citejury annotation status")
 
 
 @practice.command("open")
@@ -395,8 +381,8 @@ def open_list(
         for dataset in chosen:
             for user in users:
                 done = "opened" if open_for(argilla, dataset, user.id) else "was open already"
-                click.echo(f"{dataset.task} ({dataset.locale}) {done} to {user.name}", err=True)
-    click.echo("Next: citejury annotation practice show", err=True)
+                log(f"{dataset.task} ({dataset.locale}) {done} to {user.name}")
+    log("Next: citejury annotation practice show")
 
 
 def _practices(argilla: "Argilla", campaign: "Campaign | None", workspace: str) -> "tuple[JuryDataset, ...]":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from annotation.cli.options import TASK_NAMES
-from pipeline.cli.options import SectionedCommand, named_model
+from pipeline.cli.options import PATH, SectionedCommand, log, named_model
 from pipeline.core.tables import Table
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
@@ -38,8 +38,8 @@ class _JudgeOptions(NamedTuple):
 
 
 @click.command(cls=SectionedCommand, rare="--provider --base-url --sample --explain --concurrency --attempts")
-@click.argument("records", type=click.Path(path_type=Path), metavar="RECORDS")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="JUDGEMENTS", help="File to write.")
+@click.argument("records", type=PATH, metavar="RECORDS")
+@click.option("--out", required=True, type=PATH, metavar="JUDGEMENTS", help="File to write.")
 @click.option("--model", default="", metavar="NAME", help="`baseline`, which is the default, or a model's name.")
 @click.option(
     "--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the {count} providers."
@@ -110,27 +110,27 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     if len(failing) > 1:
         click.echo(Table(failing).terminal())
     counts = ", ".join(f"{count} {status}" for status, count in sorted(tally.units.items())) or "none"
-    click.echo(f"Judgements by {model}: {counts}.", err=True)
+    log(f"Judgements by {model}: {counts}.")
     for label, count in sorted(tally.left_out.items()):
-        click.echo(f"Left out, since words cannot tell: {label} of {count} units.", err=True)
+        log(f"Left out, since words cannot tell: {label} of {count} units.")
     for rule, count in sorted(tally.broken_rules.items()):
-        click.echo(f"Rule broken, and left as it is: {rule} {count} times.", err=True)
+        log(f"Rule broken, and left as it is: {rule} {count} times.")
     if tally.rejected:
         sampled = f"; {beside(work.out, 'sample').name} has up to {work.sample} of them" if work.sample else ""
-        click.echo(f"Quotes rejected: {tally.rejected}{sampled}.", err=True)
+        log(f"Quotes rejected: {tally.rejected}{sampled}.")
     if spent := spent_words(outcome.spent):
-        click.echo(f"Replies kept: {spent}.", err=True)
+        log(f"Replies kept: {spent}.")
     if outcome.unsettled:
         by_cost = outcome.stopped == "max_cost"
         why = "`--max-cost` is reached" if by_cost else f"stopped by {outcome.stopped}"
         how = "with a higher `--max-cost`" if by_cost else "again"
-        click.echo(f"{why}: {outcome.unsettled} units are left. The same command {how} goes on.", err=True)
+        log(f"{why}: {outcome.unsettled} units are left. The same command {how} goes on.")
     if not outcome.unsettled and not tally.units["ok"]:
         raise InputError(f"Nothing was judged ({counts}); the reasons are in {str(work.out)!r}.")
     records, out = click.format_filename(work.records), click.format_filename(work.out)
     if outcome.stopped not in SIGNAL_EXITS:
-        click.echo(f"Next: citejury annotation push {records} --suggestions {out}", err=True)
-        click.echo(f"Or, once there are responses: citejury exports agreement EXPORT --judge {out}", err=True)
+        log(f"Next: citejury annotation push {records} --suggestions {out}")
+        log(f"Or, once there are responses: citejury exports agreement EXPORT --judge {out}")
     else:
         raise click.exceptions.Exit(SIGNAL_EXITS[outcome.stopped])
     if outcome.problems:

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from pipeline.settings import Settings
 
 TASK_NAMES = ("retrieval", "grounding", "generation")
-"""What `annotation.argilla.labels` calls `TASKS`; its models would load pydantic for `--help`."""
+# What `annotation.argilla.labels` calls `TASKS`; its models would load pydantic for `--help`.
 tasks_option = click.option(
     "--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; may be given more than once."
+)
+workspace_option = click.option(
+    "--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given."
 )
 workspaces_option = click.option(
     "--workspace",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.terminal import ProgressBars
 
 
@@ -27,12 +27,12 @@ def _check_together(given: Mapping[str, Any]) -> None:
 
 
 @click.command(cls=SectionedCommand, check=_check_together, rare="--round --seed --workspace")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORDS…")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="RECORDS…")
 @click.option(
     "--out",
     "folder",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="PLAN",
     help="New folder for plan.json and sample.csv.",
 )
@@ -140,7 +140,7 @@ def plan(
     for line in plan_lines(planned.plan):
         click.echo(line)
     for remark in planned.plan.remarks:
-        click.echo(fill(printable(remark), 80, break_long_words=False, break_on_hyphens=False), err=True)
+        log(fill(printable(remark), 80, break_long_words=False, break_on_hyphens=False))
     names = shlex.join([*map(click.format_filename, paths), "--sample", click.format_filename(folder / SAMPLE_FILE)])
     tell_next(f"citejury annotation push {names}")
     if problems:

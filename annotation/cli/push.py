@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from annotation.cli.options import api_url_option
+from annotation.cli.options import api_url_option, workspace_option
 from annotation.cli.setup import named_again
-from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars
 
@@ -27,33 +27,33 @@ _REPAIRS_TOLD = 20
 @click.command(
     cls=SectionedCommand, rare="--exclude --suggestions --repairs --known --skip-self-naming --locale --round --api-url"
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH…")
 @click.option("--dry-run", is_flag=True, help="Show the difference, and write nothing.")
 @click.option(
     "--revise", is_flag=True, help="Put a record that changed after it was answered in again, as a revision of its own."
 )
 @click.option(
     "--sample",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Only the records that this CSV file names, such as the sample.csv of `annotation plan`.",
 )
 @click.option(
     "--exclude",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="All but the records that this CSV file names in its column record_uuid.",
 )
 @click.option(
     "--suggestions",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="JUDGEMENTS",
     help="Fill in a judge's answers (JSON Lines), in the round `suggested` or `suggested-…` only.",
 )
 @click.option(
     "--repairs",
     "repairs_file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Write what of which answer is shown as written, though Markdown would have changed it (JSON Lines).",
 )
@@ -65,7 +65,7 @@ _REPAIRS_TOLD = 20
 @click.option(
     "--skip-self-naming", is_flag=True, help="Leave out answers that speak as their own model, as in `I am …`."
 )
-@click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
+@workspace_option
 @click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
 @click.option("--round", "round_name", metavar="NAME", help="Round of annotation; production if not given.")
 @api_url_option
@@ -151,12 +151,12 @@ def push(
     _tell_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
     if proposals:
         judged, skipped = proposals.judgements
-        click.echo(f"Units with suggestions: {len(proposals.used)} of {len(judged)} that were judged.", err=True)
+        log(f"Units with suggestions: {len(proposals.used)} of {len(judged)} that were judged.")
         for status, count in skipped.items():
-            click.echo(f"Judgements passed over with the status {status!r}: {count}.", err=True)
+            log(f"Judgements passed over with the status {status!r}: {count}.")
     _tell_repairs(report.repairs, repairs_file)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
-    click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
+    log(f"Records read: {len(checked.languages)}. {done}")
     if not dry_run:
         named = named_again(workspace, chosen or PRODUCTION)
         sheets = f"citejury annotation share --out sheets{named_again(workspace)}"
@@ -181,17 +181,16 @@ def _tell_checked(checked: "CheckedPaths") -> None:
 
     if checked.unchosen:
         left = f"{checked.unchosen:,} of {checked.unchosen + len(checked.languages):,} records"
-        click.echo(f"{left} are left out by `--sample` and `--exclude`.", err=True)
+        log(f"{left} are left out by `--sample` and `--exclude`.")
     if checked.missing:
         missing = counted(checked.missing, "record")
-        click.echo(f"Warning: the sample is not whole: {missing} of it in none of the paths.", err=True)
+        log(f"Warning: the sample is not whole: {missing} of it in none of the paths.")
     if checked.unknown:
-        click.echo(f"Warning: {counted(checked.unknown, 'record')} of `--exclude` in none of the paths.", err=True)
+        log(f"Warning: {counted(checked.unknown, 'record')} of `--exclude` in none of the paths.")
     if checked.without_passages:
-        click.echo(
+        log(
             f"{len(checked.without_passages)} of {len(checked.languages)} records have no passages: they go to "
-            "generation only,\nbecause no text of what they cite is at hand.",
-            err=True,
+            "generation only,\nbecause no text of what they cite is at hand."
         )
     speaking = len(checked.speaking)
     skipped = (
@@ -218,16 +217,16 @@ def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -
             f"{len(lines)} {what}, such as {lines[0]}. Add `--known skip` to leave them out, or `--known push` to let "
             "annotators judge these answers a second time. Nothing was written."
         )
-    click.echo(f"{len(lines)} {what}:", err=True)
+    log(f"{len(lines)} {what}:")
     for line in lines[:_KNOWN_TOLD]:
-        click.echo(f"  {line}", err=True)
+        log(f"  {line}")
     if len(lines) > _KNOWN_TOLD:
-        click.echo(f"  … and {len(lines) - _KNOWN_TOLD} more.", err=True)
+        log(f"  … and {len(lines) - _KNOWN_TOLD} more.")
     if not known and not dry_run:
         answer = click.prompt("Leave them out, or put them in again?", type=click.Choice(("skip", "push")), err=True)
         known = "push" if answer == "push" else "skip"
     said = {"skip": "They are left out.", "push": "They go in a second time."}
-    click.echo(said[known] if known else "A push asks what becomes of them; `--known` says it.", err=True)
+    log(said[known] if known else "A push asks what becomes of them; `--known` says it.")
     return known == "push"
 
 
@@ -237,16 +236,15 @@ def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
 
     if repairs:
         given_up = sum(bool(repair.given_up) for repair in repairs)
-        click.echo(
+        log(
             f"{len(repairs)} answers hold what Markdown would have changed; annotators see it as it was written "
-            f"({given_up} of them wholly without Markdown):",
-            err=True,
+            f"({given_up} of them wholly without Markdown):"
         )
         ordered = sorted(repairs, key=lambda repair: not repair.given_up)
         for repair in ordered[:_REPAIRS_TOLD]:
-            click.echo(f"  {repair}", err=True)
+            log(f"  {repair}")
         if len(repairs) > _REPAIRS_TOLD:
-            click.echo(f"  … and {len(repairs) - _REPAIRS_TOLD} more; `--repairs FILE` writes all of them.", err=True)
+            log(f"  … and {len(repairs) - _REPAIRS_TOLD} more; `--repairs FILE` writes all of them.")
     if file:
         with staged_file(file) as out:
             for repair in repairs:
@@ -255,9 +253,9 @@ def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
 
 def _tell_lines(what: str, lines: Sequence[str]) -> None:
     if lines:
-        click.echo(f"{len(lines)} {what}:", err=True)
+        log(f"{len(lines)} {what}:")
         for line in lines:
-            click.echo(f"  {line}", err=True)
+            log(f"  {line}")
 
 
 def _refuse_problems(problems: Sequence[str], dry_run: bool) -> None:

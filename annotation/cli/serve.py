@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from pipeline.cli.options import SectionedCommand
+from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import ServerStartError
 from pipeline.core.terminal import ProgressBars
 
@@ -29,25 +29,18 @@ _home_option = click.option(
     help="Home of the server, as in `citejury annotation serve`.",
 )
 _DEFAULT_PORT = 6900
-_LONGEST_HOLD_MINUTES = 24 * 60
-_TIME_WIDTH = len("00:00:00 ")
-_NARROWEST = 40
-_INTERVAL = re.compile(r"([0-9]{1,4})([mhd])")
 _MINUTES = {"m": 1, "h": 60, "d": 24 * 60}
-_SHORTEST = timedelta(minutes=10)
 
 
 class _Interval(click.ParamType[timedelta]):
-    """A time such as `6h`: minutes, hours or days."""
-
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
         if isinstance(value, timedelta):
             return value
-        found = _INTERVAL.fullmatch(value.strip())
+        found = re.fullmatch(r"([0-9]{1,4})([mhd])", value.strip())
         interval = timedelta(minutes=int(found[1]) * _MINUTES[found[2]]) if found else timedelta(0)
-        if interval < _SHORTEST:
+        if interval < timedelta(minutes=10):
             self.fail(f"{value!r} should be a number and m, h or d, such as 6h, and no less than 10m.", param, ctx)
         return interval
 
@@ -73,7 +66,7 @@ class _Interval(click.ParamType[timedelta]):
 )
 @click.option(
     "--hold-minutes",
-    type=click.IntRange(1, _LONGEST_HOLD_MINUTES),
+    type=click.IntRange(1, 24 * 60),
     default=15,
     show_default=True,
     metavar="N",
@@ -169,17 +162,13 @@ def serve(
         starting=tell_that_it_starts,
         options=ServerOptions(behind_tls, hold_minutes, allow_hosts, backups),
         show_event=EventPrinter().show,
-        waiting=lambda line: click.echo(line, err=True),
+        waiting=log,
     )
-    click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
+    log("Argilla has stopped; everything is kept for the next start.")
 
 
 def check_has_server() -> None:
-    """Check that the server, one folder that an installation may leave out, is here.
-
-    Raises:
-        ServerStartError: it is not.
-    """
+    """The server is one folder that an installation may leave out."""
     if find_spec("annotation.server") is None:
         raise ServerStartError(
             "This installation of citejury is without its server. Install the whole of citejury, or set "
@@ -199,58 +188,50 @@ def port_of(api_url: str) -> int:
 
 
 def tell_that_it_starts() -> None:
-    """Say why nothing happens for a while."""
-    click.echo("Starting Argilla; this takes a few seconds.", err=True)
+    log("Starting Argilla; this takes a few seconds.")
 
 
 def _tell_where_it_is(server: "ServerHandle", behind_tls: bool) -> None:
     here = Path(os.path.relpath(server.home))
     home = here if len(here.parts) < len(server.home.parts) else server.home
     env_file = shlex.quote(str(home / "env") if "/" in str(home / "env") else f"./{home / 'env'}")
-    click.echo(
+    proxy = (
+        "Others come by a proxy with HTTPS on this machine, under a name of yours:\n"
+        f"              caddy reverse-proxy --from annotate.example.org --to {server.url.removeprefix('http://')}\n"
+        "          and sheets name it: `citejury annotation share --api-url https://annotate.example.org`\n"
+    )
+    log(
         f"Argilla is at {server.url}\n"
         f"Owner:    {server.owner_username}\n"
         f"Password: `owner_password` in {home / 'secrets.json'}, which only you can read\n"
         f"API key:  in {home / 'env'}, which only you can read; put it into the environment of another terminal with\n"
         f"              set -a; . {env_file}; set +a\n"
-        f"{_proxy_lines(server.url) if behind_tls else ''}"
+        f"{proxy if behind_tls else ''}"
         "Next:     citejury annotation setup --passwords passwords.json\n"
         "          (add `--annotator NAME` for each person, unless citejury.toml names them)\n"
-        "Ctrl-C stops the server.",
-        err=True,
-    )
-
-
-def _proxy_lines(url: str) -> str:
-    return (
-        "Others come by a proxy with HTTPS on this machine, under a name of yours:\n"
-        f"              caddy reverse-proxy --from annotate.example.org --to {url.removeprefix('http://')}\n"
-        "          and sheets name it: `citejury annotation share --api-url https://annotate.example.org`\n"
+        "Ctrl-C stops the server."
     )
 
 
 class EventPrinter:
-    """Prints the server's events: the time of the day first, a new day as a line of its own."""
-
     def __init__(self) -> None:
         self.day: date = datetime.now().astimezone().date()
-        self.width = max(_NARROWEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
+        self.width = max(40, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
 
     def show(self, line: str) -> None:
-        """Print a line of the events, in a terminal no wider than that."""
         written, _, text = line.partition(" ")
         try:
             moment = datetime.fromisoformat(written).astimezone()
         except ValueError:  # cut off by a full disk
-            click.echo(line, err=True)
+            log(line)
             return
         if moment.date() != self.day:
             self.day = moment.date()
-            click.echo(f"{self.day:%Y-%m-%d}", err=True)
+            log(f"{self.day:%Y-%m-%d}")
         shown = f"{moment:%H:%M:%S} {text}"
         if self.width:
-            shown = click.wrap_text(shown, self.width, subsequent_indent=" " * _TIME_WIDTH)
-        click.echo(shown, err=True)
+            shown = click.wrap_text(shown, self.width, subsequent_indent=" " * len("00:00:00 "))
+        log(shown)
 
 
 @click.command()
@@ -276,12 +257,11 @@ def backup(file: Path, home: Path) -> None:
         manifest = write_backup(home, file)
     tell(f"backup written to {file.name}", home / EVENTS_FILE)
     click.echo(file)
-    click.echo(
+    log(
         f"{max(file.stat().st_size / 1e6, 0.1):.1f} MB, checked; {manifest.versions.described()}. Keep it where this "
-        "machine's disk cannot take it along.",
-        err=True,
+        "machine's disk cannot take it along."
     )
-    click.echo(f"To bring it back: citejury annotation restore {shlex.quote(str(file))} --home NEW", err=True)
+    log(f"To bring it back: citejury annotation restore {shlex.quote(str(file))} --home NEW")
 
 
 @click.command()
@@ -303,5 +283,5 @@ def restore(file: Path, home: Path) -> None:
     manifest = restore_home(file, home)
     made = manifest.created_at.astimezone()
     click.echo(home)
-    click.echo(f"As of {made:%Y-%m-%d %H:%M}, of {manifest.versions.described()}; every checksum fits.", err=True)
-    click.echo(f"Next: citejury annotation serve --home {shlex.quote(str(home))}", err=True)
+    log(f"As of {made:%Y-%m-%d %H:%M}, of {manifest.versions.described()}; every checksum fits.")
+    log(f"Next: citejury annotation serve --home {shlex.quote(str(home))}")

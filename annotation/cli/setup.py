@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from annotation.cli.options import TASK_NAMES, api_url_option
-from pipeline.cli.options import SectionedCommand, tell_next
+from annotation.cli.options import TASK_NAMES, api_url_option, workspace_option
+from pipeline.cli.options import SectionedCommand, log, tell_next
 from pipeline.core.tables import Table
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def setup(
         if campaign and not beside:
             _tell_empty(argilla, plan)
         if dry_run:
-            click.echo("Nothing was changed (dry run).", err=True)
+            log("Nothing was changed (dry run).")
             return
         _agree(plan, yes)
         apply_plan(argilla, plan, kept)
@@ -143,10 +143,10 @@ def setup(
         said = f"Practice: {practice.new} cases new, {practice.updated} changed, {practice.unchanged} there already."
         if practice.left_over:
             said += f" {practice.left_over} earlier ones stay, and count as well: setup deletes nothing."
-        click.echo(said, err=True)
-    click.echo("Set up." if plan.changed else "Everything was there already; nothing was changed.", err=True)
+        log(said)
+    log("Set up." if plan.changed else "Everything was there already; nothing was changed.")
     if passwords and passwords.exists():
-        click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
+        log(f"Passwords are in {passwords}, which only you can read.")
     proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
     named = named_again(workspace, round_name)
     tell_next(f"citejury annotation push RECORDS.jsonl{proposals}{named}")
@@ -199,17 +199,17 @@ def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
         counts[place, each.definition.task] = count_records(argilla, str(held["id"])) if held else 0
     lines = empty_rounds(counts)
     if lines:
-        click.echo("No work so far; sheets leave it out:", err=True)
+        log("No work so far; sheets leave it out:")
         for line in lines:
-            click.echo(f"  {line}", err=True)
+            log(f"  {line}")
 
 
 def _agree(plan: "Plan", yes: bool) -> None:
     if not plan.affected or yes:
         return
-    click.echo("This touches what has been answered:", err=True)
+    log("This touches what has been answered:")
     for line in plan.affected:
-        click.echo(f"  {line}", err=True)
+        log(f"  {line}")
     click.confirm("Go on? (`--yes` does not ask)", abort=True, err=True)
 
 
@@ -226,7 +226,7 @@ def _show_password(user: "NewUser") -> None:
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="File that `citejury annotation setup --passwords` wrote; the sheets then hold the passwords.",
 )
-@click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
+@workspace_option
 @click.option("--api-url", help="Address of Argilla as annotators reach it; ARGILLA_API_URL if not given.")
 def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: str | None) -> None:
     """Write a sheet for each annotator, to be sent or printed.
@@ -255,14 +255,13 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
     for path in (*written.sheets, *written.guidelines):
         click.echo(path)
     if known is not None and written.without_password:
-        click.echo(f"No password is known of: {', '.join(written.without_password)}", err=True)
+        log(f"No password is known of: {', '.join(written.without_password)}")
     if written.without_work:
         names = ", ".join(map(printable, written.without_work))
-        click.echo(f"No record is there yet for {names}; push first, then write the sheets again.", err=True)
+        log(f"No record is there yet for {names}; push first, then write the sheets again.")
     if is_loopback(urlsplit(settings.api_url).hostname or ""):
-        click.echo(
+        log(
             f"Warning: the sheets say {settings.api_url}, which opens on this computer only. Write them again with the "
-            "address that annotators reach: `--api-url https://…`.",
-            err=True,
+            "address that annotators reach: `--api-url https://…`."
         )
-    click.echo("Next: send each annotator her sheet with the guideline pages of her language.", err=True)
+    log("Next: send each annotator her sheet with the guideline pages of her language.")

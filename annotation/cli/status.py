@@ -2,19 +2,18 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from annotation.cli.options import api_url_option, named_server, rounds_option, tasks_option, workspaces_option
-from pipeline.cli.options import SectionedCommand
+from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from annotation.argilla.labels import TaskName
     from annotation.quality.questions import Asked
 
@@ -67,14 +66,7 @@ def status(
     from annotation.quality.summary import read_status
     from annotation.quality.text import status_lines, write_page
 
-    told: list[None] = []
-
-    def tell_once() -> None:
-        """Say why it takes longer, once."""
-        if not told:
-            told.append(None)
-            click.echo("This Argilla sends all texts along, so it takes longer.", err=True)
-
+    warn_once = cache(lambda: log("This Argilla sends all texts along, so it takes longer."))
     with named_server(api_url=api_url) as (argilla, settings, campaign):
         languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
         found = read_status(
@@ -83,29 +75,24 @@ def status(
             datetime.now(UTC),
             rounds=rounds,
             languages=languages,
-            slowly=tell_once,
+            slowly=warn_once,
         )
     if html is not None:
         write_page(html, found)
-        click.echo(f"Written to {html}.", err=True)
+        log(f"Written to {html}.")
     if as_json:
         click.echo(found.model_dump_json(indent=2))
     else:
         for line in status_lines(found):
             click.echo(line)
-    datasets = found.datasets
-    step = _next_step([each.records + each.apart for each in datasets], [each.done for each in datasets])
-    click.echo(f"Next: citejury {step}", err=True)
+    if not any(each.records + each.apart for each in found.datasets):
+        step = "annotation push RECORDS.jsonl"
+    else:
+        is_begun = any(each.done for each in found.datasets)
+        step = "exports csv export" if is_begun else "annotation share --out sheets"
+    log(f"Next: citejury {step}")
     if strict and found.notices:
         ctx.exit(1)
-
-
-def _next_step(records: "Iterable[int]", answers: "Iterable[int]") -> str:
-    if not any(records):
-        return "annotation push RECORDS.jsonl"
-    if not any(answers):
-        return "annotation share --out sheets"
-    return "exports csv export"
 
 
 @click.command(cls=SectionedCommand, rare="--again --api-url")
@@ -168,22 +155,17 @@ def escalate(
         click.echo(Table([("who can take them", "units"), *sorted(takers.items())], left=1).terminal())
     escalated = sum(each.escalated for each in found)
     if not escalated:
-        click.echo(
-            "No unit is escalated: none with all its submissions is split that was not escalated before.", err=True
-        )
+        log("No unit is escalated: none with all its submissions is split that was not escalated before.")
     else:
         units = "1 unit waits" if escalated == 1 else f"{escalated} units wait"
-        click.echo(f"{units} for one submission more{' if run without `--dry-run`' if dry_run else ''}.", err=True)
+        log(f"{units} for one submission more{' if run without `--dry-run`' if dry_run else ''}.")
     stuck = sum(each.nobody_left for each in found)
     if stuck:
-        click.echo(
+        log(
             f"Split, with nobody left who could take them: {counted(stuck, 'unit')}. They are for adjudicators: "
-            "citejury exports adjudicate push EXPORT --blind",
-            err=True,
+            "citejury exports adjudicate push EXPORT --blind"
         )
-    click.echo(
-        "Next: citejury annotation escalate" if dry_run and escalated else "Next: citejury annotation status", err=True
-    )
+    log("Next: citejury annotation escalate" if dry_run and escalated else "Next: citejury annotation status")
 
 
 @click.command(cls=SectionedCommand, rare="--as --workspace --api-url")
@@ -242,12 +224,12 @@ def reply(
         is_shown, changed = reply_to(argilla, asked, text, named, for_all=everyone, rule=words)
     who = "Everybody who gets the record" if everyone else printable(asked.question.annotator)
     if is_shown:
-        click.echo(f"Kept. {who} sees it on the record {printable(asked.question.external_id)}.", err=True)
+        log(f"Kept. {who} sees it on the record {printable(asked.question.external_id)}.")
     else:
-        click.echo("Kept. This Argilla shows replies nowhere but in guidelines; tell people yourself.", err=True)
+        log("Kept. This Argilla shows replies nowhere but in guidelines; tell people yourself.")
     if guidelines or changed:
-        click.echo(f"Guidelines changed: {', '.join(map(printable, changed)) or 'none'}.", err=True)
-    click.echo("Next: citejury annotation status", err=True)
+        log(f"Guidelines changed: {', '.join(map(printable, changed)) or 'none'}.")
+    log("Next: citejury annotation status")
 
 
 def _check_options(question: str | None, text: str | None, everyone: bool, guidelines: bool, rule: str | None) -> None:
@@ -267,6 +249,6 @@ def _list_waiting(found: "Sequence[Asked]") -> None:
     for each in waiting:
         for line in question_lines(each):
             click.echo(line)
-    click.echo(f"{counted(len(waiting), 'question')} without a reply, {len(found) - len(waiting)} with one.", err=True)
+    log(f"{counted(len(waiting), 'question')} without a reply, {len(found) - len(waiting)} with one.")
     example = f'reply {waiting[0].id} "…"' if waiting else "status"
-    click.echo(f"Next: citejury annotation {example}", err=True)
+    log(f"Next: citejury annotation {example}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option, named_server
+from pipeline.cli.options import log
 from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
 from pipeline.core.terminal import printable
@@ -83,20 +84,17 @@ def add(
     click.echo(Table([("user", "workspace", "done"), *rows]).terminal())
     for person in people:
         if roles[person.name] != ("admin" if role == "admin" else "annotator"):
-            click.echo(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.", err=True)
+            log(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.")
     if passwords and passwords.exists():
-        click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
+        log(f"Passwords are in {passwords}, which only you can read.")
     unlisted = [
         person.name
         for person in people
         if campaign and person.name not in {listed.name for listed in campaign.annotators}
     ]
     if unlisted:
-        click.echo(
-            f"citejury.toml does not list {', '.join(map(printable, unlisted))}; write them into `[campaign]` too.",
-            err=True,
-        )
-    click.echo("Next: citejury annotation share --out sheets", err=True)
+        log(f"citejury.toml does not list {', '.join(map(printable, unlisted))}; write them into `[campaign]` too.")
+    log("Next: citejury annotation share --out sheets")
 
 
 def _memberships(
@@ -141,7 +139,7 @@ def show(api_url: str | None) -> None:
         found = list_users(argilla)
     rows = [(printable(user.name), user.role, ", ".join(map(printable, user.workspaces)) or "-") for user in found]
     click.echo(Table([("user", "role", "workspaces"), *rows]).terminal())
-    click.echo("Next: citejury annotation status", err=True)
+    log("Next: citejury annotation status")
 
 
 @users.command("passwd")
@@ -164,15 +162,15 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     with named_server(api_url=api_url) as (argilla, _, _):
         revocation = renew_password(argilla, name, Passwords(passwords, _show_password))
     if passwords:
-        click.echo(f"The password is in {passwords}, which only you can read.", err=True)
+        log(f"The password is in {passwords}, which only you can read.")
     if revocation.ended:
-        click.echo(f"{printable(name)} has to log in again, wherever she is logged in.", err=True)
+        log(f"{printable(name)} has to log in again, wherever she is logged in.")
     if revocation.new_key:
-        click.echo("If she uses an API key: it is a new one, which Argilla shows her under My settings.", err=True)
+        log("If she uses an API key: it is a new one, which Argilla shows her under My settings.")
     _say_what_stays(revocation, name)
     if revocation.role == "owner":
-        click.echo("What was written down at the server's first start as an owner's password is not changed.", err=True)
-    click.echo(f"Next: give it to {printable(name)}; her old password no longer opens anything.", err=True)
+        log("What was written down at the server's first start as an owner's password is not changed.")
+    log(f"Next: give it to {printable(name)}; her old password no longer opens anything.")
 
 
 @users.command("remove")
@@ -204,13 +202,13 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
             joins_again = not set(workspaces).isdisjoint(standing_workspaces(argilla, campaign, settings.workspace))
         left, revocation = remove_user(argilla, name, workspaces)
     who = printable(name)
-    click.echo(f"{who} left: {', '.join(left)}." if left else f"{who} was in none of the workspaces.", err=True)
+    log(f"{who} left: {', '.join(left)}." if left else f"{who} was in none of the workspaces.")
     if revocation.ended:
-        click.echo("All that she was logged in with has ended, and her API key opens nothing.", err=True)
+        log("All that she was logged in with has ended, and her API key opens nothing.")
     _say_what_stays(revocation, name)
     if joins_again:
-        click.echo("Set `left = true` for her in citejury.toml, or the next set-up takes her back in.", err=True)
-    click.echo("Next: citejury annotation status", err=True)
+        log("Set `left = true` for her in citejury.toml, or the next set-up takes her back in.")
+    log("Next: citejury annotation status")
 
 
 @users.command("forget")
@@ -239,25 +237,23 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
         chosen, revocation = forget_user(argilla, name, checked)
     click.echo(chosen)
     _say_what_stays(revocation, name)
-    click.echo(_OUT_OF_REACH, err=True)
+    log(_OUT_OF_REACH)
     if campaign and still_in_campaign(campaign.annotators, name):
-        click.echo("Take her out of citejury.toml, or the next set-up makes a new user of her name.", err=True)
-    click.echo("Next: citejury exports csv export", err=True)
+        log("Take her out of citejury.toml, or the next set-up makes a new user of her name.")
+    log("Next: citejury exports csv export")
 
 
 def _say_what_stays(revocation: "Revocation", name: str) -> None:
 
     if not revocation.ended:
-        click.echo(
+        log(
             f"What this server cannot: who is logged in as {printable(name)} stays so for up to a day, and the API key "
-            "still works, for what that user answered too. Only citejury's own server ends both.",
-            err=True,
+            "still works, for what that user answered too. Only citejury's own server ends both."
         )
     elif not revocation.new_key:
-        click.echo(
+        log(
             "An owner's API key stays, for the server's own files hold it. Change `owner_api_key` in `secrets.json` "
-            "of its home, or `CITEJURY_OWNER_API_KEY` in docker/.env, and start it again.",
-            err=True,
+            "of its home, or `CITEJURY_OWNER_API_KEY` in docker/.env, and start it again."
         )
 
 

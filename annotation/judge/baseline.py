@@ -27,8 +27,7 @@ from pipeline.verifying.values import Verdict
 
 _MOST_CLAIMS = 500
 """Claims of an answer that are looked at, the first ones: so the work stays linear in the length of the context."""
-_LEAST_WORDS = 3
-"""Content words and numbers of a claim; a greeting or a heading has fewer."""
+_LEAST_WORDS = 3  # content words and numbers of a claim; a greeting or a heading has fewer
 _MOST_EVIDENCE = 3
 _VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _NAMES: dict[Verdict, str] = {
@@ -54,8 +53,7 @@ class Sentence(NamedTuple):
 class Proposal(NamedTuple):
     labels: dict[str, ProposedLabel]
     rationale: str
-    quotes: list[tuple[Passage, str]]
-    """Sentences that it rests on, the best first."""
+    quotes: list[tuple[Passage, str]]  # sentences that it rests on, the best first
 
 
 def _split_sentences(text: str, language: str) -> list[str]:

@@ -13,8 +13,7 @@ from pipeline.models.completion import Status
 from pipeline.models.evidence import NormalisedContext, Validated
 from pipeline.records.schema import Passage, QueryResponse
 
-_NO_SITE = "-"
-"""Stands for the site of a unit without passages, or of passages without URLs."""
+_NO_SITE = "-"  # stands for the site of a unit without passages, or of passages without URLs
 
 
 class Evidence(Frozen):

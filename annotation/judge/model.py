@@ -139,8 +139,7 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
 
 _MOST_RATIONALE = 2_000
 _MOST_ERROR = 500
-_MOST_QUOTES = 20
-"""Quotes of an answer that are looked at, the first ones; at most three of them are kept."""
+_MOST_QUOTES = 20  # quotes of an answer that are looked at, the first ones; at most three of them are kept
 
 
 class ModelAnswer(BaseModel):

@@ -2,7 +2,7 @@
 
 A record is refused whole, in all three tasks, where any of its units was answered and now holds something else: an
 answer must not be judged in one version here and in another one there. A revision is another record, with an id of its
-own and the first one's in its hidden metadata as `_revision_of`; the first one stays with its answers.
+own and the first one's in its hidden metadata as `revision_of`; the first one stays with its answers.
 """
 
 from collections import Counter
@@ -24,12 +24,10 @@ from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, is_uuid
 
 _REVISION_OF = "revision_of"
 """In the hidden metadata of a revision: the `record_uuid` of the record that it is a later version of."""
-SUGGESTION_HASH = "suggested"
-"""In the hidden metadata of a record with suggestions: a hash of them."""
+SUGGESTION_HASH = "suggested"  # in the hidden metadata of a record with suggestions: a hash of them
 
 Change = Literal["new", "unchanged", "updated", "refused", "revised"]
-_Body = tuple[TaskName, dict[str, Any]]
-"""What Argilla is sent of one unit, with the unit's task."""
+_Body = tuple[TaskName, dict[str, Any]]  # what Argilla is sent of one unit, with the unit's task
 Decorate = Callable[[TaskName, dict[str, Any]], None]
 Progress = Callable[[str, int, int | None], None]
 """Is told what is going on, how much of it is done, and of how much; None where that is not known."""
@@ -38,18 +36,15 @@ Progress = Callable[[str, int, int | None], None]
 class TaskCount(NamedTuple):
     new: int = 0
     unchanged: int = 0
-    updated: int = 0
-    """Changed, and answered by nobody, or changed only in what annotators do not see."""
-    refused: int = 0
-    """Changed after somebody answered the record."""
+    updated: int = 0  # changed, and answered by nobody, or changed only in what annotators do not see
+    refused: int = 0  # changed after somebody answered the record
     revised: int = 0
 
 
 class Repair(NamedTuple):
     record_uuid: str
     repairs: Mapping[str, int]
-    given_up: str
-    """Why no Markdown is shown in it at all; empty where it is."""
+    given_up: str  # why no Markdown is shown in it at all; empty where it is
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{kind} × {count}" for kind, count in self.repairs.items())
@@ -63,36 +58,25 @@ class Target(NamedTuple):
 
 
 class Stored(NamedTuple):
-    record_id: str
-    """Empty where this push is what puts it in."""
-    position: int
-    """How many records of the dataset come before it."""
-    record_uuid: str
-    """Empty where it is not ours."""
-    digest: str
-    """Hash of everything that a push sets."""
-    version: int
-    """On which the next hash depends."""
-    judged: str
-    """Hash of what annotators judge by."""
-    answered: bool
-    """Whether there is any response, drafts and discards included."""
-    marked: str = ""
-    """Hash of the text that marks are offsets into; empty where there can be none."""
+    record_id: str  # empty where this push is what puts it in
+    position: int  # how many records of the dataset come before it
+    record_uuid: str  # empty where it is not ours
+    digest: str  # hash of everything that a push sets
+    version: int  # on which the next hash depends
+    judged: str  # hash of what annotators judge by
+    answered: bool  # whether there is any response, drafts and discards included
+    marked: str = ""  # hash of the text that marks are offsets into; empty where there can be none
     answer: str = ""
     """Hash of the answer and of who gave it to what; empty where that is not known, and outside generation."""
-    run_id: str = ""
-    """Empty where it is not known."""
+    run_id: str = ""  # empty where it is not known
 
 
 class Unit(NamedTuple):
     task: TaskName
     body: dict[str, Any]
     change: Change
-    record_id: str = ""
-    """Argilla's id of the record that it replaces; empty where there is none."""
-    position: int = 0
-    """How many records came before that one when the dataset was read."""
+    record_id: str = ""  # Argilla's id of the record that it replaces; empty where there is none
+    position: int = 0  # how many records came before that one when the dataset was read
 
 
 def stored_units(
@@ -164,8 +148,7 @@ def _marked_hash(record: Mapping[str, Any]) -> str:
 
 class _WentIn(NamedTuple):
     content: str
-    units: frozenset[tuple[TaskName, str]] | None
-    """None where a revision went in and all units of the earlier one stay."""
+    units: frozenset[tuple[TaskName, str]] | None  # None where a revision went in and all units of the earlier one stay
 
 
 class Diff:

@@ -26,22 +26,17 @@ from pipeline.settings import read_settings
 class PushReport(NamedTuple):
     counts: dict[Place, dict[TaskName, TaskCount]]
     """By place and task; places without any unit of this push are left out."""
-    refused: tuple[str, ...]
-    """A line for each refused record: its `record_uuid` and why."""
-    revised: tuple[str, ...]
-    """A line for each record that has a new revision: both ids."""
+    refused: tuple[str, ...]  # a line for each refused record: its `record_uuid` and why
+    revised: tuple[str, ...]  # a line for each record that has a new revision: both ids
     left_over: tuple[str, ...]
     """A line for each unit in Argilla that its record, pushed now, no longer has; it stays there."""
-    invalid: tuple[str, ...] = ()
-    """A line for each row of a frame that is no record: its number and why."""
-    empty: tuple[str, ...] = ()
-    """A line for each language and round of the campaign that has no work for a task."""
+    invalid: tuple[str, ...] = ()  # a line for each row of a frame that is no record: its number and why
+    empty: tuple[str, ...] = ()  # a line for each language and round of the campaign that has no work for a task
     known: tuple[str, ...] = ()
     """A line for each record whose answer Argilla holds under another id: both ids. They are in or not as
     `PushOptions.takes_known` said, and `counts` has them only where they are.
     """
-    repairs: tuple[Repair, ...] = ()
-    """In the order of the records."""
+    repairs: tuple[Repair, ...] = ()  # in the order of the records
 
     @property
     def tasks(self) -> dict[TaskName, TaskCount]:
@@ -56,11 +51,9 @@ class PushReport(NamedTuple):
 class PushOptions(NamedTuple):
     dry_run: bool = False
     revise: bool = False
-    show: Callable[[PushReport], None] = lambda report: None
-    """Is shown the whole difference before anything is written."""
+    show: Callable[[PushReport], None] = lambda report: None  # is shown the whole difference before anything is written
     progress: Progress = lambda what, done, total: None
-    without_passages: Collection[str] = ()
-    """Ids of those records that have no passages: they are for generation only."""
+    without_passages: Collection[str] = ()  # ids of those records that have no passages: they are for generation only
     takes_known: Callable[[Sequence[str]], bool] = lambda lines: True
     """Says whether records go in whose answers Argilla holds under another id, of which it gets a line each."""
     decorator: Callable[[Argilla, Target], Decorate] = lambda argilla, target: lambda task, body: None

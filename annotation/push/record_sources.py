@@ -37,8 +37,7 @@ _COLUMN = "record_uuid"
 
 
 class RecordChoice(NamedTuple):
-    wanted: frozenset[str] | None = None
-    """`record_uuid` of each record of the sample; None where all are wanted."""
+    wanted: frozenset[str] | None = None  # `record_uuid` of each record of the sample; None where all are wanted
     excluded: frozenset[str] = frozenset()
 
     def takes(self, record_uuid: str) -> bool:
@@ -192,14 +191,11 @@ def _described(path: Path, line: int, reason: str) -> str:
 
 
 class CheckedPaths(NamedTuple):
-    languages: tuple[tuple[str, str], ...]
-    """`record_uuid` and language of each record, in order."""
-    problems: tuple[str, ...]
-    """A line for each part of a file that is no record: file, line, reason."""
+    languages: tuple[tuple[str, str], ...]  # `record_uuid` and language of each record, in order
+    problems: tuple[str, ...]  # a line for each part of a file that is no record: file, line, reason
     without_passages: frozenset[str]
     """Ids of the records that have no passage, and so no unit of retrieval and grounding."""
-    naming: tuple[str, ...]
-    """A line for each answer that names its own model or its maker: `record_uuid` and where."""
+    naming: tuple[str, ...]  # a line for each answer that names its own model or its maker: `record_uuid` and where
     speaking: tuple[str, ...]
     """`record_uuid` of each of these answers that speaks as its model (`I am …`); the others may only be about it."""
     left_out: frozenset[str]
@@ -382,8 +378,7 @@ class Naming(NamedTuple):
 
     name: str
     excerpt: str
-    speaks: bool
-    """As in `I am …`; else it only names it, perhaps as its topic."""
+    speaks: bool  # as in `I am …`; else it only names it, perhaps as its topic
 
 
 def check_naming(record: QueryResponse) -> tuple[Naming, ...]:

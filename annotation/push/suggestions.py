@@ -59,10 +59,8 @@ class Judgement(Frozen):
 
 
 class Judgements(NamedTuple):
-    labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]]
-    """By task and external id."""
-    skipped: dict[str, int]
-    """By their status."""
+    labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]]  # by task and external id
+    skipped: dict[str, int]  # by their status
 
 
 def read_judgements(path: Path) -> Judgements:

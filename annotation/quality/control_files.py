@@ -31,10 +31,8 @@ _YES = frozenset(["yes", "y", "true", "1", "x", "ja", "wahr", "はい"])
 _NO = frozenset(["no", "n", "false", "0", "nein", "falsch", "いいえ"])
 _KNOWN = "known"
 _TAKEN = ("repeat", "company")  # what units shown again are called, and passages that come along with a control
-_LEAST_SHARE = 3
-"""Of each label's controls one in so many has the answer yes, and one in so many no, at least."""
-_FEW = 5
-"""With fewer controls of either answer nobody is noticed who always gives the same to that label."""
+_LEAST_SHARE = 3  # of each label's controls one in so many has the answer yes, and one in so many no, at least
+_FEW = 5  # with fewer controls of either answer nobody is noticed who always gives the same to that label
 
 
 class Known(NamedTuple):
@@ -44,16 +42,13 @@ class Known(NamedTuple):
     chunk_id: str
     kind: str
     answers: Mapping[str, bool]
-    made_from: str = ""
-    """Empty where that is the record itself."""
+    made_from: str = ""  # empty where that is the record itself
 
 
 class KnownUnits(NamedTuple):
-    units: tuple[Known, ...]
-    """The units that a person has confirmed, in the file's order."""
+    units: tuple[Known, ...]  # the units that a person has confirmed, in the file's order
     unconfirmed: int
-    unscored: int = 0
-    """Confirmed rows of which no known answer is to be scored; they are left out."""
+    unscored: int = 0  # confirmed rows of which no known answer is to be scored; they are left out
 
 
 def records_path(path: Path) -> Path:
@@ -198,12 +193,9 @@ def _task_of(named: str, told: Iterable[str]) -> TaskName:
 
 
 class Balanced(NamedTuple):
-    units: tuple[Known, ...]
-    """The controls; answers that would be too many are not known in them any more."""
-    dropped: tuple[str, ...]
-    """A line for each label of which answers are not counted."""
-    few: tuple[str, ...]
-    """A line for each label with fewer than five controls of either answer."""
+    units: tuple[Known, ...]  # the controls; answers that would be too many are not known in them any more
+    dropped: tuple[str, ...]  # a line for each label of which answers are not counted
+    few: tuple[str, ...]  # a line for each label with fewer than five controls of either answer
 
 
 def balanced(units: Sequence[Known], where: str) -> Balanced:

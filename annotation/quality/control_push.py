@@ -43,18 +43,12 @@ KINDS: tuple[Change, ...] = get_args(Change)
 
 class ControlReport(NamedTuple):
     counts: Mapping[tuple[Place, TaskName], Mapping[Change, int]]
-    people: Mapping[Place, int]
-    """How many annotators get each control of a place."""
-    balance: Mapping[Place, Balanced]
-    """What of the known answers counts at each place."""
-    refused: tuple[str, ...]
-    """A line for each control that changed after somebody answered it."""
-    rates: tuple[float, ...]
-    """From the lowest; several where datasets have different ones."""
-    met_twice: int
-    """How many of them are made from a record that annotators of the same dataset get too."""
-    is_stock: bool
-    """Whether the server is a stock Argilla, which hands controls out like all other records."""
+    people: Mapping[Place, int]  # how many annotators get each control of a place
+    balance: Mapping[Place, Balanced]  # what of the known answers counts at each place
+    refused: tuple[str, ...]  # a line for each control that changed after somebody answered it
+    rates: tuple[float, ...]  # from the lowest; several where datasets have different ones
+    met_twice: int  # how many of them are made from a record that annotators of the same dataset get too
+    is_stock: bool  # whether the server is a stock Argilla, which hands controls out like all other records
 
 
 def push_controls(
@@ -232,10 +226,8 @@ def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
 
 class RepeatReport(NamedTuple):
     dataset: JuryDataset
-    new: Mapping[str, int]
-    """By user id; who gets none is missing."""
-    there: Mapping[str, int]
-    """Repeats that were there already, by user id."""
+    new: Mapping[str, int]  # by user id; who gets none is missing
+    there: Mapping[str, int]  # repeats that were there already, by user id
     rate: float
     idle: tuple[str, ...]
     """Ids of those with new repeats and nothing else to label here, among which these could come up."""

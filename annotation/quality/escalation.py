@@ -21,16 +21,11 @@ _IDS = 100  # ids in an address, as our server takes them
 class EscalatedDataset(NamedTuple):
     workspace: str
     dataset: str
-    split: int
-    """Units with all their submissions on which some label has both answers."""
-    escalated: int
-    """Those of them that wait for one submission more now, or would."""
-    before: int
-    """Those of them that were escalated before, and are left as they are."""
-    nobody_left: int
-    """Those of them that everybody who could take them has submitted or discarded."""
-    takers: Mapping[str, int]
-    """How many of the escalated ones each annotator can take, by user name."""
+    split: int  # units with all their submissions on which some label has both answers
+    escalated: int  # those of them that wait for one submission more now, or would
+    before: int  # those of them that were escalated before, and are left as they are
+    nobody_left: int  # those of them that everybody who could take them has submitted or discarded
+    takers: Mapping[str, int]  # how many of the escalated ones each annotator can take, by user name
 
 
 def escalate(

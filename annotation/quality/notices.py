@@ -21,8 +21,7 @@ from pipeline.core.terminal import counted
 _DECIDING: Mapping[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
 """The field without which a task's questions cannot be answered."""
 _TAG = re.compile(r"<[^>]*>")
-_SAMPLE = 100
-"""Records whose texts are read where somebody may have been too fast."""
+_SAMPLE = 100  # records whose texts are read where somebody may have been too fast
 
 
 def notices_of_datasets(watched: Iterable[WatchedDataset], datasets: Sequence[DatasetStatus]) -> Iterator[Notice]:

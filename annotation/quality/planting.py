@@ -42,10 +42,8 @@ _PLAIN_NUMBER = re.compile(r"(?<![\w\[.,:/\-–])\d{1,7}(?![\w\].:/\-–]|,\d)")
 _FIRST_YEAR, _LAST_YEAR = 1500, 2100
 _FEWEST_LETTERS, _FEWEST_JAPANESE, _MOST_LETTERS = 30, 12, 300
 """Length of a sentence that can be an answer by itself, and the shorter one of Japanese."""
-_DRAWN = 20
-"""Of so many of other queries the one with the fewest words in common is taken."""
-_QUOTED = 3
-"""Sentences of an answer that is quoted from a passage, at most."""
+_DRAWN = 20  # of so many of other queries the one with the fewest words in common is taken
+_QUOTED = 3  # sentences of an answer that is quoted from a passage, at most
 
 
 class Planted(NamedTuple):
@@ -53,13 +51,10 @@ class Planted(NamedTuple):
 
     task: TaskName
     kind: Kind
-    record: QueryResponse
-    """The record that it is a unit of, under an id of its own."""
+    record: QueryResponse  # the record that it is a unit of, under an id of its own
     chunk_id: str
-    answers: Mapping[str, bool]
-    """The answers that follow from what was done, by label; a person adds others."""
-    what: str
-    """What was done, in words; empty where nothing was."""
+    answers: Mapping[str, bool]  # the answers that follow from what was done, by label; a person adds others
+    what: str  # what was done, in words; empty where nothing was
     made_from: str
 
 

@@ -207,10 +207,8 @@ def _passage_of(name: str, rank: int, given: _CasePassage, sources: Sequence[Sou
     )
 
 
-PASS_MARK = "citejury_pass_mark"
-"""The metadata property of a dataset of practice that holds its pass mark."""
-OPENED = "citejury_opened"
-"""The one that holds the ids of users for whom the lead has opened the rest."""
+PASS_MARK = "citejury_pass_mark"  # the metadata property of a dataset of practice that holds its pass mark
+OPENED = "citejury_opened"  # the one that holds the ids of users for whom the lead has opened the rest
 STANDINGS_PATH = "/citejury/datasets/{dataset_id}/practice"
 
 
@@ -218,8 +216,7 @@ class PracticeReport(NamedTuple):
     new: int
     updated: int
     unchanged: int
-    left_over: int
-    """Cases that are there and no longer wanted; they stay, and still count."""
+    left_over: int  # cases that are there and no longer wanted; they stay, and still count
 
 
 def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases: Sequence[Case]) -> PracticeReport:
@@ -294,20 +291,13 @@ _EXACT = 1e-9  # .7 of 10 answers are 7, whatever the multiplication gives
 
 class Standing(NamedTuple):
     cases: int
-    answered: int
-    """Those that they submitted or discarded."""
-    known: int
-    """Known answers to all cases."""
-    right: int
-    """Known answers that their first ones agree with; what they have not submitted agrees with none."""
-    wanted: int
-    """How many have to agree."""
-    attempts: int
-    """How many times she began the round anew."""
-    opened: bool
-    """Whether the lead has opened the rest to them without it."""
-    is_ready: bool = True
-    """Whether set-up has put in all cases, after which it writes the pass mark."""
+    answered: int  # those that they submitted or discarded
+    known: int  # known answers to all cases
+    right: int  # known answers that their first ones agree with; what they have not submitted agrees with none
+    wanted: int  # how many have to agree
+    attempts: int  # how many times she began the round anew
+    opened: bool  # whether the lead has opened the rest to them without it
+    is_ready: bool = True  # whether set-up has put in all cases, after which it writes the pass mark
 
     @property
     def is_whole(self) -> bool:

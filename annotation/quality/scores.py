@@ -18,14 +18,10 @@ from pipeline.core.schema import Frozen
 _Z = 1.959963984540054  # of 95 %, two-sided
 _FEWEST_OF_EACH = 5
 """Controls of each known answer to one label from which its answers can be told to be always the same."""
-_FEWEST_TOGETHER = 8
-"""The same over all labels: the rarer known answers of each, added up."""
-_SELDOM = 0.1
-"""Share of answers that may differ from the usual one and are still called the same."""
-_TOLERABLE = 0.2
-"""Share of wrong answers that nobody is reproached with."""
-_LEVEL = 0.01
-"""How improbable more wrong answers must be to be called too many."""
+_FEWEST_TOGETHER = 8  # the same over all labels: the rarer known answers of each, added up
+_SELDOM = 0.1  # share of answers that may differ from the usual one and are still called the same
+_TOLERABLE = 0.2  # share of wrong answers that nobody is reproached with
+_LEVEL = 0.01  # how improbable more wrong answers must be to be called too many
 
 Habit = Literal["same_always", "same_label", "many_wrong"]
 
@@ -105,11 +101,9 @@ class ControlAnswer(NamedTuple):
     annotator: str
     task: TaskName
     label: str
-    kind: str
-    """How the control came about; `repeat` for a repeat."""
+    kind: str  # how the control came about; `repeat` for a repeat
     record_id: str
-    known: bool
-    """The known answer; of a repeat, what they had said before."""
+    known: bool  # the known answer; of a repeat, what they had said before
     given: bool
 
 

@@ -28,8 +28,7 @@ class Submission(NamedTuple):
     user_id: str
     at: datetime
     dataset_id: str
-    is_first: bool = True
-    """Its time shows how long it took; that of a draft or a correction does not."""
+    is_first: bool = True  # its time shows how long it took; that of a draft or a correction does not
     is_apart: bool = False
     """Whether it is to a control, a repeat or a practised case, which take time and are none of what is missing."""
 
@@ -38,8 +37,7 @@ class Work(NamedTuple):
     """What was done in the last 24 hours, and how long the part of it took whose time is known."""
 
     units: int = 0
-    timed: int = 0
-    """Those that follow another one of the same person without a pause."""
+    timed: int = 0  # those that follow another one of the same person without a pause
     seconds: float = 0.0
 
     @property
@@ -52,15 +50,13 @@ class Backlog(NamedTuple):
     task: TaskName
     members: frozenset[str]
     needed: int
-    reachable: int
-    """Those of them for which annotators are left."""
+    reachable: int  # those of them for which annotators are left
     today: Work
 
 
 class Forecast(NamedTuple):
     finish: datetime | None
-    reason: str
-    """Why there is none; empty where there is one."""
+    reason: str  # why there is none; empty where there is one
 
 
 def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[str, str], Work]:
@@ -151,10 +147,8 @@ _AT_ONCE = timedelta(seconds=1)
 and each question a key."""
 _FEWEST_AT_ONCE = 5
 _WINDOW, _FAST_OF_WINDOW = 30, 25
-_TIMES_AS_FAST = 6
-"""Nobody takes in a text so many times as fast as the mean reader."""
-_LONGEST_READ = 30.0
-"""Seconds of a mean reader after which the rest of a text may be skipped."""
+_TIMES_AS_FAST = 6  # nobody takes in a text so many times as fast as the mean reader
+_LONGEST_READ = 30.0  # seconds of a mean reader after which the rest of a text may be skipped
 _SECONDS_A_QUESTION = 0.3
 _FEWEST_ALIKE, _FEWEST_OF_OTHERS = 20, 10
 _SHARE_ALIKE, _MOST_OF_OTHERS = 0.95, 0.8
@@ -165,13 +159,10 @@ class Alike(NamedTuple):
     """Somebody's answers are nearly all the same, and other people's are not."""
 
     user_id: str
-    answer: frozenset[str]
-    """The labels that they say yes to."""
-    same: int
-    """Their answers that are so."""
+    answer: frozenset[str]  # the labels that they say yes to
+    same: int  # their answers that are so
     of: int
-    others: float
-    """Share of such answers among the others'."""
+    others: float  # share of such answers among the others'
 
 
 def at_once(given: Iterable[Submission]) -> Counter[str]:

@@ -21,8 +21,7 @@ class WatchedDataset(NamedTuple):
     dataset: JuryDataset
     is_superseded: bool
     members: frozenset[str]
-    kept_out: Mapping[str, str]
-    """To whom it is closed until they pass its practice, with how far they are in words."""
+    kept_out: Mapping[str, str]  # to whom it is closed until they pass its practice, with how far they are in words
 
     @property
     def open_to(self) -> frozenset[str]:

@@ -27,8 +27,7 @@ from pipeline.core.terminal import printable
 
 _NOTHING = "-"
 _WIDTH = 80
-_FEW = 10
-"""How many half-done answers are named; the JSON has all of them."""
+_FEW = 10  # how many half-done answers are named; the JSON has all of them
 _DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
 ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
 _CONTROLS_HEAD = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
@@ -179,8 +178,7 @@ def _minute(moment: str | None) -> str:
     return _NOTHING if moment is None else moment[:16].replace("T", " ")
 
 
-_BAR_WIDTH = 170
-"""Width of a bar, in its own units."""
+_BAR_WIDTH = 170  # width of a bar, in its own units
 
 
 def write_page(path: Path, status: Status) -> None:
