@@ -35,11 +35,12 @@ _BETWEEN = "\n\n\n"
 def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
     """The bodies of one canonical record, by task; the same record and wording give the same."""
     passages = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
-    shown = shown_units(record)
+    fields = {"query": plain_text(record.query), "answer": rendered_answer(record.answer).html}
+    originals = {"query": record.query, "answer": record.answer}
     return {
         "retrieval": [_retrieval_record(record, passage, wording) for passage in passages],
-        "grounding": [_grounding_record(record, passages, wording) for _ in shown["grounding"]],
-        "generation": [_generation_record(record, wording) for _ in shown["generation"]],
+        "grounding": [_grounding_record(record, passages, wording)] if passages else [],
+        "generation": [_body("generation", record, record.record_uuid, fields, originals, [], wording)],
     }
 
 
@@ -69,28 +70,25 @@ def _retrieval_record(record: QueryResponse, passage: Passage, wording: Wording)
 
 
 def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
+    shown, judged = [], []
+    for passage in passages:
+        source = source_of(passage, record.sources)
+        host = host_of(passage, source)
+        title = source_line(passage.title or (source.title if source else ""), host, wording)
+        # A title must not look like the number of a source that the passage is not from.
+        origin = f"[{source.n}] {title}" if source else _NUMBER.sub(r"(\1)", title)
+        heading = _without_rule(f"{wording.passage} {passage.chunk_rank} · {origin}")
+        shown.append(f"{_RULE} {heading} {_RULE}\n{_never_empty(_without_rule(passage.text), wording)}")
+        judged.append([passage.chunk_rank, passage.text, passage.title, host, source.n if source else None])
     fields = {
         "sources": plain_text(source_list(record.sources, wording)),
         "query": plain_text(record.query),
         "answer": rendered_answer(record.answer).html,
-        "context": _BETWEEN.join(_numbered_passage(passage, record.sources, wording) for passage in passages),
+        "context": _BETWEEN.join(shown),
     }
     originals = {"answer": record.answer, "context_set": record.context_set}
-    judged = [
-        [[source.n, source.title, source.host, source.state] for source in record.sources],
-        [
-            [passage.chunk_rank, passage.text, passage.title, host_of(passage, source), source.n if source else None]
-            for passage in passages
-            for source in [source_of(passage, record.sources)]
-        ],
-    ]
-    return _body("grounding", record, record.record_uuid, fields, originals, judged, wording)
-
-
-def _generation_record(record: QueryResponse, wording: Wording) -> dict[str, Any]:
-    fields = {"query": plain_text(record.query), "answer": rendered_answer(record.answer).html}
-    originals = {"query": record.query, "answer": record.answer}
-    return _body("generation", record, record.record_uuid, fields, originals, [], wording)
+    sources = [[source.n, source.title, source.host, source.state] for source in record.sources]
+    return _body("grounding", record, record.record_uuid, fields, originals, [sources, judged], wording)
 
 
 def _body(
@@ -191,15 +189,6 @@ def source_list(sources: Sequence[Source], wording: Wording) -> str:
         for source in sorted(sources, key=lambda source: source.n)
     ]
     return "\n".join(lines) or wording.no_sources
-
-
-def _numbered_passage(passage: Passage, sources: Sequence[Source], wording: Wording) -> str:
-    source = source_of(passage, sources)
-    title = source_line(passage.title or (source.title if source else ""), host_of(passage, source), wording)
-    # A title must not look like the number of a source that the passage is not from.
-    origin = f"[{source.n}] {title}" if source else _NUMBER.sub(r"(\1)", title)
-    heading = f"{wording.passage} {passage.chunk_rank} · {origin}"
-    return f"{_RULE} {_without_rule(heading)} {_RULE}\n{_never_empty(_without_rule(passage.text), wording)}"
 
 
 def passage_bodies(shown: str) -> list[tuple[int, int]]:

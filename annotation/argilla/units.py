@@ -176,7 +176,17 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
         yield from units_with_texts(argilla, dataset_id)
         return
     while True:
-        yield from _units_of_page(page)
+        users = page["users"]
+        # Answers that say the same share it.
+        values = [(_yes_and_no(labels), question) for labels, question in page["values"]]
+        assigned = {each: _read_assignment(said, each) for each, said in page["assignments"].items()}
+        for record_id, external_id, is_open, responses in page["items"]:
+            answers = (
+                Answer(users[user], status, _moment(at), *values[value], bool(is_first))
+                for user, status, at, is_first, value in responses
+            )
+            assignment = assigned.get(record_id, COMMON)
+            yield Unit(record_id, external_id or record_id, bool(is_open), _in_order(answers), assignment)
         if page["next"] is None:
             return
         page = rows_page(argilla, dataset_id, page["next"])
@@ -186,20 +196,6 @@ def rows_page(argilla: Argilla, dataset_id: str, after: str | None) -> Mapping[s
     path = ROWS_PATH.format(dataset_id=dataset_id)
     page: Mapping[str, Any] = argilla.request("GET", path, params={"after": after} if after else None)
     return page
-
-
-def _units_of_page(page: Mapping[str, Any]) -> Iterator[Unit]:
-    """The records of a page of our own endpoint, which says there what it holds; answers that say the same share it."""
-    users = page["users"]
-    values = [(_yes_and_no(labels), question) for labels, question in page["values"]]
-    assigned = {each: _read_assignment(said, each) for each, said in page["assignments"].items()}
-    for record_id, external_id, is_open, responses in page["items"]:
-        answers = (
-            Answer(users[user], status, _moment(at), values[value][0], values[value][1], bool(is_first))
-            for user, status, at, is_first, value in responses
-        )
-        assignment = assigned.get(record_id, COMMON)
-        yield Unit(record_id, external_id or record_id, bool(is_open), _in_order(answers), assignment)
 
 
 def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:

@@ -107,7 +107,13 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         suggested=read_texts(texts, ("suggested",), ("question", "guidelines"), path),
         rules_heading=_read_text(texts, ("replies", "heading"), path),
         examples_heading=_read_text(texts, ("printed", "examples"), path),
-        examples={task: _read_examples(texts, task, path) for task in TASKS},
+        examples={
+            task: Examples(
+                _read_text(texts, ("examples", task, "case"), path),
+                {label: read_texts(texts, ("examples", task, label), ANSWERS, path) for label in LABELS[task]},
+            )
+            for task in TASKS
+        },
         guidelines={task: _read_guidelines(folder / "guidelines" / f"{task}.{locale}.md") for task in TASKS},
     )
 
@@ -127,12 +133,6 @@ def read_texts(texts: Mapping[str, Any], keys: tuple[str, ...], names: Iterable[
 
 def _read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> QuestionWording:
     return QuestionWording(_read_text(texts, (*keys, "title"), path), _read_text(texts, (*keys, "description"), path))
-
-
-def _read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> Examples:
-    keys = ("examples", task)
-    labels = {label: read_texts(texts, (*keys, label), ANSWERS, path) for label in LABELS[task]}
-    return Examples(_read_text(texts, (*keys, "case"), path), labels)
 
 
 def _read_guidelines(path: Path) -> str:

@@ -123,9 +123,8 @@ class Campaign(Frozen):
     def _fits_together(self) -> Self:
         problems = [*_locale_problems(self), *_group_problems(self)]
         if self.language_workspaces and (shared := self._shared_names()):
-            problems.append(
-                f"`groups` has {shared[0]!r}, and the language's workspace has that name; name it otherwise"
-            )
+            wrong = f"`groups` has {shared[0]!r}, and the language's workspace has that name; name it otherwise"
+            problems.append(wrong)
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -142,23 +141,20 @@ class Campaign(Frozen):
         working = [person for person in self.annotators if person.role == "annotator" and not person.left]
         return not self._shared_names() and any(self.locales_of(person) != self.locales for person in working)
 
-    def jury(self, locale: str, group: str | None = None) -> tuple[Annotator, ...]:
-        """The annotators who label in a language now, of one group where it is named; no admins, nobody who left."""
+    def _working(self, role: str, locale: str) -> tuple[Annotator, ...]:
         return tuple(
             person
             for person in self.annotators
-            if person.role == "annotator"
-            and not person.left
-            and locale in self.locales_of(person)
-            and (group is None or person.name in self.groups[group])
+            if person.role == role and not person.left and locale in self.locales_of(person)
         )
 
+    def jury(self, locale: str, group: str | None = None) -> tuple[Annotator, ...]:
+        """The annotators who label in a language now, of one group where it is named; no admins, nobody who left."""
+        found = self._working("annotator", locale)
+        return tuple(person for person in found if group is None or person.name in self.groups[group])
+
     def adjudicators(self, locale: str) -> tuple[Annotator, ...]:
-        return tuple(
-            person
-            for person in self.annotators
-            if person.role == "adjudicator" and not person.left and locale in self.locales_of(person)
-        )
+        return self._working("adjudicator", locale)
 
     def locales_of(self, person: Annotator) -> tuple[str, ...]:
         return tuple(locale for locale in self.locales if not person.locales or locale in person.locales)
@@ -302,7 +298,12 @@ def _locale_problems(campaign: Campaign) -> list[str]:
 
 def _group_problems(campaign: Campaign) -> list[str]:
     names = {person.name for person in campaign.annotators}
-    problems = [f"`groups` has {group!r}; {reason}" for group in campaign.groups if (reason := _bad_group_name(group))]
+    problems = []
+    for group in campaign.groups:
+        if not re.fullmatch(ROUND_NAME, group):
+            problems.append(f"`groups` has {group!r}; use up to 40 lower-case letters, digits and hyphens")
+        elif group.startswith("adjudication"):  # its workspaces are those of `citejury exports adjudicate`
+            problems.append(f"`groups` has {group!r}; 'adjudication' is taken")
     problems += [
         f"`groups.{group}` has {name!r}, who is none of `annotators`"
         for group, people in campaign.groups.items()
@@ -327,13 +328,6 @@ def _group_problems(campaign: Campaign) -> list[str]:
     ]
     assigned = (record_uuid for uuids in campaign.assign.values() for record_uuid in uuids)
     return problems + [f"`assign` has the record {record_uuid!r} twice" for record_uuid in _repeated(assigned)]
-
-
-def _bad_group_name(group: str) -> str:
-    if not re.fullmatch(ROUND_NAME, group):
-        return "use up to 40 lower-case letters, digits and hyphens"
-    # Its workspaces are those of `citejury exports adjudicate`.
-    return "'adjudication' is taken" if group.startswith("adjudication") else ""
 
 
 def _repeated(values: Iterable[str]) -> list[str]:

@@ -85,7 +85,16 @@ def read_population(
     together: dict[str, list[_Read]] = {}
     for read in found.values():
         together.setdefault(read.narrative_id or ids.get(read.query) or read.query, []).append(read)
-    narratives = tuple(_narrative(key, together[key]) for key in sorted(together))
+    narratives = tuple(
+        PlannedNarrative(
+            key,
+            next((each.narrative_id for each in members if each.narrative_id), ""),
+            _most(each.language for each in members if each.language != "und") or "und",
+            _most(each.kind for each in members if each.kind),
+            tuple(sorted((each.record for each in members), key=lambda record: record.record_uuid)),
+        )
+        for key, members in sorted(together.items())
+    )
     return Population(narratives, repeated, sum(not each.narrative_id for each in narratives))
 
 
@@ -114,16 +123,6 @@ def _reading_seconds(text: str) -> float:
     japanese = len(_JAPANESE.findall(text))
     others = len(text) - japanese
     return japanese * 60 / CHARACTERS_A_MINUTE["ja"] + others * 60 / CHARACTERS_A_MINUTE_OF_ALPHABETS
-
-
-def _narrative(key: str, members: list[_Read]) -> PlannedNarrative:
-    return PlannedNarrative(
-        key,
-        next((each.narrative_id for each in members if each.narrative_id), ""),
-        _most(each.language for each in members if each.language != "und") or "und",
-        _most(each.kind for each in members if each.kind),
-        tuple(sorted((each.record for each in members), key=lambda record: record.record_uuid)),
-    )
 
 
 def _most(values: Iterable[str]) -> str:
@@ -204,7 +203,8 @@ def narratives_within(strata: Stratification, hours: float, costs: Mapping[str, 
     The number does not depend on which narratives are drawn, so that every narrative keeps its probability. Nine of
     ten samples of that number take no longer than the hours, unless a fifth of these would stay unused.
     """
-    spread = {name: _mean_and_variance([costs[each.key] for each in own]) for name, own in strata.members.items()}
+    hours_of = {name: [costs[each.key] for each in own] for name, own in strata.members.items()}
+    spread = {name: (sum(own) / len(own), variance(own) if len(own) > 1 else 0.0) for name, own in hours_of.items()}
     counts = dict.fromkeys(strata.members, 0)
     expected = squares = 0.0
     fits, spent, after = 0, 0.0, (0.0, 0)
@@ -224,10 +224,6 @@ def narratives_within(strata: Stratification, hours: float, costs: Mapping[str, 
     if 0 < spent < _LEAST * hours and after[1] == fits + 1 and after[0] <= _MOST * hours:
         return after[1]
     return fits
-
-
-def _mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
-    return sum(values) / len(values), variance(values) if len(values) > 1 else 0.0
 
 
 def _sum_variance(drawn: int, size: int, deviation: float) -> float:

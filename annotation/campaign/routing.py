@@ -172,16 +172,14 @@ def check_routing(
             continue
         for key in keys:
             if there.get(key) != wanted.get(key):
+                stays = key in ("calibration", LANGUAGE_WORKSPACES)
+                other = "begin a campaign in another `workspace`: records do not move"
+                newer = "run `citejury annotation setup` if the file is the newer one"
                 raise SettingsError(
                     f"The dataset {dataset['name']!r} in Argilla was set up with `{key}` {_shown(there.get(key))}, and "
-                    f"`[campaign]` in this folder's citejury.toml says {_shown(wanted.get(key))}. {_way_out(key)}"
+                    f"`[campaign]` in this folder's citejury.toml says {_shown(wanted.get(key))}. Take the values that "
+                    f"Argilla has, or {other if stays else newer}."
                 )
-
-
-def _way_out(key: str) -> str:
-    if key in ("calibration", LANGUAGE_WORKSPACES):
-        return "Take the values that Argilla has, or begin a campaign in another `workspace`: records do not move."
-    return "Take the values that Argilla has, or run `citejury annotation setup` if the file is the newer one."
 
 
 def _shown(value: Any) -> str:

@@ -291,37 +291,24 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -
     place = (new.locale, new.round)
     beside = [each for each in argilla.datasets(old["workspace_id"]) if (locale_of(each), round_of(each)) == place]
     queries = read_queries(argilla, beside) if "query" in fields - before else {}
-    passages = _read_passages(argilla, beside) if asks_for_marks and evidence_of(old) == "off" else {}
-    bodies = (
-        _with_passages(_copied(item, fields, queries), passages) if asks_for_marks else _copied(item, fields, queries)
-        for _, page in argilla.record_pages(old_id, include=(), page_size=100)
-        for item in page
-        if item["external_id"] not in there
-    )
-    batch = Batch(argilla, new)
-    for body in bodies:
-        batch.add(body)
-    batch.send()
-
-
-def _read_passages(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, set[tuple[int, str, str]]]:
-    """Rank, `chunk_id` and `doc_id` of all passages in the retrieval datasets, by record."""
+    # Rank, `chunk_id` and `doc_id` of all passages, by record.
     passages: defaultdict[str, set[tuple[int, str, str]]] = defaultdict(set)
-    for dataset in described:
-        if task_of(dataset) == "retrieval":
-            for _, page in argilla.record_pages(dataset["id"], include=()):
-                for hidden in (record["metadata"][HIDDEN] for record in page if HIDDEN in (record["metadata"] or {})):
-                    known = (hidden["chunk_rank"], hidden["chunk_id"], hidden["doc_id"])
-                    passages[hidden["record_uuid"]].add(known)
-    return passages
-
-
-def _with_passages(body: dict[str, Any], passages: Mapping[str, set[tuple[int, str, str]]]) -> dict[str, Any]:
-    """The body of a grounding record as one that can be marked, unless it is one already or is not ours."""
-    hidden = (body["metadata"] or {}).get(HIDDEN)
-    if hidden and not can_be_marked(body):
-        add_passages(body, carried_passages(body, sorted(passages.get(hidden["record_uuid"], ()))))
-    return body
+    if asks_for_marks and evidence_of(old) == "off":
+        for dataset in beside:
+            pages = argilla.record_pages(dataset["id"], include=()) if task_of(dataset) == "retrieval" else ()
+            for record in (record for _, page in pages for record in page):
+                if hidden := (record["metadata"] or {}).get(HIDDEN):
+                    passages[hidden["record_uuid"]].add((hidden["chunk_rank"], hidden["chunk_id"], hidden["doc_id"]))
+    batch = Batch(argilla, new)
+    for _, page in argilla.record_pages(old_id, include=(), page_size=100):
+        for item in page:
+            if item["external_id"] not in there:
+                body = _copied(item, fields, queries)
+                hidden = (body["metadata"] or {}).get(HIDDEN)
+                if asks_for_marks and hidden and not can_be_marked(body):
+                    add_passages(body, carried_passages(body, sorted(passages[hidden["record_uuid"]])))
+                batch.add(body)
+    batch.send()
 
 
 def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, str]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from annotation.campaign.datasets import (
     version_of,
     with_version,
 )
-from annotation.campaign.file import Annotator, Member, Place
+from annotation.campaign.file import Member, Place
 from annotation.campaign.replies import closing_rules
 from annotation.campaign.routing import ROUTING
 from pipeline.core.errors import ArgillaError, InputError
@@ -130,42 +130,32 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
         read_wording(place.locale)
     known = argilla.workspaces()
     names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
-    _check_new_workspaces([name for name in names if name not in known])
+    for name in names:
+        # argilla 2.8.0, `_models/_workspace.py`: it lists no workspace at all then. Its server takes any name.
+        if name not in known and not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+            raise InputError(
+                f"A workspace cannot have the name {name!r}: Argilla's own library would list none of the server's "
+                "any more. Use letters from A to Z, digits, - and _ only."
+            )
     ids = {name: known.get(name) for name in names}
     described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
-    newest = {
-        (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
+    everything = [each for there in described.values() for each in there]
+    series = [
+        (place, task, Series(task, place.locale, place.round_name))
         for place, tasks in wanted.places.items()
         for task in TASKS
         if task in tasks
-    }
-    raised = {
-        task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
-        for task in new_versions
-    }
-    datasets = tuple(
-        _plan_dataset(
-            argilla,
-            place,
-            task,
-            wanted,
-            described[place.workspace],
-            raised.get(task, ()),
-            rules_of([each for there in described.values() for each in there], task, place.locale),
-        )
-        for place, task in newest
-    )
-    return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
-
-
-def _check_new_workspaces(names: Sequence[str]) -> None:
-    # argilla 2.8.0, `_models/_workspace.py`: it lists no workspace at all then. Its server takes any name.
-    odd = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_-]+", name)]
-    if odd:
-        raise InputError(
-            f"A workspace cannot have the name {odd[0]!r}: Argilla's own library would list none of the server's any "
-            "more. Use letters from A to Z, digits, - and _ only."
-        )
+    ]
+    newest: dict[TaskName, list[Mapping[str, Any]]] = {task: [] for task in TASKS}
+    for place, task, each in series:
+        if found := newest_versions(described[place.workspace]).get(each):
+            newest[task].append(found)
+    raised = {task: to_be_raised(newest[task]) for task in new_versions}
+    datasets = []
+    for place, task, _ in series:
+        there, rules = described[place.workspace], rules_of(everything, task, place.locale)
+        datasets.append(_plan_dataset(argilla, place, task, wanted, there, raised.get(task, ()), rules))
+    return Plan(ids, tuple(datasets), plan_members(argilla, wanted.members, ids))
 
 
 def _plan_dataset(
@@ -179,10 +169,9 @@ def _plan_dataset(
 ) -> DatasetPlan:
     """`rules` are the questions and replies that its guidelines end in."""
     newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
-    unfinished = newest is not None and is_carrying(newest)
     raised = newest is not None and newest["id"] in raised_ids
     number = 1 if newest is None else version_of(newest) + raised
-    existing = newest if newest is not None and number == version_of(newest) else None
+    existing = None if raised else newest
     overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
     lacking = lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
     evidence = wanted.evidence or (evidence_of(newest) if newest else "off")
@@ -198,7 +187,10 @@ def _plan_dataset(
     if existing is not None:
         _refuse_other_evidence(existing, definition, _NEW_VERSION.format(task=task))
         refuse_other_schema(argilla, existing, definition, _NEW_VERSION.format(task=task))
-    earlier = newest if existing is None else _earlier_version(newest, described) if unfinished else None
+    earlier = newest
+    if existing is not None:
+        origin = existing["metadata"].get(CARRIED_FROM) if is_carrying(existing) else None
+        earlier = next((each for each in described if origin is not None and each["id"] == origin), None)
     if wanted.routing is not None:
         definition.metadata[ROUTING] = dict(wanted.routing)
     if earlier is not None:
@@ -218,13 +210,6 @@ def _with_jury(plan: DatasetPlan, names: Sequence[str] | None) -> DatasetPlan:
         return plan._replace(jury=names)
     note = "; ".join(filter(None, ["who labels in it", plan.step.note]))
     return plan._replace(jury=names, step=plan.step._replace(done="updated", note=note))
-
-
-def _earlier_version(
-    dataset: Mapping[str, Any] | None, described: Sequence[Mapping[str, Any]]
-) -> Mapping[str, Any] | None:
-    origin = ((dataset or {}).get("metadata") or {}).get(CARRIED_FROM)
-    return next((each for each in described if origin is not None and each["id"] == origin), None)
 
 
 def _with_changes(
@@ -383,29 +368,22 @@ def plan_members(
             first[member.person.name] = member
     plans: list[MemberPlan] = []
     for member in wanted:
-        user = users.get(member.person.name)
-        is_first = first[member.person.name] is member
-        done = _what_to_do(member, user, is_first, member.person.name in there[member.workspace])
-        if done == "kept" and not (member.belongs or member.person.left or is_first):
-            continue  # she has nothing to do with that workspace
-        where = member.workspace if member.belongs or member.person.left or done == "removed" else ""
-        step = Step("annotator", member.person.name, done, _role_note(member.person, user), where)
+        person, user = member.person, users.get(member.person.name)
+        is_first = first[person.name] is member
+        done: Done = "added" if member.belongs else "kept"
+        if person.name in there[member.workspace]:
+            done = "kept" if member.belongs else "removed"
+        elif user is None and is_first and not person.left:
+            done = "created"
+        if done == "kept" and not (member.belongs or person.left or is_first):
+            continue  # they have nothing to do with that workspace
+        where = member.workspace if member.belongs or person.left or done == "removed" else ""
+        role = user["role"] if user else person.role
+        note = "" if role == "annotator" else f"role {role}: may read what the others answer"
+        if person.left:
+            note = "has left; what she answered stays"
+        elif person.role == "adjudicator":
+            note = "adjudicator: `citejury exports adjudicate push EXPORT --blind` gives her what is split"
+        step = Step("annotator", person.name, done, note, where)
         plans.append(MemberPlan(member, user["id"] if user else None, step))
     return tuple(plans)
-
-
-def _what_to_do(member: Member, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
-    if is_member:
-        return "kept" if member.belongs else "removed"
-    if user is None and is_first and not member.person.left:
-        return "created"
-    return "added" if member.belongs else "kept"
-
-
-def _role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
-    if person.left:
-        return "has left; what she answered stays"
-    if person.role == "adjudicator":
-        return "adjudicator: `citejury exports adjudicate push EXPORT --blind` gives her what is split"
-    role = user["role"] if user else person.role
-    return "" if role == "annotator" else f"role {role}: may read what the others answer"

@@ -20,16 +20,8 @@ from pipeline.core.errors import NotFoundError, OutputError
 from pipeline.core.files import ANYBODY, OWNER_ONLY, staged_file
 
 _SHEET_TEXTS = (
-    "title",
-    "address",
-    "user",
-    "password",
-    "password_elsewhere",
-    "order",
-    "guidelines",
-    "calibration",
-    "practice",
-    "thanks",
+    *("title", "address", "user", "password", "password_elsewhere", "order"),
+    *("guidelines", "calibration", "practice", "thanks"),
 )
 _NAME_LENGTH = 40  # of four bytes each, a file name has room for them
 
@@ -104,10 +96,15 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
     Raises:
         NotFoundError: a workspace is missing, or there is no annotator, or no dataset for one of them.
     """
-    standing = as_it_stands(argilla, campaign, workspace) if campaign else None
-    listed = members(standing, workspace) if standing else _members_of(argilla, workspace)
-    people = [each for each in listed if each.belongs]
-    everybody = campaign.annotators if campaign else tuple(each.person for each in people)
+    if campaign:
+        people = [each for each in members(as_it_stands(argilla, campaign, workspace), workspace) if each.belongs]
+        everybody = campaign.annotators
+    else:
+        users = argilla.workspace_users(argilla.find_workspace(workspace))
+        names = sorted(user["username"] for user in users if user["role"] == "annotator")
+        # Unchecked: Argilla takes names that a campaign's file may not have.
+        everybody = tuple(Annotator.model_construct(name=name) for name in names)
+        people = [Member(workspace, person) for person in everybody]
     working = {each.person.name for each in people if each.person.role == "annotator"}
     jurors = {person.name: person for person in everybody if person.name in working}
     if not jurors:
@@ -115,14 +112,10 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
             f"The workspace {workspace!r} has no annotator to share with. Name some in `[campaign]` of citejury.toml "
             "or with `--annotator`, and run `citejury annotation setup`."
         )
+    url = f"{argilla.api_url}/dataset/{{}}/annotation-mode"
     there = {
         name: [
-            WorkItem(
-                each.series,
-                each.name,
-                f"{argilla.api_url}/dataset/{each.id}/annotation-mode",
-                count_records(argilla, each.id),
-            )
+            WorkItem(each.series, each.name, url.format(each.id), count_records(argilla, each.id))
             for each in datasets_in(argilla, name)
         ]
         for name in dict.fromkeys(each.workspace for each in people)
@@ -132,13 +125,6 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
     if idle:
         raise NotFoundError(f"There is no dataset for {idle[0]!r} in Argilla. Run `citejury annotation setup`.")
     return work
-
-
-def _members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
-    users = argilla.workspace_users(argilla.find_workspace(workspace))
-    names = sorted(user["username"] for user in users if user["role"] == "annotator")
-    # Unchecked: Argilla takes names that a campaign's file may not have.
-    return tuple(Member(workspace, Annotator.model_construct(name=name)) for name in names)
 
 
 def _work_of(
@@ -156,20 +142,19 @@ def sheet_names(names: Iterable[str]) -> dict[str, str]:
 
     Letters and digits of any script stay. Where two names would give one file, a hash of the name follows.
     """
-    plain = {name: _as_file_name(name) for name in names}
+    plain = {}
+    for name in names:
+        fitting = (
+            each if unicodedata.category(each)[0] in "LMN" or each in "._" else "-"
+            for each in unicodedata.normalize("NFC", name)
+        )
+        plain[name] = re.sub(r"(\.{2,}|-)+", "-", "".join(fitting)).strip("-.")[:_NAME_LENGTH]
     times = Counter(each.casefold() for each in plain.values())
-    alone = {name: bool(each) and times[each.casefold()] == 1 for name, each in plain.items()}
-    hashes = {name: lot(name).hex()[:8] for name in plain}
-    told = {name: [each] if alone[name] else [*filter(None, [each]), hashes[name]] for name, each in plain.items()}
-    return {name: f"sheet-{'-'.join(parts)}.html" for name, parts in told.items()}
-
-
-def _as_file_name(name: str) -> str:
-    fitting = (
-        each if unicodedata.category(each)[0] in "LMN" or each in "._" else "-"
-        for each in unicodedata.normalize("NFC", name)
-    )
-    return re.sub(r"(\.{2,}|-)+", "-", "".join(fitting)).strip("-.")[:_NAME_LENGTH]
+    parts = {
+        name: [each] if each and times[each.casefold()] == 1 else [*filter(None, [each]), lot(name).hex()[:8]]
+        for name, each in plain.items()
+    }
+    return {name: f"sheet-{'-'.join(of_name)}.html" for name, of_name in parts.items()}
 
 
 def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[WorkItem]) -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from annotation.argilla.client import Argilla, connected, dataset_handle, user_handle, workspace_handle
 from annotation.argilla.tasks import task_of
@@ -50,17 +50,8 @@ class Teardown(NamedTuple):
     is_whole: bool
     users: tuple[UserToDelete, ...]  # the members, where users were asked for; none otherwise
 
-    @property
-    def submitted(self) -> int:
-        return sum(each.contents.submitted for each in self.datasets)
-
-    @property
-    def discarded(self) -> int:
-        return sum(each.contents.discarded for each in self.datasets)
-
-    @property
-    def drafts(self) -> int:
-        return sum(each.contents.drafts for each in self.datasets)
+    def total(self, status: Literal["submitted", "drafts", "discarded"]) -> int:
+        return sum(getattr(each.contents, status) for each in self.datasets)
 
 
 def plan_teardown(
@@ -126,18 +117,13 @@ def _plan_users(argilla: Argilla, workspace_id: str, others: Collection[str] = (
         for person in argilla.request("GET", f"/datasets/{dataset['id']}/users/progress")["users"]
     }
     own_id = argilla.me()["id"]
-    return tuple(
-        UserToDelete(user["id"], user["username"], _why_she_stays(user, own_id, members, answered))
-        for user in sorted(argilla.workspace_users(workspace_id), key=lambda user: str(user["username"]))
-    )
-
-
-def _why_she_stays(user: Mapping[str, Any], own_id: str, members: Collection[str], answered: Collection[str]) -> str:
-    if user["role"] == "owner" or user["id"] == own_id:
-        return "an owner"
-    if user["id"] in members:
-        return "a member of another workspace"
-    return "has answered in another workspace" if user["username"] in answered else ""
+    found = []
+    for user in sorted(argilla.workspace_users(workspace_id), key=lambda user: str(user["username"])):
+        stays = "has answered in another workspace" if user["username"] in answered else ""
+        stays = "a member of another workspace" if user["id"] in members else stays
+        stays = "an owner" if user["role"] == "owner" or user["id"] == own_id else stays
+        found.append(UserToDelete(user["id"], user["username"], stays))
+    return tuple(found)
 
 
 def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
@@ -153,7 +139,7 @@ def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
                 )
 
 
-def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str], object] = lambda line: None) -> None:
+def tear_down(argilla: Argilla, plans: Sequence[Teardown], report: Callable[[str], object] = lambda line: None) -> None:
     """Remove what was planned, each dataset only if nobody worked in it since; `report` gets a line for each removal.
 
     All datasets go before anybody does: with a person, Argilla deletes their responses in every workspace. Killed at
@@ -173,18 +159,18 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str],
         _remove(dataset_handle(workspaces[workspace], dataset.id))
         is_erased = _erase_history(argilla, workspace, dataset.id)
         stays = "" if is_erased else " Its history stays on the server; only an owner may remove that."
-        tell(f"Removed the dataset {dataset.name!r}.{stays}")
+        report(f"Removed the dataset {dataset.name!r}.{stays}")
     agreed = {user.id for plan in plans for user in plan.users if not user.stays}
     for plan in plans if agreed else ():
         for user in _plan_users(argilla, plan.workspace_id, workspaces):
             if user.id in agreed and not user.stays:  # she may have joined another workspace meanwhile
                 _remove(user_handle(client, user.id))
-                tell(f"Removed the user {user.username!r}.")
+                report(f"Removed the user {user.username!r}.")
     for plan in plans:
         if plan.is_whole:
             _erase_history(argilla, plan.workspace)  # also what a removal that was killed left
             _remove(workspaces[plan.workspace])
-            tell(f"Removed the workspace {plan.workspace!r}.")
+            report(f"Removed the workspace {plan.workspace!r}.")
 
 
 def _erase_history(argilla: Argilla, workspace: str, dataset_id: str | None = None) -> bool:

@@ -17,7 +17,7 @@ from annotation.campaign.file import Campaign, Place, language_workspace, places
 from annotation.campaign.routing import as_it_stands, check_routing, locale_for, plan_routes
 from annotation.push.diff import Change, Decorate, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
-from annotation.push.send import counted, opened_waiting, send_waiting
+from annotation.push.send import opened_waiting, send_waiting
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.schema import QueryResponse
 from pipeline.settings import read_settings
@@ -173,7 +173,13 @@ def _push_differences(
         report = _report_of([*diffs.items(), *(apart.items() if takes else ())])._replace(known=tuple(lines))
         options.show(report)
         goes_in = [*reversed(waiting.values()), *(reversed(waiting_apart.values()) if takes else ())]
-        sent = counted(options.progress, sum(each.count for each in goes_in))
+        done, total = 0, sum(each.count for each in goes_in)
+
+        def sent(units: int) -> None:
+            nonlocal done
+            done += units
+            options.progress("sent", done, total)
+
         late = [line for each in goes_in for line in send_waiting(argilla, each, sent)]
     return report._replace(refused=(*report.refused, *late))
 

@@ -11,10 +11,9 @@ from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.tasks import takes_suggestions
 from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import Batch, JuryDataset
-from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_change, moves_marks, stored_unit
+from annotation.push.diff import Stored, Target, Unit, is_answered_change, moves_marks, stored_unit
 
 _WRITTEN = frozenset({"new", "updated", "revised"})
-_SUGGESTION = ("question_id", "value", "score", "type", "agent")
 _PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
 
 
@@ -102,9 +101,12 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
     Whether a record was answered is looked up again right before it is replaced and, for an answer that comes in
     between, in what Argilla returns: then the old text is put back.
     """
-    before = _read_before(argilla, target, [unit for units in records for unit in units])
+    before: dict[str, _Before] = {}
+    for task, dataset in target.datasets.items():
+        there = [unit for units in records for unit in units if unit.task == task and unit.record_id]
+        before |= _read_again(argilla, dataset, there, takes_suggestions(target.place.round_name))
     late, replaced = [], []
-    for units in ([_still_assigned(unit, before) for unit in units] for units in records):
+    for units in records:
         answered = [
             unit for unit in units if unit.record_id and _touches_answers(before[unit.record_id].stored, unit.body)
         ]
@@ -116,15 +118,20 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
         answered_now.update(item["id"] for item in items if item.get("responses"))
 
     now = [unit for units in replaced for unit in units]
+    for unit in now:  # what their records are for and who gets them no push changes
+        metadata = (before[unit.record_id].body["metadata"] or {}) if unit.record_id else {}
+        if ASSIGNMENT in metadata:
+            unit.body["metadata"][ASSIGNMENT] = metadata[ASSIGNMENT]
     _withdraw_suggestions(argilla, [(before[unit.record_id].body, unit) for unit in now if unit.record_id])
     _write_units(argilla, target, now, receive)
     undone = []
     for units in replaced:
-        hit = [
-            unit
-            for unit in units
-            if unit.record_id in answered_now and _is_newly_answered(unit, before[unit.record_id].stored)
-        ]
+        hit = []
+        for unit in (unit for unit in units if unit.record_id in answered_now):
+            # An answer that came in meanwhile may be to the old text, which is another one.
+            stored = before[unit.record_id].stored
+            if not stored.answered and _touches_answers(stored._replace(answered=True), unit.body):
+                hit.append(unit)
         late += [_answered_meanwhile(unit) for unit in hit[:1]]
         undone += [
             (unit.body, unit._replace(body=before[unit.record_id].body)) for unit in units if hit and unit.record_id
@@ -132,23 +139,6 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
     _withdraw_suggestions(argilla, undone)
     _write_units(argilla, target, [unit for _, unit in undone])
     return late
-
-
-def _read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dict[str, _Before]:
-    before: dict[str, _Before] = {}
-    include = "responses,suggestions" if takes_suggestions(target.place.round_name) else "responses"
-    for task, dataset in target.datasets.items():
-        there = [unit for unit in units if unit.task == task and unit.record_id]
-        before |= {item["id"]: _as_before(item) for item in _read_again(argilla, dataset, there, include)}
-    return before
-
-
-def _still_assigned(unit: Unit, before: Mapping[str, _Before]) -> Unit:
-    metadata = (before[unit.record_id].body["metadata"] or {}) if unit.record_id else {}
-    if ASSIGNMENT not in metadata:
-        return unit
-    kept = {**unit.body["metadata"], ASSIGNMENT: metadata[ASSIGNMENT]}
-    return unit._replace(body={**unit.body, "metadata": kept})
 
 
 def _withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:
@@ -163,28 +153,27 @@ def _withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str
             argilla.request("PATCH", f"/records/{unit.record_id}", json={"suggestions": wanted})
 
 
-def _read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], include: str) -> list[dict[str, Any]]:
-    """In no order; in one page where they stand close together."""
+def _read_again(
+    argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], with_suggestions: bool
+) -> dict[str, _Before]:
+    """By Argilla's id; in one page where they stand close together."""
     wanted = {unit.record_id for unit in units}
     positions = [unit.position for unit in units]
     items: list[dict[str, Any]] = []
     if units and max(positions) - min(positions) < _PAGE_RECORDS:
+        include = "responses,suggestions" if with_suggestions else "responses"
         page = {"offset": min(positions), "limit": max(positions) - min(positions) + 1, "include": include}
         items = argilla.request("GET", f"/datasets/{dataset.id}/records", params=page)["items"]
-    found = [item for item in items if item["id"] in wanted]
-    missing = wanted - {item["id"] for item in found}
-    return found + [argilla.request("GET", f"/records/{record_id}") for record_id in sorted(missing)]
-
-
-def _as_before(item: Mapping[str, Any]) -> _Before:
-    body = {name: item[name] for name in ("external_id", "fields", "metadata")}
-    suggestions = [{name: each[name] for name in _SUGGESTION} for each in item.get("suggestions") or ()]
-    return _Before(stored_unit(item, 0), body | ({"suggestions": suggestions} if suggestions else {}))
-
-
-def _is_newly_answered(unit: Unit, before: Stored) -> bool:
-    """Whether an answer that came in meanwhile may be to the old text, which is another one."""
-    return not before.answered and _touches_answers(before._replace(answered=True), unit.body)
+    missing = wanted - {item["id"] for item in items}
+    items += [argilla.request("GET", f"/records/{record_id}") for record_id in sorted(missing)]
+    before = {}
+    for item in (item for item in items if item["id"] in wanted):
+        body = {name: item[name] for name in ("external_id", "fields", "metadata")}
+        kept = ("question_id", "value", "score", "type", "agent")
+        if item.get("suggestions"):
+            body["suggestions"] = [{name: each[name] for name in kept} for each in item["suggestions"]]
+        before[item["id"]] = _Before(stored_unit(item, 0), body)
+    return before
 
 
 def _touches_answers(before: Stored, body: Mapping[str, Any]) -> bool:
@@ -207,15 +196,3 @@ def _write_units(
             if unit.task == task:
                 batch.add(unit.body)
         batch.send()
-
-
-def counted(progress: Progress, total: int) -> Callable[[int], None]:
-    """A function that is told of each batch's units and passes on how many are in so far."""
-    done = 0
-
-    def sent(units: int) -> None:
-        nonlocal done
-        done += units
-        progress("sent", done, total)
-
-    return sent

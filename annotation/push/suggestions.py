@@ -20,7 +20,6 @@ from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.schema import Frozen
 from pipeline.records.run import numbered_lines
 
-_AGENT = "judge"  # annotators see it beside each proposal
 GOOD = "ok"
 
 
@@ -144,21 +143,20 @@ class Proposals:
 
         def decorate(task: TaskName, body: dict[str, Any]) -> None:
             unit = (task, str(body["external_id"]))
-            labels = self.judgements.labels.get(unit)
-            if labels:
+            if labels := self.judgements.labels.get(unit):
                 self.used.add(unit)
                 body["suggestions"] = [
-                    _suggestion(question_ids[task, label], labels[label]) for label in LABELS[task] if label in labels
+                    {
+                        "question_id": question_ids[task, name],
+                        "value": "yes" if label.value else "no",
+                        "score": round(label.p_yes if label.value else 1 - label.p_yes, 6),  # of the value proposed
+                        "type": "model",
+                        "agent": "judge",  # annotators see it beside each proposal
+                    }
+                    for name in LABELS[task]
+                    if (label := labels.get(name))
                 ]
-                body["metadata"][HIDDEN][SUGGESTION_HASH] = short_hash(
-                    {name: [label.value, label.p_yes] for name, label in labels.items()}
-                )
+                hashed = {name: [label.value, label.p_yes] for name, label in labels.items()}
+                body["metadata"][HIDDEN][SUGGESTION_HASH] = short_hash(hashed)
 
         return decorate
-
-
-def _suggestion(question_id: str, label: ProposedLabel) -> dict[str, Any]:
-    """Its score is the probability of the value that is proposed."""
-    score = label.p_yes if label.value else 1 - label.p_yes
-    value = "yes" if label.value else "no"
-    return {"question_id": question_id, "value": value, "score": round(score, 6), "type": "model", "agent": _AGENT}

@@ -76,46 +76,77 @@ def push_controls(
         ArgillaError: Argilla refused a batch.
     """
     standing = as_it_stands(argilla, campaign, workspace) if campaign else None
-    by_place = _by_place(argilla, workspace, standing, units, locale, round_name)
     balance = {}
-    for place, here in by_place.items():
+    for place, here in _by_place(argilla, workspace, standing, units, locale, round_name).items():
         beside = "" if place.round_name == PRODUCTION else f", {place.round_name}"
         balance[place] = balanced(here, f"{place.locale}{beside}")
-    counts: dict[tuple[Place, TaskName], Counter[Change]] = {}
     people: dict[Place, int] = {}
-    refused: list[str] = []
-    rates: set[float] = set()
-    met_twice = 0
-    waiting: list[tuple[JuryDataset, list[dict[str, Any]]]] = []
+    planned: dict[tuple[Place, TaskName], _Planned] = {}
     for place, found in balance.items():
         datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
         people[place] = len(_jury(argilla, place, standing))
         for task in TASKS:
-            of_task = [unit for unit in found.units if unit.task == task]
-            if not of_task:
-                continue
-            bodies = _bodies(argilla, datasets[task], of_task, max(1, people[place]), rate or DEFAULT_RATE)
-            there, rate_there, labelled = _stored(argilla, datasets[task], bodies, progress)
-            if rate is None and rate_there:
-                for body in bodies:
-                    body["metadata"][ASSIGNMENT]["rate"] = rate_there
-            rates.add(rate or rate_there or DEFAULT_RATE)
-            met_twice += sum((unit.made_from or unit.record.record_uuid) in labelled for unit in of_task)
-            changes = [(body, _change(there.get(body["external_id"]), body)) for body in bodies]
-            counts[place, task] = Counter(change for _, change in changes)
-            refused += [
-                f"{body['external_id']}: changed after it was answered"
-                for body, change in changes
-                if change == "refused"
-            ]
-            waiting.append((datasets[task], [body for body, change in changes if change in ("new", "updated")]))
-    for dataset, bodies in () if dry_run else waiting:
-        batch = Batch(argilla, dataset)
-        for body in bodies:
-            batch.add(body)
+            if of_task := [unit for unit in found.units if unit.task == task]:
+                needed = max(1, people[place])
+                planned[place, task] = _planned(argilla, datasets[task], of_task, needed, rate, progress)
+    for each in () if dry_run else planned.values():
+        batch = Batch(argilla, each.dataset)
+        for body, change in each.changes:
+            if change in ("new", "updated"):
+                batch.add(body)
         batch.send()
-    is_stock = any(_is_stock(argilla, dataset) for dataset, _ in waiting[:1])
-    return ControlReport(counts, people, balance, tuple(refused), tuple(sorted(rates)), met_twice, is_stock)
+    return ControlReport(
+        counts={where: Counter(change for _, change in each.changes) for where, each in planned.items()},
+        people=people,
+        balance=balance,
+        refused=tuple(
+            f"{body['external_id']}: changed after it was answered"
+            for each in planned.values()
+            for body, change in each.changes
+            if change == "refused"
+        ),
+        rates=tuple(sorted({each.rate for each in planned.values()})),
+        met_twice=sum(each.met_twice for each in planned.values()),
+        is_stock=any(_is_stock(argilla, each.dataset) for each in [*planned.values()][:1]),
+    )
+
+
+class _Planned(NamedTuple):
+    dataset: JuryDataset
+    changes: list[tuple[dict[str, Any], Change]]
+    rate: float
+    met_twice: int
+
+
+def _planned(
+    argilla: Argilla,
+    dataset: JuryDataset,
+    units: Sequence[Known],
+    needed: int,
+    rate: float | None,
+    progress: Progress,
+) -> _Planned:
+    bodies = _bodies(argilla, dataset, units, needed)
+    wanted = {body["external_id"] for body in bodies}
+    there: dict[str, dict[str, Any]] = {}
+    labelled: set[str] = set()
+    rate_there, read = 0.0, 0
+    for total, page in argilla.record_pages(dataset.id):
+        there |= {item["external_id"]: item for item in page if item["external_id"] in wanted}
+        for item in page:
+            assignment = assignment_of(item)
+            if assignment.purpose in MIXED_IN:
+                rate_there = max(rate_there, assignment.rate or 0.0)
+            elif assignment.purpose == "label":
+                labelled.add(str(((item["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid")))
+        read += len(page)
+        progress(dataset.name, read, total)
+    at = rate or rate_there or DEFAULT_RATE
+    for body in bodies:
+        body["metadata"][ASSIGNMENT]["rate"] = at
+    changes = [(body, _change(there.get(body["external_id"]), body)) for body in bodies]
+    met_twice = sum((unit.made_from or unit.record.record_uuid) in labelled for unit in units)
+    return _Planned(dataset, changes, at, met_twice)
 
 
 def _is_stock(argilla: Argilla, dataset: JuryDataset) -> bool:
@@ -164,10 +195,8 @@ def _jury(argilla: Argilla, place: Place, campaign: Campaign | None) -> list[str
     ]
 
 
-def _bodies(
-    argilla: Argilla, dataset: JuryDataset, units: Iterable[Known], needed: int, rate: float
-) -> list[dict[str, Any]]:
-    """In the order of their ids so that nothing shows how they came about."""
+def _bodies(argilla: Argilla, dataset: JuryDataset, units: Iterable[Known], needed: int) -> list[dict[str, Any]]:
+    """In the order of their ids so that nothing shows how they came about; without the rate."""
     wording = read_wording(dataset.locale)
     lacking = lacking_fields(dataset.task, argilla.request("GET", f"/datasets/{dataset.id}/fields")["items"])
     known = {(unit.record.record_uuid, unit.chunk_id): unit for unit in units}
@@ -181,36 +210,11 @@ def _bodies(
             if dataset.task == "grounding" and dataset.evidence != "off":
                 add_passages(body, passages_of(hidden))
             unit = known.get((record.record_uuid, body["metadata"][HIDDEN].get("chunk_id", "")))
-            body["metadata"][ASSIGNMENT] = Assignment(
-                purpose="control",
-                needed=needed,
-                rate=rate,
-                answers=dict(unit.answers) if unit else {},
-                kind=unit.kind if unit else "company",
-            ).model_dump(mode="json")
+            answers, kind = (dict(unit.answers), unit.kind) if unit else ({}, "company")
+            assignment = Assignment(purpose="control", needed=needed, answers=answers, kind=kind)
+            body["metadata"][ASSIGNMENT] = assignment.model_dump(mode="json")
             bodies.append(body)
     return sorted(bodies, key=lambda body: str(body["external_id"]))
-
-
-def _stored(
-    argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str, Any]], progress: Progress
-) -> tuple[dict[str, dict[str, Any]], float, set[str]]:
-    """The controls by external id; the rate at which they come; `record_uuid`s of what is to label."""
-    wanted = {body["external_id"] for body in bodies}
-    found: dict[str, dict[str, Any]] = {}
-    labelled: set[str] = set()
-    rate, read = 0.0, 0
-    for total, page in argilla.record_pages(dataset.id):
-        found |= {item["external_id"]: item for item in page if item["external_id"] in wanted}
-        for item in page:
-            assignment = assignment_of(item)
-            if assignment.purpose in MIXED_IN:
-                rate = max(rate, assignment.rate or 0.0)
-            elif assignment.purpose == "label":
-                labelled.add(str(((item["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid")))
-        read += len(page)
-        progress(dataset.name, read, total)
-    return found, rate, labelled
 
 
 def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
@@ -333,14 +337,14 @@ def push_repeats(
             progress(dataset.name, done, len(drawn))
         batch.send()
         new = Counter(user_id for user_id, own in drawn for _ in own)
-        idle = tuple(who for who in new if not any(_is_left(unit, who) for unit in units))
+        left = [unit for unit in units if unit.assignment.purpose == "label" and unit.is_open]
+        idle = tuple(
+            who
+            for who in new
+            if not any(who in (unit.assignment.users or (who,)) and who not in unit.settled for unit in left)
+        )
         reports.append(RepeatReport(dataset, new, there, at, idle))
     return reports
-
-
-def _is_left(unit: Unit, user_id: str) -> bool:
-    is_hers = not unit.assignment.users or user_id in unit.assignment.users
-    return unit.assignment.purpose == "label" and unit.is_open and is_hers and user_id not in unit.settled
 
 
 def _refuse(argilla: Argilla) -> None:

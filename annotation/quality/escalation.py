@@ -6,7 +6,7 @@ split. What is written is the unit's assignment alone (annotation/contracts/data
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TaskName
@@ -68,17 +68,10 @@ def escalate(
             names.get(user_id, user_id) for unit in new for user_id in _takers(unit, watched.kept_out.keys())
         )
         can_take = Counter(user_id for users in takers.values() for user_id in users)
-        found.append(
-            EscalatedDataset(
-                workspace=dataset.workspace,
-                dataset=dataset.name,
-                split=len(split),
-                escalated=len(chosen[dataset.id]),
-                before=len(split) - len(new),
-                nobody_left=len(new) - len(chosen[dataset.id]),
-                takers={name: count for name, count in sorted((names.get(k, k), n) for k, n in can_take.items())},
-            )
-        )
+        by_name = dict(sorted((names.get(user_id, user_id), count) for user_id, count in can_take.items()))
+        escalated, before = len(chosen[dataset.id]), len(split) - len(new)
+        counts = (len(split), escalated, before, len(new) - escalated)
+        found.append(EscalatedDataset(dataset.workspace, dataset.name, *counts, by_name))
     stuck = sum(each.nobody_left for each in found)
     if stuck and not any(each.escalated for each in found) and (again or not goes_on):
         kept_out = "" if not closed_to else f" or has not passed its practice ({', '.join(sorted(closed_to))})"
@@ -118,14 +111,12 @@ def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> N
     path = CHANGED_PATH.format(dataset_id=dataset_id)
     for group in (units[first : first + _IDS] for first in range(0, len(units), _IDS)):
         ids = ",".join(unit.record_id for unit in group)
-        stored = {item["id"]: item for item in argilla.request("GET", path, params={"ids": ids})["items"]}
-        items = [_body(unit, stored[unit.record_id]) for unit in group if unit.record_id in stored]
+        assignments = {unit.record_id: unit.assignment for unit in group}
+        items = []
+        for item in argilla.request("GET", path, params={"ids": ids})["items"]:
+            submitted = sum(each["status"] == "submitted" for each in item["responses"])
+            assignment = assignments[item["id"]].model_copy(update={"needed": submitted + 1})
+            said = assignment.model_dump(mode="json", exclude_defaults=True)
+            items.append({"id": item["id"], "metadata": {**(item["metadata"] or {}), ASSIGNMENT: said}})
         if items:
             argilla.request("PUT", f"/datasets/{dataset_id}/records/bulk", json={"items": items})
-
-
-def _body(unit: Unit, stored: Mapping[str, Any]) -> dict[str, Any]:
-    submitted = sum(each["status"] == "submitted" for each in stored["responses"])
-    assignment = unit.assignment.model_copy(update={"needed": submitted + 1})
-    said = assignment.model_dump(mode="json", exclude_defaults=True)
-    return {"id": unit.record_id, "metadata": {**(stored["metadata"] or {}), ASSIGNMENT: said}}

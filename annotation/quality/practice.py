@@ -178,32 +178,21 @@ def _record_of(name: str, language: str, texts: _CaseTexts) -> QueryResponse:
         Source(n=n, url=f"https://{each.host}/{n}", host=each.host, title=each.title, state=each.state)
         for n, each in enumerate(texts.sources, start=1)
     )
-    chunks = tuple(
-        _passage_of(f"{record_uuid[:8]}{rank}", rank, each, sources)
-        for rank, each in enumerate(texts.passages, start=1)
-    )
+    chunks = []
+    for rank, each in enumerate(texts.passages, start=1):
+        source = sources[each.source - 1] if each.source else None
+        url = source.url if source else f"https://{each.host}/" if each.host else ""
+        doc_id, title = document_id(url, f"{record_uuid[:8]}{rank}"), each.title or (source.title if source else "")
+        chunk_id = f"{doc_id}#{rank}"
+        chunks.append(Passage(chunk_id=chunk_id, doc_id=doc_id, chunk_rank=rank, text=each.text, title=title, url=url))
     return QueryResponse(
         record_uuid=record_uuid,
         query=texts.query,
         answer=texts.answer,
         language=language,
         sources=sources,
-        chunks=chunks,
+        chunks=tuple(chunks),
         context_set=join_context(chunks),
-    )
-
-
-def _passage_of(name: str, rank: int, given: _CasePassage, sources: Sequence[Source]) -> Passage:
-    source = sources[given.source - 1] if given.source else None
-    url = source.url if source else f"https://{given.host}/" if given.host else ""
-    doc_id = document_id(url, name)
-    return Passage(
-        chunk_id=f"{doc_id}#{rank}",
-        doc_id=doc_id,
-        chunk_rank=rank,
-        text=given.text,
-        title=given.title or (source.title if source else ""),
-        url=url,
     )
 
 
@@ -242,7 +231,16 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
             bodies = {str(body["external_id"]): body for body in of_dataset}
             there = {item["external_id"]: item for _, page in argilla.record_pages(dataset.id, ()) for item in page}
             new = [body for name, body in bodies.items() if name not in there]
-            changed = [body for name, body in bodies.items() if name in there and _differs(there[name], body)]
+            same = {
+                name
+                for name, item in there.items()
+                if name in bodies
+                and item["fields"] == bodies[name]["fields"]
+                and all(
+                    (item["metadata"] or {}).get(key) == bodies[name]["metadata"][key] for key in (HIDDEN, ASSIGNMENT)
+                )
+            }
+            changed = [body for name, body in bodies.items() if name in there and name not in same]
             if new or changed:
                 argilla.request("PUT", f"/datasets/{dataset.id}/records/bulk", json={"items": [*new, *changed]})
             found = (len(new), len(changed), len(bodies) - len(new) - len(changed), len(there.keys() - bodies.keys()))
@@ -277,13 +275,6 @@ def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]
             "and closes nothing. Use `citejury annotation serve`."
         ) from error
     return found
-
-
-def _differs(item: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    there = item["metadata"] or {}
-    return item["fields"] != body["fields"] or any(
-        there.get(name) != body["metadata"][name] for name in (HIDDEN, ASSIGNMENT)
-    )
 
 
 _EXACT = 1e-9  # .7 of 10 answers are 7, whatever the multiplication gives

@@ -35,33 +35,10 @@ from annotation.quality.tally import Tally, read_tallies
 from pipeline.core.errors import InputError, NotFoundError
 
 _MOST_CHARACTERS = 10_000  # argilla-server 2.8.0, of a dataset's guidelines
-_REPLIES_PATH = "/citejury/me/replies"
 
 
 def _replies(argilla: Argilla, dataset_id: str) -> dict[int, Reply]:
     return replies_in((each["name"], each["settings"]) for each in properties_of(argilla, dataset_id))
-
-
-def _shows_replies(argilla: Argilla) -> bool:
-    """That of a stock Argilla does not."""
-    try:
-        argilla.request("GET", _REPLIES_PATH)
-    except NotFoundError:
-        return False
-    return True
-
-
-def _check_room(
-    argilla: Argilla, workspaces: Sequence[str], task: TaskName, locale: str, rule: tuple[str, str]
-) -> None:
-    described = _described(argilla, workspaces)
-    for dataset in _of_task(described, task, locale):
-        length = len(_guidelines(dataset, described, task, locale, rule))
-        if length > _MOST_CHARACTERS:
-            raise InputError(
-                f"With this reply the guidelines of {dataset['name']!r} would have {length:,} characters, and Argilla "
-                f"takes {_MOST_CHARACTERS:,}. Reply without `--guidelines`, or more shortly."
-            )
 
 
 def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskName, locale: str) -> list[str]:
@@ -191,7 +168,14 @@ def reply_to(
         raise InputError("A reply and its question in the guidelines need words. Write them.")
     question, task, locale = asked.question, asked.dataset.task, asked.dataset.locale
     if words:
-        _check_room(argilla, workspaces, task, locale, (words, said))
+        described = _described(argilla, workspaces)
+        for dataset in _of_task(described, task, locale):
+            length = len(_guidelines(dataset, described, task, locale, (words, said)))
+            if length > _MOST_CHARACTERS:
+                raise InputError(
+                    f"With this reply the guidelines of {dataset['name']!r} would have {length:,} characters, and "
+                    f"Argilla takes {_MOST_CHARACTERS:,}. Reply without `--guidelines`, or more shortly."
+                )
     reply = Reply(
         record_id=question.record_id,
         external_id=question.external_id,
@@ -205,4 +189,9 @@ def reply_to(
     number = max(_replies(argilla, dataset_id), default=0) + 1
     value = reply.model_dump(exclude_defaults=True)
     add_property(argilla, dataset_id, f"{REPLY_PROPERTY}{number}", f"citejury: reply {number}", value)
-    return (_shows_replies(argilla), _renew_guidelines(argilla, workspaces, task, locale))
+    try:
+        argilla.request("GET", "/citejury/me/replies")
+        is_shown = True
+    except NotFoundError:
+        is_shown = False
+    return is_shown, _renew_guidelines(argilla, workspaces, task, locale)

@@ -16,7 +16,6 @@ from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS, PAUSE, times_taken
 
 _TODAY = timedelta(hours=24)
-_LONGEST_FORECAST = timedelta(days=3650)
 _NOTHING_WANTING = "nothing is wanting"
 NOBODY_LEFT = "no annotators are left for what is wanting"
 KEPT_OUT = "what is wanting waits for people who have not passed its practice"
@@ -92,20 +91,11 @@ def forecasts(backlogs: Sequence[Backlog], now: datetime) -> list[Forecast]:
         before = 0.0
         for index in line:
             before += backlogs[index].reachable * weights[backlogs[index].task]
-            found[index] = _forecast(backlogs[index], before, done, now)
+            reason = _NO_WORK if not done else _TOO_LONG if before / done > 3650 else ""
+            if not backlogs[index].reachable:
+                reason = NOBODY_LEFT if backlogs[index].needed else _NOTHING_WANTING
+            found[index] = Forecast(None if reason else now + _TODAY * (before / done), reason)
     return [found[index] for index in range(len(backlogs))]
-
-
-def _forecast(backlog: Backlog, before: float, done: float, now: datetime) -> Forecast:
-    if not backlog.needed:
-        return Forecast(None, _NOTHING_WANTING)
-    if not backlog.reachable:
-        return Forecast(None, NOBODY_LEFT)
-    if not done:
-        return Forecast(None, _NO_WORK)
-    if before / done > _LONGEST_FORECAST / _TODAY:
-        return Forecast(None, _TOO_LONG)
-    return Forecast(now + _TODAY * (before / done), "")
 
 
 def last_of(found: Sequence[Forecast]) -> Forecast:
@@ -145,14 +135,9 @@ def _lines(backlogs: Sequence[Backlog]) -> list[list[int]]:
 _AT_ONCE = timedelta(seconds=1)
 """An answer that follows the one before sooner was not given by reading: the page alone takes .4 s to the next record,
 and each question a key."""
-_FEWEST_AT_ONCE = 5
 _WINDOW, _FAST_OF_WINDOW = 30, 25
-_TIMES_AS_FAST = 6  # nobody takes in a text so many times as fast as the mean reader
-_LONGEST_READ = 30.0  # seconds of a mean reader after which the rest of a text may be skipped
-_SECONDS_A_QUESTION = 0.3
 _FEWEST_ALIKE, _FEWEST_OF_OTHERS = 20, 10
 _SHARE_ALIKE, _MOST_OF_OTHERS = 0.95, 0.8
-_CHANCE = 0.01
 
 
 class Alike(NamedTuple):
@@ -171,7 +156,7 @@ def at_once(given: Iterable[Submission]) -> Counter[str]:
     near = [after.at - before.at < _AT_ONCE for before, after in pairwise(in_order)]
     beside = [any(pair) for pair in zip([False, *near], [*near, False], strict=True)]
     counts = Counter(each.dataset_id for each, is_near in zip(in_order, beside, strict=True) if is_near)
-    return Counter({dataset_id: count for dataset_id, count in counts.items() if count >= _FEWEST_AT_ONCE})
+    return Counter({dataset_id: count for dataset_id, count in counts.items() if count >= 5})
 
 
 def too_fast(given: Iterable[Submission], floors: Mapping[str, float]) -> Counter[str]:
@@ -204,7 +189,7 @@ def floor(task: TaskName, locale: str, characters: float) -> float:
     only what is read in 30 seconds; each question takes a key.
     """
     reading = characters * 60 / CHARACTERS_A_MINUTE.get(locale, CHARACTERS_A_MINUTE_OF_ALPHABETS)
-    return min(reading, _LONGEST_READ) / _TIMES_AS_FAST + _SECONDS_A_QUESTION * len(LABELS[task])
+    return min(reading, 30.0) / 6 + 0.3 * len(LABELS[task])
 
 
 def highest_floor(task: TaskName) -> float:
@@ -235,11 +220,11 @@ def alike(answers: Mapping[str, Sequence[tuple[str, frozenset[str]]]], compariso
         of = hers.total()
         others_hits = said[True]
         begin_a, begin_b = others_hits + 1, said.total() - others_hits + 1
-        chance = sum(
-            exp(_log_binomial(of, k) + _log_beta(begin_a + k, begin_b + of - k) - _log_beta(begin_a, begin_b))
+        chance = sum(  # beta-binomial
+            exp(_log_beta(begin_a + k, begin_b + of - k) - _log_beta(begin_a, begin_b) - _log_beta(of - k + 1, k + 1))
             for k in range(hers[True], of + 1)
         )
-        if len(others) >= _FEWEST_OF_OTHERS and chance * comparisons < _CHANCE:
+        if len(others) >= _FEWEST_OF_OTHERS and chance / (of + 1) * comparisons < 0.01:
             found.append(Alike(user_id, answer, same, len(own), share))
     return found
 
@@ -249,10 +234,6 @@ def _by_record(answers: Iterable[tuple[str, frozenset[str]]]) -> list[list[froze
     for record, answer in answers:
         records[record].append(answer)
     return list(records.values())
-
-
-def _log_binomial(n: int, k: int) -> float:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def _log_beta(a: float, b: float) -> float:

@@ -105,17 +105,20 @@ def _summed_up(
 def _dataset_status(
     tally: Tally, here: Work, expected: Forecast, *, names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> DatasetStatus:
-    watched = tally.watched
+    watched, dataset = tally.watched, tally.watched.dataset
     last = max((each.at for each in tally.submissions), default=None)
+    no_finish = KEPT_OUT if expected.reason == NOBODY_LEFT and tally.kept_out else expected.reason
+    no_finish = no_finish if tally.records else "there are no records yet"
+    passages = tally.passages if dataset.task == "retrieval" and not watched.is_superseded else {}
     return DatasetStatus(
-        workspace=watched.dataset.workspace,
-        round=watched.dataset.round,
-        task=watched.dataset.task,
-        language=watched.dataset.locale,
-        dataset=watched.dataset.name,
-        version=watched.dataset.version,
+        workspace=dataset.workspace,
+        round=dataset.round,
+        task=dataset.task,
+        language=dataset.locale,
+        dataset=dataset.name,
+        version=dataset.version,
         is_superseded=watched.is_superseded,
-        min_submitted=watched.dataset.min_submitted,
+        min_submitted=dataset.min_submitted,
         records=tally.records,
         apart=tally.apart,
         overlap_reached=tally.reached,
@@ -132,61 +135,39 @@ def _dataset_status(
         units_per_hour=here.per_hour,
         last_submission=_stamp(last) if last else None,
         finish=_stamp(expected.finish) if expected.finish else None,
-        no_finish=_why_no_finish(tally, expected),
+        no_finish="a newer version has taken its place" if watched.is_superseded else no_finish,
         broken_rules=dict(sorted(sum(tally.broken.values(), Counter[str]()).items())),
-        half_done=_half_done(tally),
+        half_done=tuple(
+            HalfDone(record_uuid=record_uuid, units=len(reached), done=sum(reached))
+            for record_uuid, reached in passages.items()
+            if 0 < sum(reached) < len(reached)
+        ),
         annotators=_people([tally], names, work),
-    )
-
-
-def _why_no_finish(tally: Tally, expected: Forecast) -> str:
-    if tally.watched.is_superseded:
-        return "a newer version has taken its place"
-    if not tally.records:
-        return "there are no records yet"
-    is_kept_out = expected.reason == NOBODY_LEFT and tally.kept_out
-    return KEPT_OUT if is_kept_out else expected.reason
-
-
-def _half_done(tally: Tally) -> tuple[HalfDone, ...]:
-    if tally.watched.dataset.task != "retrieval" or tally.watched.is_superseded:
-        return ()
-    return tuple(
-        HalfDone(record_uuid=record_uuid, units=len(reached), done=sum(reached))
-        for record_uuid, reached in tally.passages.items()
-        if 0 < sum(reached) < len(reached)
     )
 
 
 def _people(
     tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> tuple[AnnotatorStatus, ...]:
-    user_ids = {user_id for tally in tallies for user_id in (*tally.watched.members, *tally.by_status)}
-    found = (_annotator_status(user_id, tallies, names, work) for user_id in user_ids)
+    found = []
+    for user_id in {user_id for tally in tallies for user_id in (*tally.watched.members, *tally.by_status)}:
+        counts = sum((tally.by_status.get(user_id, Counter()) for tally in tallies), Counter[str]())
+        broken = sum((tally.broken.get(user_id, Counter()) for tally in tallies), Counter[str]())
+        today = together(work.get((user_id, tally.id), Work()) for tally in tallies)
+        status = AnnotatorStatus(
+            annotator=names.get(user_id, user_id),
+            is_member=any(user_id in tally.watched.members for tally in tallies),
+            done=counts["submitted"],
+            pending=sum(tally.pending_for(user_id) for tally in tallies),
+            drafts=counts["draft"],
+            discarded=counts["discarded"],
+            done_today=today.units,
+            units_per_hour=today.per_hour,
+            broken_rules=dict(sorted(broken.items())),
+            questions=sum(each.user_id == user_id for tally in tallies for _, each in tally.questions),
+        )
+        found.append(status)
     return tuple(sorted(found, key=lambda each: each.annotator))
-
-
-def _annotator_status(
-    user_id: str, tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
-) -> AnnotatorStatus:
-    counts: Counter[str] = Counter()
-    broken: Counter[str] = Counter()
-    for tally in tallies:
-        counts.update(tally.by_status.get(user_id, {}))
-        broken.update(tally.broken.get(user_id, {}))
-    today = together(work.get((user_id, tally.watched.dataset.id), Work()) for tally in tallies)
-    return AnnotatorStatus(
-        annotator=names.get(user_id, user_id),
-        is_member=any(user_id in tally.watched.members for tally in tallies),
-        done=counts["submitted"],
-        pending=sum(tally.pending_for(user_id) for tally in tallies),
-        drafts=counts["draft"],
-        discarded=counts["discarded"],
-        done_today=today.units,
-        units_per_hour=today.per_hour,
-        broken_rules=dict(sorted(broken.items())),
-        questions=sum(each.user_id == user_id for tally in tallies for _, each in tally.questions),
-    )
 
 
 def _stamp(moment: datetime) -> str:

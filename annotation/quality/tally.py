@@ -91,14 +91,12 @@ def _practices(argilla: Argilla, workspace: str) -> dict[tuple[TaskName, str], d
     kept_out: dict[tuple[TaskName, str], dict[str, str]] = {}
     for place, standings in found.items():
         let_in = {each["user_id"] for each in standings if each["opens"]}  # by some version
-        kept_out[place] = {each["user_id"]: _how_far(each) for each in standings if each["user_id"] not in let_in}
+        for each in (each for each in standings if each["user_id"] not in let_in):
+            how_far = f"{each['right']} of {each['known']} answers right, {each['wanted']} wanted"
+            if each["answered"] < each["cases"]:
+                how_far = f"{each['answered']} of {each['cases']} cases done"
+            kept_out.setdefault(place, {})[each["user_id"]] = how_far
     return kept_out
-
-
-def _how_far(standing: Mapping[str, Any]) -> str:
-    if standing["answered"] < standing["cases"]:
-        return f"{standing['answered']} of {standing['cases']} cases done"
-    return f"{standing['right']} of {standing['known']} answers right, {standing['wanted']} wanted"
 
 
 class Tally:

@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from annotation.argilla.pages import render
 from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
-from annotation.quality.scores import AnnotatorScores, Share
+from annotation.quality.scores import Share
 from pipeline.core.errors import OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.tables import Table
@@ -56,7 +56,13 @@ def status_lines(status: Status) -> Iterator[str]:
         yield from table(ANNOTATOR_HEAD, _annotator_rows(status))
     if status.controls:
         yield ""
-        yield from table(_CONTROLS_HEAD, map(_controls_row, status.controls))
+        rows = []
+        for each in status.controls:
+            right = (each.together.sensitivity, each.together.specificity, each.together.consistency)
+            sensitivity, specificity, consistency = map(_share_text, right)
+            numbers = (str(each.controls), sensitivity, specificity, str(each.repeats), consistency)
+            rows.append((printable(each.annotator), *numbers))
+        yield from table(_CONTROLS_HEAD, rows)
         yield from wrap(_CONTROLS_MEANING, _WIDTH)
     found = [(dataset, rule, count) for dataset in status.datasets for rule, count in dataset.broken_rules.items()]
     if found:
@@ -87,9 +93,7 @@ def _out_of_reach(status: Status) -> str:
 def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
     name = dataset.task if dataset.version == 1 else f"{dataset.task} v{dataset.version}"
     counts = (dataset.overlap_reached, dataset.records, dataset.min_submitted, dataset.drafts, dataset.discarded)
-    finish = _minute(dataset.finish) if dataset.finish else _NOTHING
-    if dataset.is_superseded:
-        finish = "superseded"
+    finish = "superseded" if dataset.is_superseded else _minute(dataset.finish)
     return name, *map(str, counts), str(dataset.done_today), _pace(dataset.units_per_hour), finish
 
 
@@ -111,23 +115,16 @@ def _annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
     return name, *map(str, counts), _pace(work.units_per_hour), str(broken), str(work.questions)
 
 
-def _controls_row(scores: AnnotatorScores) -> tuple[str, ...]:
-    found = scores.together
-    right = (str(scores.controls), _share_text(found.sensitivity), _share_text(found.specificity))
-    return printable(scores.annotator), *right, str(scores.repeats), _share_text(found.consistency)
-
-
 def _share_text(share: Share | None) -> str:
     return _NOTHING if share is None else f"{share.value:.0%} [{share.low * 100:.0f}, {share.high * 100:.0f}]"
 
 
 def _half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
     for dataset in datasets:
-        if not dataset.half_done:
-            continue
-        yield ""
-        name = f"{printable(dataset.workspace)}/{printable(dataset.dataset)}"
-        yield f"{len(dataset.half_done)} answers half done in {name}"
+        if dataset.half_done:
+            yield ""
+            name = f"{printable(dataset.workspace)}/{printable(dataset.dataset)}"
+            yield f"{len(dataset.half_done)} answers half done in {name}"
         for each in dataset.half_done[:_FEW]:
             yield f"  {printable(each.record_uuid)}: {each.done} of {each.units} passages"
         if len(dataset.half_done) > _FEW:

@@ -91,7 +91,7 @@ def teardown(
         click.echo("This is removed for good:", err=True)
         for line in dict.fromkeys(line for plan in plans for line in loss_lines(plan)):
             click.echo(f"  {printable(line)}", err=True)
-        if drafts := sum(plan.drafts for plan in plans):
+        if drafts := sum(plan.total("drafts") for plan in plans):
             click.echo(f"Drafts are in no export: {counted(drafts, 'draft')} would be lost.", err=True)
         _agree(settings.workspace, yes)
         for plan in plans:
@@ -132,7 +132,7 @@ def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
 
     out = new_folder(folder, plan.workspace, datetime.now(UTC))
     filters = ExportFilters(extended=True, discarded=True, suggested=True, every_response=True, with_controls=True)
-    if plan.submitted + plan.discarded:
+    if plan.total("submitted") + plan.total("discarded"):
         with ProgressBars("records") as bars:
             export_csv(argilla, plan.workspace, out, filters, progress=bars.report, discarded_suffice=True)
         check_exported(plan, _exported_rows(out))
