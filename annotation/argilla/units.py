@@ -182,7 +182,7 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
         assigned = {each: _read_assignment(said, each) for each, said in page["assignments"].items()}
         for record_id, external_id, is_open, responses in page["items"]:
             answers = (
-                Answer(users[user], status, _moment(at), *values[value], bool(is_first))
+                Answer(users[user], status, _moment(at), values[value][0], values[value][1], bool(is_first))
                 for user, status, at, is_first, value in responses
             )
             assignment = assigned.get(record_id, COMMON)
