@@ -49,12 +49,10 @@ KEY_HEADER = "X-Argilla-Api-Key"
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 _ATTEMPTS = 4
-_FIRST_PAUSE = 0.2  # seconds; doubled after every attempt
 # POST is missing on purpose: one that was cut off may have been carried out.
 _REPEATABLE_METHODS = frozenset({"GET", "PUT", "DELETE"})
 # After a 500 uvicorn closes the kept-alive connection, so the next call on it breaks although the server is well.
 _BROKEN_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
-_DETAIL_LENGTH = 600
 AS_OF_PATH = "/citejury/datasets/{dataset_id}/records/as-of"
 """Where our own server lists records with the responses of an earlier moment."""
 
@@ -139,7 +137,7 @@ class Argilla:
                     f"Nothing answers at {self.api_url} ({error}). Start Argilla with `citejury annotation serve`, or "
                     "set `ARGILLA_API_URL` to its address."
                 ) from error
-            time.sleep(_FIRST_PAUSE * 2 ** (attempt - 1))
+            time.sleep(0.2 * 2 ** (attempt - 1))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _refusal(self, response: httpx.Response) -> ArgillaError:
@@ -319,7 +317,7 @@ def _refusal_detail(response: httpx.Response) -> str | None:
         )
     elif isinstance(detail, dict):
         detail = detail.get("params", {}).get("detail") or detail.get("code", "")
-    return str(detail)[:_DETAIL_LENGTH].rstrip(".")
+    return str(detail)[:600].rstrip(".")
 
 
 def _without_key(user: Mapping[str, Any]) -> dict[str, Any]:

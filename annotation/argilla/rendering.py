@@ -78,7 +78,6 @@ _DEEPEST = 60
 # The page looks for spaces before a line's end in time that is quadratic in the spaces.
 _SPACES = re.compile(r"[^\S\n]{99}(?=([^\S\n]))[^\S\n]")
 _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
-_ALIGNED = {"text-align:left": "left", "text-align:center": "center", "text-align:right": "right"}
 # As the page decides for a whole field, whose tags it would count as Latin.
 _RIGHT_TO_LEFT = re.compile("[\u0591-\u07ff\ufb1d-\ufdfd\ufe70-\ufefc]")
 _LEFT_TO_RIGHT = re.compile("[A-Za-z\u00c0\u00d8-\u00f6\u00f8-\u02b8\u0300-\u0590\u0800-\u1fff\u2c00-\ufb1c]")
@@ -138,7 +137,9 @@ def _tag(token: "Token") -> str:
         return f"</{token.tag}>"
     if token.type == "list_item_open" and token.info:
         return f'<li value="{int(token.info)}">'
-    align = _ALIGNED.get(str(token.attrs.get("style", "")))
+    align = {"text-align:left": "left", "text-align:center": "center", "text-align:right": "right"}.get(
+        str(token.attrs.get("style", ""))
+    )
     return f'<{token.tag} align="{align}">' if align else f"<{token.tag}>"
 
 
@@ -177,7 +178,6 @@ _MARKUP = {
     "blockquote": re.compile(">"),
     "hr": re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}(?=\n|\Z)"),
 }
-_WITHIN_TEXT = ("strong", "em", "code")
 _BULLET = re.compile(r"[-+*](?=\s)")
 _CODE = re.compile("`+")
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -242,7 +242,7 @@ class _Reading(HTMLParser):
             self.place += len(word)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _WITHIN_TEXT:
+        if tag not in ("strong", "em", "code"):
             self.seen.append("\n")
         if tag in _MARKUP:
             self.take(_MARKUP[tag])

@@ -30,7 +30,6 @@ COLUMN_FIELDS: dict[TaskName, dict[str, str]] = {
 MARKED_FIELD = "context"
 """The field that the span question is about; it has no Markdown, so that its text in the page is one text node."""
 
-_PART_KEYS = ("name", "title", "description", "required", "settings")
 
 CALIBRATION = "calibration"
 PRACTICE = "practice"  # the round of known cases that comes before all others; its answers are nobody's data
@@ -219,7 +218,11 @@ def _wording_with_suggestions(wording: Wording) -> Wording:
 
 def _part_body(serialised: Mapping[str, Any]) -> dict[str, Any]:
     """As serialised by the SDK, without what is not set and what only the server knows."""
-    kept = {name: serialised[name] for name in _PART_KEYS if serialised[name] is not None}
+    kept = {
+        name: serialised[name]
+        for name in ("name", "title", "description", "required", "settings")
+        if serialised[name] is not None
+    }
     kept["settings"] = {name: value for name, value in serialised["settings"].items() if value is not None}
     return kept
 

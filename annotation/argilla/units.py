@@ -116,8 +116,6 @@ HISTORY_PATH = "/citejury/history"
 HISTORY_STATE_PATH = "/citejury/history/state"
 PAGE_RECORDS = 5000
 AT_ONCE = timedelta(seconds=1)  # what is stamped as changed so soon after it came was not changed
-_QUESTION_MARKS = ("?", "？")  # the second is what a Japanese keyboard gives
-_YES_OR_NO = ("yes", "no")
 
 
 class Answer(NamedTuple):
@@ -154,9 +152,9 @@ def labels_and_question(values: Mapping[str, Any] | None) -> tuple[dict[str, str
     for name, answer in (values or {}).items():
         given = answer.get("value") if isinstance(answer, Mapping) else None
         if name == NOTES:
-            if isinstance(given, str) and given.lstrip().startswith(_QUESTION_MARKS):
+            if isinstance(given, str) and given.lstrip().startswith(("?", "？")):
                 question = given
-        elif given in _YES_OR_NO:
+        elif given in ("yes", "no"):
             labels[name] = given
     return labels, question
 

@@ -38,7 +38,6 @@ from annotation.campaign.file import Place
 from annotation.campaign.replies import replies_in, rules_in
 from pipeline.core.errors import ArgillaError, InputError, NotFoundError
 
-_POSITION = re.compile(r"position (\d+)")
 # One INSERT with 9 values for each suggestion, and PostgreSQL's driver takes 32,767 values (asyncpg).
 _BATCH_SUGGESTIONS = 3640
 
@@ -170,7 +169,6 @@ def _only_locale(datasets: Sequence[JuryDataset], workspace: str) -> str:
 
 
 _PROPERTY = "citejury_settings_"  # how the names of the log's entries begin; their numbers follow
-_LOGGED = ("guideline_version", "routing")  # what of a dataset's metadata may change, and stands in the log
 _HISTORY = "guidelines_history"
 """In the metadata of a described dataset: all versions of the guidelines, oldest first, each with when it began."""
 JURY = "jury"
@@ -280,7 +278,7 @@ def _log_in(properties: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]) -> None:
     """Write an entry with what of these metadata may change; the server dates it."""
     number = len(_log_in(properties_of(argilla, dataset_id))) + 1
-    value = {name: metadata[name] for name in _LOGGED if name in metadata}
+    value = {name: metadata[name] for name in ("guideline_version", "routing") if name in metadata}
     add_property(argilla, dataset_id, f"{_PROPERTY}{number}", f"citejury: settings {number}", value)
 
 
@@ -392,7 +390,7 @@ class Batch:
 
     def named_position(self, message: str) -> str:
         """Which record the server's "position N" is; empty where it names none."""
-        found = _POSITION.search(message)
+        found = re.search(r"position (\d+)", message)
         if found is None or int(found[1]) >= len(self.bodies):
             return ""
         return f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."

@@ -247,11 +247,7 @@ def members(campaign: Campaign, workspace: str) -> tuple[Member, ...]:
 
 
 def read_campaign(path: Path | None = None) -> Campaign | None:
-    """The campaign in the file, `citejury.toml` of the current folder if none is named; None where there is none.
-
-    Raises:
-        SettingsError: the message names the file and every key that is unknown, wrong or contradicts another.
-    """
+    """The campaign in the file, `citejury.toml` of the current folder if none is named; None where there is none."""
     file = path or Path(SETTINGS_FILE)
     if path is None and not file.is_file():
         return None

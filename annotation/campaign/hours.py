@@ -70,9 +70,6 @@ def read_work(
 
     A unit took the time since the same person's submission before, whatever that was, if there was no pause of half an
     hour and no interruption; what was discarded in between is part of it. Only units to be labelled are timed.
-
-    Raises:
-        NotFoundError: no such workspace, or no dataset of ours in them.
     """
     submissions: list[_Timed] = []
     votes: defaultdict[tuple[TaskName, str], list[Mapping[str, bool]]] = defaultdict(list)

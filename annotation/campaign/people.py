@@ -131,12 +131,7 @@ def _revoke(argilla: Argilla, user: _User) -> Revocation:
 
 
 def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> Revocation:
-    """What became of the user's other ways in, now that they have a new password, kept or announced by `passwords`.
-
-    Raises:
-        NotFoundError: there is no such user.
-        OutputError: the password cannot be written; the old one holds.
-    """
+    """What became of the user's other ways in, now that they have a new password, kept or announced by `passwords`."""
     user = find_user(argilla, name)
     passwords.kept.pop(name, None)
     password = passwords.make(name)
@@ -146,12 +141,7 @@ def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> Revocat
 
 
 def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> tuple[tuple[str, ...], Revocation]:
-    """The workspaces that the user left, those named or all that they were in, and what became of their ways in.
-
-    Raises:
-        NotFoundError: there is no such user or workspace.
-        InputError: they are an owner, who sees every workspace anyway.
-    """
+    """The workspaces that the user left, those named or all that they were in, and what became of their ways in."""
     user = find_user(argilla, name)
     refuse_owner(user)
     ids = argilla.workspaces()
@@ -169,10 +159,6 @@ def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> tu
 
     They leave every workspace first and are renamed last, so that whoever is interrupted can say the name again. Their
     id stays, so that all their answers remain one person's. Nobody knows their password afterwards.
-
-    Raises:
-        NotFoundError: there is no such user.
-        InputError: they are an owner, or somebody has the pseudonym.
     """
     users = list_users(argilla)
     chosen = f"former-{secrets.token_hex(4)}" if pseudonym is None else pseudonym

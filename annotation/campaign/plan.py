@@ -165,8 +165,6 @@ class Plan(Frozen):
 
 
 PLAN_FILE, SAMPLE_FILE = "plan.json", "sample.csv"
-_SAMPLE_COLUMNS = ("record_uuid", "narrative_id", "stratum", "inclusion_probability")
-_LABELS_AND_FINDING = sum(map(len, LABELS.values())) + 1
 _LEAST_USE = 0.6  # the share of its hours that a plan uses at least
 _WEIGHT_OF_ASSUMED = 20.0  # units or narratives that the assumed correlations count like, beside the measured ones
 
@@ -189,10 +187,6 @@ def make_plan(
     """The plan for these records; the same arguments give the same bytes.
 
     Without hours and difference it is for all narratives. Calibration is counted with the campaign's overlap there.
-
-    Raises:
-        InputError: the hours are too few for a narrative or much more than all take, or not even all narratives find
-            the difference.
     """
     jury = Jury(population, campaign, options.overlap, work)
     likeness, counts = Likeness(), (0, 0)
@@ -313,7 +307,7 @@ class _Comparable(NamedTuple):
 
     @property
     def comparisons(self) -> int:
-        return self.pairs * _LABELS_AND_FINDING
+        return self.pairs * sum(map(len, LABELS.values())) + 1
 
     def detectable(self, comparisons: int = 1) -> float | None:
         """The difference that is found among so many comparisons; None where none is."""
@@ -400,7 +394,7 @@ def _sample_csv(draws: Sequence[Draw]) -> bytes:
     """Cells that a spreadsheet would run begin with an apostrophe."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(_SAMPLE_COLUMNS)
+    rows.writerow(("record_uuid", "narrative_id", "stratum", "inclusion_probability"))
     for each in draws:
         for record in each.narrative.records:
             told = (record.record_uuid, each.narrative.narrative_id, each.stratum, repr(each.probability))

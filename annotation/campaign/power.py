@@ -20,7 +20,6 @@ AGREEMENT = 0.667  # correlation of two votes on a unit that is assumed as far a
 LIKENESS = 0.3  # correlation of votes on two answers to one narrative that is assumed as far as nothing was measured
 _STUDIES = 20_000
 _STEP = 0.1  # weights whose logarithms differ less are taken together
-_SEED = 0
 _HALVINGS = 14
 _NORMAL = NormalDist()
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
@@ -91,7 +90,7 @@ def _power(difference: float, shared: Shared, votes: int, likeness: Likeness, co
     weights lie closer, and half a step is taken.
     """
     masses = _difference_masses(difference, votes, likeness)
-    generator = np.random.default_rng(_SEED)
+    generator = np.random.default_rng(0)
     steps = np.arange(-votes, votes + 1)
     sums, squares = np.zeros(_STUDIES), np.zeros(_STUDIES)
     for weight, narratives in shared.groups:

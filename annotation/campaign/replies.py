@@ -14,7 +14,6 @@ from annotation.argilla.rendering import harmless_characters
 from pipeline.core.schema import Frozen
 
 REPLY_PROPERTY = "citejury_reply_"  # how the names of the properties begin; a number follows
-_ID_LENGTH = 6
 _SIGNIFICANT = re.compile(r"[\\`*_{}\[\]()#+.!|<>~&:@-]")
 """What may begin markup somewhere in Markdown; a backslash makes each of them text."""
 
@@ -39,7 +38,7 @@ class Reply(Frozen):
 
 
 def question_id(record_id: str, user_id: str, question: str) -> str:
-    return hashlib.sha256("\n".join((record_id, user_id, question)).encode()).hexdigest()[:_ID_LENGTH]
+    return hashlib.sha256("\n".join((record_id, user_id, question)).encode()).hexdigest()[:6]
 
 
 def replies_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[int, Reply]:

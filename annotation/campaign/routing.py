@@ -36,9 +36,6 @@ def plan_routes(
     is below `fraction`, or as many of the lowest hashes of each language as `records` lacks, and more where a task
     would have too few. The rest is for production, where the hash chooses one of the groups that have somebody for the
     language. `without_passages` are the ids, stored ones included, of those for generation only.
-
-    Raises:
-        InputError: a record is assigned to a group that has nobody for its language.
     """
     languages = dict(records)
     locales = {record_uuid: locale_for(language, campaign) for record_uuid, language in languages.items()}
@@ -193,11 +190,7 @@ def _shown(value: Any) -> str:
 
 
 def as_it_stands(argilla: Argilla, campaign: Campaign, workspace: str) -> Campaign:
-    """The campaign with what Argilla has of it decided; where it has nothing, with what a new campaign gets.
-
-    Raises:
-        SettingsError: `language_workspaces` or `calibration.rule` says otherwise than Argilla; records do not move.
-    """
+    """The campaign with what Argilla has of it decided; where it has nothing, with what a new campaign gets."""
     known = argilla.workspaces()
     splits: dict[bool, list[Mapping[str, Any]]] = {}
     for parts in (False, True):  # of datasets whose languages share workspaces, or have workspaces of their own

@@ -113,11 +113,7 @@ def _juries(campaign: Campaign, workspace: str, found: Iterable[Place]) -> dict[
 def wanted_of_round(
     campaign: Campaign, workspace: str, round_name: str, locale: str | None, min_submitted: int | None
 ) -> Wanted:
-    """What there is to be for a round beside the campaign's own; None as `locale` is for all of its languages.
-
-    Raises:
-        InputError: the campaign sets up that round itself, or does not have the language.
-    """
+    """What there is to be for a round beside the campaign's own; None as `locale` is for all of its languages."""
     if round_name in (PRACTICE, CALIBRATION, PRODUCTION):
         raise InputError(
             f"The round {round_name!r} is the campaign's own. Leave `--round` out; its languages and overlap stand in "
@@ -136,13 +132,7 @@ def wanted_of_round(
 def plan_campaign(
     argilla: Argilla, campaign: Campaign, workspace: str, new_versions: Collection[TaskName] = ()
 ) -> Plan:
-    """What is to be done so that the campaign, as it stands there, is in Argilla; reads only.
-
-    Raises:
-        SettingsError: Argilla has records that were split between calibration and production by another rule.
-        ArgillaError: as for `plan_setup`.
-        NotAllowedError: the key may not look at users; that needs an owner's.
-    """
+    """What is to be done so that the campaign, as it stands there, is in Argilla; reads only."""
     found = places(campaign, workspace)
     notes = {}
     for place, overlap in found.items():
@@ -262,12 +252,7 @@ def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) ->
 
 
 def add_users(argilla: Argilla, wanted: Sequence[Member], passwords: Passwords) -> tuple[MemberPlan, ...]:
-    """What was done about each person in each workspace; who is there already is left as they are.
-
-    Raises:
-        NotFoundError: there is no such workspace.
-        OutputError: the passwords cannot be written; nobody was made.
-    """
+    """What was done about each person in each workspace; who is there already is left as they are."""
     named = dict.fromkeys(each.workspace for each in wanted)
     ids = {name: argilla.find_workspace(name) if name else "" for name in named}
     plans = plan_members(argilla, wanted, ids)

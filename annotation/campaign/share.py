@@ -67,10 +67,6 @@ def share_sheets(
 
     Without a campaign the annotators are the members of the workspace with that role, for all of its languages. With
     `passwords` each sheet has its annotator's, and only the owner of the files can read them.
-
-    Raises:
-        NotFoundError: a workspace is missing, or has no annotator or no dataset for one of them.
-        OutputError: the folder cannot be written.
     """
     work = work_by_annotator(argilla, workspace, campaign)
     pages = dict.fromkeys((item.series.task, item.series.locale) for items in work.values() for item in items)
@@ -91,11 +87,7 @@ def share_sheets(
 
 
 def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | None) -> dict[str, tuple[WorkItem, ...]]:
-    """The datasets of each annotator in order of the work, by user name: those with records, or all where none has any.
-
-    Raises:
-        NotFoundError: a workspace is missing, or there is no annotator, or no dataset for one of them.
-    """
+    """The datasets of each annotator in order of the work, by user name: those with records, or all."""
     if campaign:
         people = [each for each in members(as_it_stands(argilla, campaign, workspace), workspace) if each.belongs]
         everybody = campaign.annotators

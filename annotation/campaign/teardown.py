@@ -60,11 +60,6 @@ def plan_teardown(
     """What goes: the datasets named, or all of them with the workspace; and its members, if `users`.
 
     `others` are workspaces that go as well, so that nobody stays because of them.
-
-    Raises:
-        NotFoundError: no such workspace, or a dataset that is named is not in it.
-        ArgillaError: the workspace is to go, or a dataset named, that citejury did not set up.
-        NotAllowedError: the key is not an owner's, where users or the workspace are to go.
     """
     workspace_id = argilla.find_workspace(workspace)
     if (users or not names) and argilla.me()["role"] != "owner":  # better told before anything is gone
@@ -144,9 +139,6 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], report: Callable[[str
 
     All datasets go before anybody does: with a person, Argilla deletes their responses in every workspace. Killed at
     any moment, a new plan has what is left.
-
-    Raises:
-        ArgillaError: somebody worked in a dataset since it was looked at; it and what comes after it stay.
     """
     client = connected(argilla)
     workspaces = {plan.workspace: workspace_handle(client, plan.workspace_id) for plan in plans}

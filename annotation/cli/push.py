@@ -11,8 +11,9 @@ import click
 from annotation.cli.options import api_url_option, workspace_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import Table
-from pipeline.core.terminal import ProgressBars
+from pipeline.core.terminal import ProgressBars, counted
 
 if TYPE_CHECKING:
     from annotation.push.diff import Repair
@@ -161,7 +162,9 @@ def push(
         named = named_again(workspace, chosen or PRODUCTION)
         sheets = f"citejury annotation share --out sheets{named_again(workspace)}"
         tell_next(f"{sheets}; once there are responses: citejury exports csv OUT{named}")
-    _refuse_problems([*checked.problems, *report.refused], dry_run)
+    if problems := [*checked.problems, *report.refused]:
+        rest = "would go in" if dry_run else "is in"
+        raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
 
 
 def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
@@ -177,8 +180,6 @@ def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
 
 
 def _tell_checked(checked: "CheckedPaths") -> None:
-    from pipeline.core.terminal import counted
-
     if checked.unchosen:
         left = f"{checked.unchosen:,} of {checked.unchosen + len(checked.languages):,} records"
         log(f"{left} are left out by `--sample` and `--exclude`.")
@@ -209,8 +210,6 @@ def _tell_checked(checked: "CheckedPaths") -> None:
 
 def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -> bool:
     """Whether records go in whose answers are there already under another id; what is not said is asked."""
-    from pipeline.core.errors import InputError
-
     what = "records hold an answer (same provider, model, narrative and text) that is there under another id"
     if not known and not dry_run and not sys.stdin.isatty():
         raise InputError(
@@ -256,11 +255,3 @@ def _tell_lines(what: str, lines: Sequence[str]) -> None:
         log(f"{len(lines)} {what}:")
         for line in lines:
             log(f"  {line}")
-
-
-def _refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
-    from pipeline.core.errors import BadRowsError
-
-    if problems:
-        rest = "would go in" if dry_run else "is in"
-        raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)

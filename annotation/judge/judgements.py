@@ -13,8 +13,6 @@ from pipeline.models.completion import Status
 from pipeline.models.evidence import NormalisedContext, Validated
 from pipeline.records.schema import Passage, QueryResponse
 
-_NO_SITE = "-"  # stands for the site of a unit without passages, or of passages without URLs
-
 
 class Evidence(Frozen):
     """A verbatim quote that a judgement rests on."""
@@ -70,7 +68,7 @@ class Unit(NamedTuple):
     @property
     def sites(self) -> tuple[str, ...]:
         sites = dict.fromkeys(source_domain(passage.url) for passage in self.passages)
-        return tuple(site for site in sites if site) or (_NO_SITE,)
+        return tuple(site for site in sites if site) or ("-",)
 
 
 def units_of(record: QueryResponse, tasks: Sequence[TaskName] = TASKS) -> Iterator[Unit]:

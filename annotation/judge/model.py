@@ -137,8 +137,6 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-_MOST_RATIONALE = 2_000
-_MOST_ERROR = 500
 _MOST_QUOTES = 20  # quotes of an answer that are looked at, the first ones; at most three of them are kept
 
 
@@ -189,7 +187,7 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
     errors = [each.error + (forms.format(each) if explain else "") for each in rejected]
     if len(given) > len(quotes):
         errors.append(f"evidence: only the first {_MOST_QUOTES} of {len(given)} quotes were looked at")
-    about |= {"rationale": said.value.rationale[:_MOST_RATIONALE]}
+    about |= {"rationale": said.value.rationale[:2_000]}
     if unit.passages and checked.status != "ok":
         errors = errors or [checked.error]
         return Judged(FullJudgement(**about, status="invalid_evidence", errors=errors), rejected)
@@ -204,7 +202,7 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
 def _rejected_quote(unit: Unit, model: str, rejected: Rejected, forms: Forms) -> RejectedQuote:
     return RejectedQuote(
         **judgement_identity(unit, model),
-        error=rejected.message[:_MOST_ERROR],
+        error=rejected.message[:500],
         url=rejected.url,
         snippet=rejected.snippet,
         url_key=forms.url_key,

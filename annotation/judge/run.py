@@ -271,12 +271,7 @@ class Outcome(NamedTuple):
 
 
 def judge_by_words(work: Work) -> Outcome:
-    """What came of judging without a model; the judgements stand in `work.out`.
-
-    Raises:
-        InputError: the records cannot be read, or there is nothing to judge.
-        OutputError: something else stands at the place to write to.
-    """
+    """What came of judging without a model; the judgements stand in `work.out`."""
 
     def is_judged(unit: Unit) -> bool:
         return unit.task in JUDGES
@@ -295,11 +290,6 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
 
     What was answered before is not asked again. A signal or the known cost stops the run in good order: units that are
     not settled then have no line, and the same call again goes on.
-
-    Raises:
-        InputError: the records cannot be read, or there is nothing to judge.
-        OutputError: something else stands at the place to write to, or another process is writing there.
-        SettingsError: the key cannot be used.
     """
     total, problems = _check_work(work, _takes_model, chosen.model)
     client = ApiClient(chosen.endpoint, RetryPolicy(attempts), work.limits.concurrency, accept_body)

@@ -45,12 +45,7 @@ class RecordChoice(NamedTuple):
 
 
 def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
-    """The choice that two CSV files make; their other columns are not read.
-
-    Raises:
-        InputError: a file is missing, is no CSV in UTF-8, lacks the column `record_uuid`, or names no record; or the
-            one leaves nothing of the other.
-    """
+    """The choice that two CSV files make; their other columns are not read."""
     choice = RecordChoice(_read_ids(sample) if sample else None, _read_ids(exclude) if exclude else frozenset())
     if choice.wanted is not None and choice.wanted <= choice.excluded:
         raise InputError(f"`{exclude}` excludes every record of `{sample}`, so none is left to push.")
@@ -103,16 +98,12 @@ def kept_records() -> Iterator[KeptRecords]:
 _TEXT_COLUMNS = ("query", "answer")
 _PASSAGES = "passages"
 _OPTIONAL_COLUMNS = ("record_uuid", "language")
-_PROVENANCE_COLUMNS = tuple(name for name in Provenance.model_fields if name != "contexts")
 
 
 def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
     """The records of a run folder, of a CSV v2 file (`….csv`, `….csv.zst`), or of a file of JSON Lines, in their order.
 
     `problems` gets a line for each part that is no record: file, line, reason.
-
-    Raises:
-        InputError: no such path, not UTF-8, not CSV v2, or nothing in it.
     """
     own = research_records(path)
     if own:
@@ -215,9 +206,6 @@ def check_paths(
 
     With `skip_self_naming` answers that speak as their own model are left out. `keep` hears of every record that may go
     in; of those that are left out in the end, too, where they stand twice.
-
-    Raises:
-        InputError: a path is missing, empty, not text or not CSV v2, or nothing in them is a record that goes in.
     """
     chosen = choice or RecordChoice()
     languages: list[tuple[str, str]] = []
@@ -272,11 +260,7 @@ def _nothing_to_push(
 
 
 def records_from_frame(frame: Any) -> tuple[list[QueryResponse], list[str]]:
-    """The records of the rows, and a line for each row that is none: its number from 1, and why.
-
-    Raises:
-        InputError: a column is missing, or there are no rows.
-    """
+    """The records of the rows, and a line for each row that is none: its number from 1, and why."""
     rows: Sequence[Mapping[str, Any]] = frame if isinstance(frame, list) else frame.to_dict("records")
     if not rows:
         raise InputError("The frame has no rows. Push one that holds answers.")
@@ -298,7 +282,11 @@ def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
             raise InputError(f"`{name}` is no text: found {row.get(name)!r}")
     if not row["query"].strip():
         raise InputError("`query` is empty")
-    provenance = {name: str(row[name]) for name in _PROVENANCE_COLUMNS if not _is_missing(row.get(name))}
+    provenance = {
+        name: str(row[name])
+        for name in tuple(name for name in Provenance.model_fields if name != "contexts")
+        if not _is_missing(row.get(name))
+    }
     provenance |= {"contexts": "supplied"} if _passages_of(row) else {}
     value = {
         **{name: row[name] for name in _TEXT_COLUMNS},

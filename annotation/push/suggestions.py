@@ -63,12 +63,7 @@ class Judgements(NamedTuple):
 
 
 def read_judgements(path: Path) -> Judgements:
-    """The usable judgements of the file.
-
-    Raises:
-        InputError: no such file, or it is not UTF-8 or has no line.
-        BadRowsError: lines that are no judgements, or second ones of a unit; a proposal is never half used.
-    """
+    """The usable judgements of the file."""
     labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]] = {}
     skipped: Counter[str] = Counter()
     bad: list[str] = []

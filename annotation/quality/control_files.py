@@ -28,8 +28,6 @@ _COLUMNS = (
     *("query", "answer", "passages", "language", "record_uuid", "chunk_id", "made_from"),
 )
 _YES = frozenset(["yes", "y", "true", "1", "x", "ja", "wahr", "はい"])
-_NO = frozenset(["no", "n", "false", "0", "nein", "falsch", "いいえ"])
-_KNOWN = "known"
 _TAKEN = ("repeat", "company")  # what units shown again are called, and passages that come along with a control
 _LEAST_SHARE = 3  # of each label's controls one in so many has the answer yes, and one in so many no, at least
 _FEW = 5  # with fewer controls of either answer nobody is noticed who always gives the same to that label
@@ -56,11 +54,7 @@ def records_path(path: Path) -> Path:
 
 
 def write_controls(path: Path, planted: Sequence[Planted]) -> Path:
-    """The file of the controls' records, which was written beside the file of controls itself.
-
-    Raises:
-        OutputError: a folder, a socket or a disk is in the way.
-    """
+    """The file of the controls' records, which was written beside the file of controls itself."""
     records = records_path(path)
     write_records(records, {each.record.record_uuid: each.record for each in planted}.values())
     rows = [[cells.get(column, "") for column in _COLUMNS] for cells in map(_row, planted)]
@@ -91,11 +85,6 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
     """The confirmed controls of the file; labels of `skipped` are not known in any of them.
 
     In a file without the column `confirmed` every row counts as confirmed. `records` are by `record_uuid`.
-
-    Raises:
-        InputError: it is missing, is no CSV in UTF-8, lacks a column, or no row is confirmed.
-        BadRowsError: rows name unknown records or passages, hold no known answer, or contradict themselves or each
-            other; the message has them all.
     """
     rows = _read_rows(path)
     header = next(rows)[1].keys()
@@ -148,7 +137,7 @@ def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 def _value(cell: str, column: str) -> bool | None:
     said = cell.casefold()
-    if said not in _YES | _NO | {""}:
+    if said not in _YES | frozenset(["no", "n", "false", "0", "nein", "falsch", "いいえ"]) | {""}:
         raise InputError(f"`{column}` is {cell!r}; write yes or no, or leave it empty")
     return said in _YES if said else None
 
@@ -175,7 +164,7 @@ def _known_unit(
     known = {label: value for label, value in answers.items() if label not in skipped}
     if not known and not answers:
         raise InputError("it is confirmed, and no answer is known")
-    kind = row.get("kind") or _KNOWN
+    kind = row.get("kind") or "known"
     if kind in _TAKEN:
         raise InputError(f"`kind` is {kind!r}, which means something else here; write another word, or leave it empty")
     return Known(line, task, record, chunk_id if task == "retrieval" else "", kind, known, row.get("made_from", ""))

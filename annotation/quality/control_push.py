@@ -319,10 +319,6 @@ def push_repeats(
 
     `people` are ids by the name of their workspace. `share` is of the units that each person submitted, `distance` how
     many units they submitted since, at least. `rate` is that of controls and repeats together, as for controls.
-
-    Raises:
-        NotFoundError: the server is a stock Argilla, which would show repeats to everybody.
-        ArgillaError: Argilla refused a batch.
     """
     reports = []
     for dataset in datasets:

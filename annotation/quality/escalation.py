@@ -44,11 +44,6 @@ def escalate(
     all count, without `rounds` all but practice. `languages` says in which somebody labels, by user name: all for those
     who are not named. With `again` units count too that were escalated before, have that submission too and are still
     split.
-
-    Raises:
-        InputError: it is a stock Argilla, or nobody is left for any of the split units and none was escalated before.
-        NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
-        ArgillaError: the server does not answer, or refuses the key.
     """
     names = argilla.usernames()
     found, chosen, goes_on = [], {}, False

@@ -151,7 +151,15 @@ def _planted_set(
             return passage, {}, ""
         if kind == "changed_passage":
             changed = _with_changed_number(passage.text, record.answer, draw.random)
-            return (passage.model_copy(update={"text": changed[0]}), _MISLEADS, changed[1]) if changed else None
+            return (
+                (
+                    passage.model_copy(update={"text": changed[0]}),
+                    {"topically_relevant": True, "evidence_sufficient": False, "misleading": True},
+                    changed[1],
+                )
+                if changed
+                else None
+            )
         free = [each for each in others if each.chunk_id not in held]
         if not free:
             return None
@@ -159,7 +167,11 @@ def _planted_set(
         far = min(drawn, key=lambda each: len(wanted & set(content_words(each.text, record.language))))
         held.add(far.chunk_id)
         foreign = far.model_copy(update={"chunk_rank": passage.chunk_rank})
-        return foreign, _NOTHING_OF_IT, "the passage is another query's"
+        return (
+            foreign,
+            {"topically_relevant": False, "evidence_sufficient": False, "misleading": False},
+            "the passage is another query's",
+        )
 
     for passage in sorted(record.chunks, key=lambda each: each.chunk_rank):
         kind, made = next((kind, made) for kind in order if (made := planted(kind, passage)))
@@ -173,10 +185,6 @@ def _planted_set(
         Planted("retrieval", kind, changed, passage.chunk_id, answers, what, record.record_uuid)
         for kind, passage, answers, what in found
     ]
-
-
-_NOTHING_OF_IT = {"topically_relevant": False, "evidence_sufficient": False, "misleading": False}
-_MISLEADS = {"topically_relevant": True, "evidence_sufficient": False, "misleading": True}
 
 
 def _with_changed_number(text: str, sought: str, random: Random) -> tuple[str, str] | None:

@@ -65,12 +65,7 @@ class Case(NamedTuple):
 
 
 def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
-    """The cases of a campaign: ours, or those of its own file, looked for in the folder; none without practice.
-
-    Raises:
-        InputError: the file cannot be read, a case has no answer or explanation to a label or breaks a rule between
-            labels, or a task that is practised has no case in a language of the campaign.
-    """
+    """The cases of a campaign: ours, or those of its own file, looked for in the folder; none without practice."""
     practice = campaign.practice
     if practice is None:
         return ()
@@ -212,10 +207,6 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
     """What became of the cases, which are now in the campaign's datasets of practice with its pass mark.
 
     Running it again changes nothing; after it was killed, running it again finishes the work.
-
-    Raises:
-        NotFoundError: set-up has not made the datasets.
-        ArgillaError: Argilla refused the cases of a dataset.
     """
     counts = [0, 0, 0, 0]
     standing = as_it_stands(argilla, campaign, workspace)

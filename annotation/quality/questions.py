@@ -158,10 +158,6 @@ def reply_to(
 
     Gives whether the server's page shows it, which that of a stock Argilla does not, and the names of the datasets
     whose guidelines changed. `rule` is the question as the guidelines are to put it; None leaves it out of them.
-
-    Raises:
-        InputError: reply or rule are empty, or the guidelines would be longer than Argilla takes; nothing was changed.
-        NotAllowedError: the key may not change datasets.
     """
     words, said = " ".join((rule or "").split()), text.strip()
     if not said or (rule is not None and not words):

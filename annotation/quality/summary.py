@@ -42,10 +42,6 @@ def read_status(
 
     Without `rounds` all but practice count. `languages` says in which somebody labels, by user name: all for those who
     are not named. `slowly` is called where the server is a stock Argilla, whose answers hold all texts.
-
-    Raises:
-        NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
-        ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
     """
     found, tallies = read_tallies(argilla, workspaces, rounds, languages or {}, slowly)
     names = argilla.usernames()

@@ -28,7 +28,6 @@ from pipeline.core.terminal import printable
 _NOTHING = "-"
 _WIDTH = 80
 _FEW = 10  # how many half-done answers are named; the JSON has all of them
-_DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
 ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
 _CONTROLS_HEAD = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
 _CONTROLS_MEANING = (
@@ -45,7 +44,9 @@ def status_lines(status: Status) -> Iterator[str]:
     ):
         yield ""
         yield f"{printable(workspace)} · {round_name} · {language}"
-        yield from table(_DATASET_HEAD, map(_dataset_row, datasets))
+        yield from table(
+            ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish"), map(_dataset_row, datasets)
+        )
     yield ""
     yield f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
     yield f"Expected finish: {_minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
