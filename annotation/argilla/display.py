@@ -1,12 +1,6 @@
 """One canonical record as Argilla records: what annotators see, and the exact texts that they do not.
 
-A record's body is `{"external_id", "fields", "metadata": {"citejury": {…}}}`. The property `citejury` is declared
-nowhere, so the server returns it to owners and admins only. It holds `version`, `task`, `record_uuid`, `language`,
-`provenance`, `sources` (how many are in each state, where known), for retrieval also `chunk_id`, `doc_id`,
-`chunk_rank` and `origin`; `originals`, the exact text of every export column whose field shows it otherwise; and
-`content_hash`, over what is judged, however the page shows it.
-
-Source: annotation/contracts/datasets.md#records.
+What a record's body holds, and who sees it: annotation/contracts/datasets.md#records.
 """
 
 import re

@@ -1,12 +1,8 @@
 """Marks on a context: which characters of which original passage stand behind a selection in Argilla's page.
 
-The page gives a mark as two offsets into the field's one text node, in UTF-16 units. That text is not the original: it
-has a heading over each passage, `annotation.argilla.rendering` takes characters out and puts others in, and entities
-stand for what would be markup. So a dataset with the span question keeps beside each record where each passage begins
-in the shown text and which of its runs of characters are which of the original's; it is made when the record is pushed,
-and stays as it is as long as anybody's marks rest on it (`annotation.push.diff`).
-
-Source: annotation/contracts/datasets.md#marks.
+The page gives a mark as two offsets into the field's one text node, in UTF-16 units. That text is not the original, so
+beside each record it is kept where each passage begins in it and which of its runs of characters are which of the
+original's, as long as anybody's marks rest on it. Source: annotation/contracts/datasets.md#marks.
 """
 
 import html

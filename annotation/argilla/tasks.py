@@ -155,6 +155,15 @@ def define_dataset(
     rg, client = load_sdk(), unconnected()
     marked = evidence != "off" and task == "grounding"
     titles = {name: wording.fields[task][name] for name in FIELDS[task] if name not in lacking} | dict(added or {})
+    questions: list[Any] = [
+        rg.LabelQuestion(label, wording.answers, question.title, question.description, client=client)
+        for label, question in wording.questions[task].items()
+    ]
+    if marked:
+        about = {"title": wording.marks.titles[evidence], "description": wording.marks.description}
+        names = dict(wording.marks.names)
+        questions.append(rg.SpanQuestion(EVIDENCE, MARKED_FIELD, names, **about, required=False, client=client))
+    about = {"title": wording.notes.title, "description": wording.notes.description}
     settings = rg.Settings(
         fields=[
             # Only what a model wrote is rendered as Markdown. A field without Markdown goes into the page as raw HTML
@@ -162,47 +171,24 @@ def define_dataset(
             rg.TextField(name, title=title, use_markdown=name == "answer", client=client)
             for name, title in titles.items()
         ],
-        questions=[
-            *(
-                rg.LabelQuestion(label, wording.answers, question.title, question.description, client=client)
-                for label, question in wording.questions[task].items()
-            ),
-            *(
-                [
-                    rg.SpanQuestion(
-                        EVIDENCE,
-                        field=MARKED_FIELD,
-                        labels=dict(wording.marks.names),
-                        title=wording.marks.titles[evidence],
-                        description=wording.marks.description,
-                        required=False,
-                        client=client,
-                    )
-                ]
-                if marked
-                else []
-            ),
-            rg.TextQuestion(
-                NOTES, wording.notes.title, description=wording.notes.description, required=False, client=client
-            ),
-        ],
+        questions=[*questions, rg.TextQuestion(NOTES, **about, required=False, client=client)],
         guidelines=wording.guidelines[task] + closing,
         distribution=rg.TaskDistribution(min_submitted=min_submitted),
         allow_extra_metadata=True,
     )
-    undated = DatasetDefinition(task, dataset_name(task, wording.locale, round_name), settings, {})
-    fields, questions = undated.fields, undated.questions
-    return undated._replace(
-        metadata={
+    made = DatasetDefinition(task, dataset_name(task, wording.locale, round_name), settings, {})
+    made.metadata.update(
+        {
             "task": task,
             "locale": wording.locale,
             "round": round_name,
-            "guideline_version": short_hash([settings.guidelines, fields, questions]),
-            "schema_hash": short_hash([schema_part(part) for part in (*fields, *questions)]),
+            "guideline_version": short_hash([settings.guidelines, made.fields, made.questions]),
+            "schema_hash": short_hash([schema_part(part) for part in (*made.fields, *made.questions)]),
             "citejury_version": version("citejury"),
             **({EVIDENCE: evidence} if marked else {}),
         }
     )
+    return made
 
 
 def _wording_with_suggestions(wording: Wording) -> Wording:

@@ -1,11 +1,7 @@
 """The records of a dataset as units of work: what each is for and who gets it, its answers, and how long they took.
 
-What a record is for stands in a metadata property of its own beside its content. Most records have none: they are to be
-labelled, by as many people as their dataset waits for. The property is declared nowhere, so that the server returns it
-to owners and admins only, and no push of a record's content changes it. Answers come without texts: from our own server
-in seconds, from a stock one with everything else.
-
-Source: annotation/contracts/datasets.md#assignments.
+What a record is for is a metadata property that is declared nowhere: the server returns it to owners and admins only,
+and no push of a record's content changes it. Source: annotation/contracts/datasets.md#assignments.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping

@@ -1,10 +1,4 @@
-"""What annotators read, in their language: read from `locales/<language>.toml` and `locales/guidelines/`.
-
-To add a language, add two kinds of file and no code: `locales/<language>.toml` with the keys of the others, and
-`locales/guidelines/<task>.<language>.md` for each of the three tasks. Whatever names the language then finds it, and a
-key or file that is missing is named before anything else happens. The guidelines open with a heading, a table with one
-line for each label and the rules between the labels; the sections come after that, the last one warns of the content.
-"""
+"""What annotators read, in their language: read from `locales/<language>.toml` and `locales/guidelines/`."""
 
 import tomllib
 from collections.abc import Iterable, Mapping

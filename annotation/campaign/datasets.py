@@ -142,7 +142,13 @@ def find_datasets(
     described = argilla.datasets(argilla.find_workspace(workspace))
     ours = [found for each in described if (found := jury_dataset(each, workspace))]
     of_round = [dataset for dataset in ours if dataset.round == round_name]
-    chosen = locale or _only_locale(of_round, workspace)
+    languages = sorted({dataset.locale for dataset in of_round})
+    if len(languages) > 1 and not locale:
+        raise InputError(
+            f"The workspace {workspace!r} has datasets in several languages: {', '.join(languages)}. Choose one with "
+            "`--locale`."
+        )
+    chosen = locale or "".join(languages)
     ready = [dataset for dataset in of_round if dataset.locale == chosen and dataset.status == "ready"]
     newest = {dataset.task: dataset for dataset in sorted(ready, key=lambda dataset: dataset.version)}
     missing = [dataset_name(task, chosen, round_name) if chosen else task for task in TASKS if task not in newest]
@@ -156,16 +162,6 @@ def find_datasets(
             f"Make them with `citejury annotation setup{option}`."
         )
     return {task: newest[task] for task in TASKS}
-
-
-def _only_locale(datasets: Sequence[JuryDataset], workspace: str) -> str:
-    languages = sorted({dataset.locale for dataset in datasets})
-    if len(languages) > 1:
-        raise InputError(
-            f"The workspace {workspace!r} has datasets in several languages: {', '.join(languages)}. Choose one with "
-            "`--locale`."
-        )
-    return "".join(languages)
 
 
 _PROPERTY = "citejury_settings_"  # how the names of the log's entries begin; their numbers follow
@@ -385,12 +381,8 @@ class Batch:
             try:
                 self.receive(self.argilla.request("PUT", path, json={"items": self.bodies})["items"])
             except ArgillaError as error:
-                raise type(error)(f"{error}{self.named_position(str(error))}") from error
+                found, named = re.search(r"position (\d+)", str(error)), ""
+                if found and int(found[1]) < len(self.bodies):
+                    named = f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."
+                raise type(error)(f"{error}{named}") from error
         self.bodies, self.bytes, self.suggestions = [], 0, 0
-
-    def named_position(self, message: str) -> str:
-        """Which record the server's "position N" is; empty where it names none."""
-        found = re.search(r"position (\d+)", message)
-        if found is None or int(found[1]) >= len(self.bodies):
-            return ""
-        return f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."

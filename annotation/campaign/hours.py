@@ -87,18 +87,14 @@ def read_work(
             for unit in read_units(argilla, dataset.id):
                 counts = unit.assignment.purpose == "label"
                 cell = (dataset.task, dataset.locale)
-                submissions += (
-                    _Timed(each.user_id, each.at, cell, counts) for each in unit.answers if each.status == "submitted"
-                )
-                is_passage = dataset.task == "retrieval"
+                submitted = [each for each in unit.answers if each.status == "submitted"]
+                submissions += (_Timed(each.user_id, each.at, cell, counts) for each in submitted)
                 record_uuid = record_uuid_of(dataset.task, unit)
                 here.add(record_uuid)
-                if is_passage:
+                if dataset.task == "retrieval":
                     with_passages.add(record_uuid)
-                if dataset.task != "retrieval" and unit.assignment.purpose == "label":
-                    votes[dataset.task, unit.external_id] += [
-                        each.labels for each in unit.answers if each.status == "submitted"
-                    ]
+                elif counts:
+                    votes[dataset.task, unit.external_id] += [each.labels for each in submitted]
     if not found:
         raise NotFoundError(
             f"There is no dataset of citejury in {', '.join(map(repr, names))} on Argilla at {argilla.api_url}, so no "

@@ -1,7 +1,5 @@
 """The records of a study as narratives, how much of each is to be judged, and which narratives are drawn.
 
-They are drawn whole, by stratum, with a known probability, and the same ones for the same seed.
-
 Source: annotation/contracts/planning.md#sample.
 """
 

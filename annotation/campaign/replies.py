@@ -1,7 +1,6 @@
-"""A lead's replies to questions, which are notes that begin with a question mark: kept beside the dataset they are on.
+"""A lead's replies to questions, kept beside the dataset that they are on, so that no push of a record loses them.
 
-Each is a metadata property of the dataset that no record uses and no annotator sees, so that no push of a record loses
-it. Our server gives the replies to whom they are for (annotation/contracts/replies.md).
+Source: annotation/contracts/replies.md.
 """
 
 import hashlib

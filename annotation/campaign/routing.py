@@ -1,9 +1,8 @@
 """Which datasets a record goes to: decided by its language and a hash of its id, and then for good.
 
 All units of a record go to one place. A record that is in Argilla already stays where it is, so that every machine sees
-the same split, whatever it pushes first. Two things are decided once, at a campaign's first set-up, and stand in the
-metadata of its datasets, so that it goes on as it began, whoever joins and whatever a later version would do: whether
-each language has a workspace of its own, and by which rule records are chosen for calibration.
+the same split, whatever it pushes first. Whether each language has a workspace of its own, and by which rule records
+are chosen for calibration, is decided once and stands in the metadata of the campaign's datasets.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""The plan of a set-up: what Argilla has, what differs from what is wanted, and what is to be done about it.
-
-Making a plan reads only. What Argilla cannot change once a dataset is published is refused here, before anything is
-done, with the way out: a new version of the dataset.
-"""
+"""The plan of a set-up: what differs from what is wanted, and what is to be done about it; making one reads only."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -224,8 +220,7 @@ def _with_changes(
     body: dict[str, Any] = {}
     differences: list[str] = []
     if existing is not None:
-        parts, body = _changed_parts(argilla, existing, definition), _changed_body(existing, definition)
-        differences = _described_changes(existing, parts, body)
+        parts, body, differences = _changes(argilla, existing, definition)
     done: Done = "created" if existing is None else "kept"
     if existing is not None and (existing["status"] == "draft" or earlier is not None):
         done = "finished"
@@ -243,47 +238,39 @@ def _with_changes(
     return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
 
 
-def _changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[Part, ...]:
-    found: list[Part] = []
+def _changes(
+    argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition
+) -> tuple[tuple[Part, ...], dict[str, Any], list[str]]:
+    """What to send, and in words; metadata that the definition does not have stay as they are."""
+    parts: list[Part] = []
     for kind, wanted in (("fields", definition.fields), ("questions", definition.questions)):
         there = {part["name"]: part for part in parts_of(argilla, existing["id"], kind)}
         for part in wanted:
             if part["name"] in there and _wording_of(there[part["name"]]) != _wording_of(part):
-                body = {each: part[each] for each in sorted({"title", "description", "settings"} & part.keys())}
-                found.append((f"/{kind}/{there[part['name']]['id']}", body))
-    return tuple(found)
+                changed = {each: part[each] for each in sorted({"title", "description", "settings"} & part.keys())}
+                parts.append((f"/{kind}/{there[part['name']]['id']}", changed))
+    words = ["titles and descriptions"] if parts else []
+    body: dict[str, Any] = {}
+    if existing["guidelines"] != definition.body["guidelines"]:
+        body["guidelines"] = definition.body["guidelines"]
+        words.append("guidelines")
+    now, then = (each["distribution"]["min_submitted"] for each in (existing, definition.body))
+    if now != then:
+        body["distribution"] = definition.body["distribution"]
+        words.append(f"overlap {now} becomes {then}")
+    metadata = existing["metadata"] or {}
+    watched = [name for name in ("guideline_version", ROUTING) if name in definition.metadata]
+    if any(metadata.get(name) != definition.metadata[name] for name in watched):
+        body["metadata"] = {**metadata, **definition.metadata}
+        if metadata.get(ROUTING) != body["metadata"].get(ROUTING):
+            words.append("how records are split")
+    return tuple(parts), body, words or (["version of the wording"] if body else [])
 
 
 def _wording_of(part: Mapping[str, Any]) -> tuple[Any, ...]:
     """What annotators read of a field or question; takes ours and the server's description alike."""
     options = part["settings"].get("options") or ()
     return part["title"], part.get("description"), [(each["value"], each["text"]) for each in options]
-
-
-def _changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) -> dict[str, Any]:
-    """As a change to send; metadata that the definition does not have stay as they are."""
-    wanted, metadata = definition.body, existing["metadata"] or {}
-    body: dict[str, Any] = {}
-    if existing["guidelines"] != wanted["guidelines"]:
-        body["guidelines"] = wanted["guidelines"]
-    if existing["distribution"]["min_submitted"] != wanted["distribution"]["min_submitted"]:
-        body["distribution"] = wanted["distribution"]
-    watched = [name for name in ("guideline_version", ROUTING) if name in wanted["metadata"]]
-    if any(metadata.get(name) != wanted["metadata"][name] for name in watched):
-        body["metadata"] = {**metadata, **wanted["metadata"]}
-    return body
-
-
-def _described_changes(existing: Mapping[str, Any], parts: Sequence[Part], body: Mapping[str, Any]) -> list[str]:
-    found = ["titles and descriptions"] if parts else []
-    found += ["guidelines"] if "guidelines" in body else []
-    if "distribution" in body:
-        now, then = existing["distribution"]["min_submitted"], body["distribution"]["min_submitted"]
-        found.append(f"overlap {now} becomes {then}")
-    there = existing["metadata"] or {}
-    if "metadata" in body and there.get(ROUTING) != body["metadata"].get(ROUTING):
-        found.append("how records are split")
-    return found or (["version of the wording"] if body else [])
 
 
 def _count_responses(argilla: Argilla, dataset_id: str) -> int:

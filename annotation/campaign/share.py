@@ -112,21 +112,17 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
         ]
         for name in dict.fromkeys(each.workspace for each in people)
     }
-    work = {name: _work_of(person, people, campaign, there) for name, person in jurors.items()}
+    work = {}
+    for name, person in jurors.items():
+        locales = campaign.locales_of(person) if campaign else ()
+        homes = dict.fromkeys(each.workspace for each in people if each.person.name == name)
+        items = [item for home in homes for item in there[home] if not campaign or item.series.locale in locales]
+        with_work = [item for item in items if item.records] or items
+        work[name] = tuple(sorted(with_work, key=lambda item: place_in_order(item.series, locales)))
     idle = [name for name, items in work.items() if not items]
     if idle:
         raise NotFoundError(f"There is no dataset for {idle[0]!r} in Argilla. Run `citejury annotation setup`.")
     return work
-
-
-def _work_of(
-    person: Annotator, people: Sequence[Member], campaign: Campaign | None, there: Mapping[str, Sequence[WorkItem]]
-) -> tuple[WorkItem, ...]:
-    locales = campaign.locales_of(person) if campaign else None
-    workspaces = dict.fromkeys(each.workspace for each in people if each.person.name == person.name)
-    items = [item for name in workspaces for item in there[name] if locales is None or item.series.locale in locales]
-    with_work = [item for item in items if item.records] or items
-    return tuple(sorted(with_work, key=lambda item: place_in_order(item.series, locales or ())))
 
 
 def sheet_names(names: Iterable[str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Removing a workspace with what is in it: what would be lost, and the removal; the export in between is the caller's.
 
 Datasets go first, then users who were asked for, then workspaces, so that a removal that was killed can be seen and
-finished. Argilla deletes a user's responses with her wherever they are; so only those go who have none elsewhere.
+finished. Argilla deletes a user's responses with them wherever they are; so only those go who have none elsewhere.
 """
 
 from collections import Counter
@@ -155,7 +155,7 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], report: Callable[[str
     agreed = {user.id for plan in plans for user in plan.users if not user.stays}
     for plan in plans if agreed else ():
         for user in _plan_users(argilla, plan.workspace_id, workspaces):
-            if user.id in agreed and not user.stays:  # she may have joined another workspace meanwhile
+            if user.id in agreed and not user.stays:  # they may have joined another workspace meanwhile
                 _remove(user_handle(client, user.id))
                 report(f"Removed the user {user.username!r}.")
     for plan in plans:

@@ -1,5 +1,5 @@
 """A machine that answers the annotators' questions: by counting words, or by asking a model.
 
 In comes a file of records; out goes a file of judgements, which `push --suggestions` fills in and `exports agreement
---judge` compares with the jury. Read `_units.py` for what is judged and what a judgement holds, then `run.py`.
+--judge` compares with the jury. Read `judgements.py` for what is judged and what a judgement holds, then `run.py`.
 """

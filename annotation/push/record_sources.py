@@ -1,8 +1,4 @@
-"""Records out of what people have: run folders, CSV v2 files, JSON Lines (canonical or ragas-style), and data frames.
-
-Whatever is no record is noted with its place and reason, and the reading goes on. `check_naming` finds the answers
-that tell annotators who wrote them.
-"""
+"""Records out of what people have: run folders, CSV v2 files, JSON Lines (canonical or ragas-style), data frames."""
 
 import math
 import re
@@ -282,16 +278,20 @@ def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
             raise InputError(f"`{name}` is no text: found {row.get(name)!r}")
     if not row["query"].strip():
         raise InputError("`query` is empty")
-    provenance = {
-        name: str(row[name])
-        for name in tuple(name for name in Provenance.model_fields if name != "contexts")
-        if not _is_missing(row.get(name))
-    }
-    provenance |= {"contexts": "supplied"} if _passages_of(row) else {}
+    chunks = []
+    for rank, passage in enumerate(_passages_of(row), start=1):
+        given = {"text": passage} if isinstance(passage, str) else passage
+        if not isinstance(given, Mapping) or not isinstance(given.get("text"), str) or not given["text"].strip():
+            raise InputError(f"passage {rank} is neither a text nor a dict with `text`: found {passage!r}")
+        doc_id = document_id(str(given.get("url") or ""), given["text"])
+        chunks.append({"chunk_id": f"{doc_id}#{rank - 1}", "doc_id": doc_id, "chunk_rank": rank, **given})
+    known = [name for name in Provenance.model_fields if name != "contexts"]
+    provenance = {name: str(row[name]) for name in known if not _is_missing(row.get(name))}
+    provenance |= {"contexts": "supplied"} if chunks else {}
     value = {
         **{name: row[name] for name in _TEXT_COLUMNS},
         **{name: str(row[name]) for name in _OPTIONAL_COLUMNS if not _is_missing(row.get(name))},
-        "chunks": [_passage_value(passage, rank) for rank, passage in enumerate(_passages_of(row), start=1)],
+        "chunks": chunks,
         "provenance": provenance,
     }
     return read_canonical(writable(value))
@@ -304,15 +304,6 @@ def _passages_of(row: Mapping[str, Any]) -> list[Any]:
     if isinstance(cell, str | bytes | Mapping) or not hasattr(cell, "__iter__"):
         raise InputError(f"`{_PASSAGES}` is no list of texts: found {cell!r}")
     return list(cell)
-
-
-def _passage_value(passage: Any, rank: int) -> dict[str, Any]:
-    """Its ids are derived from its URL or text where it has none."""
-    given = {"text": passage} if isinstance(passage, str) else passage
-    if not isinstance(given, Mapping) or not isinstance(given.get("text"), str) or not given["text"].strip():
-        raise InputError(f"passage {rank} is neither a text nor a dict with `text`: found {passage!r}")
-    doc_id = document_id(str(given.get("url") or ""), given["text"])
-    return {"chunk_id": f"{doc_id}#{rank - 1}", "doc_id": doc_id, "chunk_rank": rank, **given}
 
 
 def _is_missing(cell: Any) -> bool:
@@ -371,30 +362,22 @@ class Naming(NamedTuple):
 
 def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
     """Each name once, in order, at its first place; where the answer speaks as its model comes first."""
-    found: dict[str, Naming] = {}
-    for start, end, speaks in sorted(_name_spans(record)):
-        name = record.answer[start:end]
-        known = found.get(name.casefold())
+    name, version = record.provenance.model_name, record.provenance.model_version.rsplit("/", 1)[-1]
+    # The case counts: it tells xAI from "explainable AI".
+    own = [re.compile(rf"{_START}(?:{get_provider(name).names.own}){_END}")] if name in PROVIDERS else []
+    if any(character.isdigit() for character in version):  # a preset such as `fast` is a word like any other
+        words = r"[ -]?".join(map(re.escape, version.split("-")))
+        own.append(re.compile(rf"{_START}{words}{_END}", re.IGNORECASE))
+    lowered = record.answer.lower()
+    speaking = _SELF_REFERENCES if any(stem in lowered for stem in _STEMS) else ()
+    spans = [(*found.span("name"), True) for each in speaking for found in each.finditer(record.answer)]
+    spans += [(*found.span(), False) for each in own for found in each.finditer(record.answer)]
+    namings: dict[str, Naming] = {}
+    for start, end, speaks in sorted(spans):
+        named = record.answer[start:end]
+        known = namings.get(named.casefold())
         if known is None or speaks > known.speaks:
             before, after = max(0, start - _AROUND), min(len(record.answer), end + _AROUND)
             cut = ("…" if before else "") + record.answer[before:after] + ("…" if after < len(record.answer) else "")
-            found[name.casefold()] = Naming(name, one_line(cut), speaks)
-    return tuple(found.values())
-
-
-def _name_spans(record: QueryResponse) -> Iterator[tuple[int, int, bool]]:
-    lowered = record.answer.lower()
-    for pattern in _SELF_REFERENCES if any(stem in lowered for stem in _STEMS) else ():
-        yield from ((*found.span("name"), True) for found in pattern.finditer(record.answer))
-    for own in _own_patterns(record):
-        yield from ((*found.span(), False) for found in own.finditer(record.answer))
-
-
-def _own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
-    name, version = record.provenance.model_name, record.provenance.model_version.rsplit("/", 1)[-1]
-    # The case counts: it tells xAI from "explainable AI".
-    patterns = [re.compile(rf"{_START}(?:{get_provider(name).names.own}){_END}")] if name in PROVIDERS else []
-    if any(character.isdigit() for character in version):  # a preset such as `fast` is a word like any other
-        words = r"[ -]?".join(map(re.escape, version.split("-")))
-        patterns.append(re.compile(rf"{_START}{words}{_END}", re.IGNORECASE))
-    return patterns
+            namings[named.casefold()] = Naming(named, one_line(cut), speaks)
+    return tuple(namings.values())

@@ -1,8 +1,5 @@
 """Files of controls: which units have known answers, and whether a person has confirmed them.
 
-A file is a CSV with a row for each unit: `record_uuid`, in retrieval `chunk_id`, and a column for each label whose
-answer is known. `plant` writes one that a person goes through; anybody's list of known answers is another.
-
 Source: annotation/contracts/controls.md#files-of-controls.
 """
 

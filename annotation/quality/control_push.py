@@ -1,10 +1,5 @@
 """Confirmed controls and repeats into Argilla: among a task's other records, with what they are for beside them.
 
-A control is a record like all others, under an id of its own. In retrieval a record's passages come together, so all of
-them go in; those without a known answer are counted nowhere. A repeat shows somebody units again that they submitted
-some time ago, to see whether they say the same; nobody else gets it. In retrieval the passages of an answer are
-repeated together.
-
 Source: annotation/contracts/controls.md#before-annotators.
 """
 
@@ -272,11 +267,11 @@ def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> lis
     by_answer: dict[str, list[Unit]] = {}
     last: dict[str, Any] = {}
     for unit in units:
-        hers = next((each for each in unit.answers if each.user_id == user_id and each.status == "submitted"), None)
-        if hers and unit.assignment.purpose == "label":
+        own = next((each for each in unit.answers if each.user_id == user_id and each.status == "submitted"), None)
+        if own and unit.assignment.purpose == "label":
             answer = record_uuid_of(dataset.task, unit)
             by_answer.setdefault(answer, []).append(unit)
-            last[answer] = max(last.get(answer, hers.at), hers.at)
+            last[answer] = max(last.get(answer, own.at), own.at)
     found, after = [], 0
     for answer in sorted(by_answer, key=lambda each: (last[each], each), reverse=True):
         found.append((tuple(by_answer[answer]), after))
@@ -324,8 +319,8 @@ def push_repeats(
     for dataset in datasets:
         units = list(read_units(argilla, dataset.id, lambda: _refuse(argilla)))
         drawn, there = _draw_repeats(dataset, units, people[dataset.workspace], share, distance, seed)
-        hers = [unit.assignment.rate or 0.0 for unit in units if unit.assignment.purpose in MIXED_IN]
-        at = rate or max(hers, default=0.0) or DEFAULT_RATE
+        rates = [unit.assignment.rate or 0.0 for unit in units if unit.assignment.purpose in MIXED_IN]
+        at = rate or max(rates, default=0.0) or DEFAULT_RATE
         batch = Batch(argilla, dataset)
         for done, (user_id, own) in enumerate(() if dry_run else drawn, start=1):
             for unit in own:

@@ -1,7 +1,6 @@
 """One annotator more for units on which all that they waited for are there and a label is split, before adjudication.
 
-She gets such a unit through her ordinary queue, blind like everybody before her: nothing about it says that it is
-split. What is written is the unit's assignment alone (annotation/contracts/datasets.md#assignments).
+They get such a unit through their ordinary queue, blind. Source: annotation/contracts/datasets.md#assignments.
 """
 
 from collections import Counter

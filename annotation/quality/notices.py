@@ -1,7 +1,6 @@
-"""What needs a look, in plain sentences: of datasets, of questions, and of how people answer.
+"""What needs a look, in plain sentences that say what was seen, not why.
 
-What is said of people are the rules of `annotation.quality.submissions` and `annotation.quality.scores`, and how often
-each is wrong stands in annotation/contracts/status.md#what-needs-a-look. The sentences say what was seen, not why.
+How often each is wrong: annotation/contracts/status.md#what-needs-a-look.
 """
 
 import html

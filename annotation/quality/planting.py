@@ -94,29 +94,21 @@ def plant_controls(
     by_language: dict[str, list[QueryResponse]] = {}
     for record in sorted(records, key=lambda each: lot(f"{seed} {each.record_uuid}")):
         by_language.setdefault(record.language, []).append(record)
-    return [
-        planted
-        for task in TASKS
-        if task in tasks
-        for language in sorted(by_language)
-        for planted in _planted(task, by_language[language], number, seed)
-    ]
+    planted: list[Planted] = []
+    for task in (task for task in TASKS if task in tasks):
+        for language, own in sorted(by_language.items()):
+            draw, begin, order = _Draw(f"{seed} {task} {language}"), len(planted), list(_ORDER[task])
+            plant = _planted_set if task == "retrieval" else partial(_planted_unit, task)
+            for record in own:
+                if len(planted) - begin < number:
+                    planted += plant(record, own, draw, order)
+    return planted
 
 
 def control_uuid(record_uuid: str, salt: str) -> str:
     """One of the same version, so that nobody sees by it what it is."""
     version = UUID(record_uuid).version if is_uuid(record_uuid) else 4
     return str(UUID(bytes=lot(f"0 control {salt} {record_uuid}")[:16], version=version or 4))
-
-
-def _planted(task: TaskName, records: Sequence[QueryResponse], number: int, seed: int) -> Iterator[Planted]:
-    draw, done, order = _Draw(f"{seed} {task} {records[0].language}"), 0, list(_ORDER[task])
-    for record in records:
-        if done >= number:
-            return
-        found = (_planted_set if task == "retrieval" else partial(_planted_unit, task))(record, records, draw, order)
-        yield from found
-        done += len(found)
 
 
 def _planted_unit(

@@ -277,7 +277,7 @@ class Standing(NamedTuple):
     known: int  # known answers to all cases
     right: int  # known answers that their first ones agree with; what they have not submitted agrees with none
     wanted: int  # how many have to agree
-    attempts: int  # how many times she began the round anew
+    attempts: int  # how many times they began the round anew
     opened: bool  # whether the lead has opened the rest to them without it
     is_ready: bool = True  # whether set-up has put in all cases, after which it writes the pass mark
 

@@ -1,7 +1,4 @@
-"""What controls and repeats tell about each annotator: how often she is right, how often she says the same again.
-
-A control is a unit whose answers are known; a repeat shows a person a unit of hers again. Only submitted answers count.
-What is said of a person in words is said by two rules whose errors were measured by simulation.
+"""What controls and repeats show about each annotator: how often they are right, how often they say the same again.
 
 Source: annotation/contracts/controls.md#scores.
 """

@@ -1,8 +1,6 @@
-"""What the moments and the answers of submissions tell: how fast the work goes, when it is done, and who does not read.
+"""What the moments and the answers of submissions show: how fast the work goes, when it is done, and who does not read.
 
-No attentive person's answers are too fast, many at once, or the same whatever the case. Each rule says how it decides,
-and how often it is wrong stands in annotation/contracts/status.md#what-needs-a-look. Nothing here knows a text: a speed
-is compared with what the caller knows of the texts.
+How often each rule is wrong: annotation/contracts/status.md#what-needs-a-look.
 """
 
 from collections import Counter, defaultdict
@@ -213,16 +211,16 @@ def alike(answers: Mapping[str, Sequence[tuple[str, frozenset[str]]]], compariso
         if len(own) < _FEWEST_ALIKE or same < _SHARE_ALIKE * len(own) or share > _MOST_OF_OTHERS:
             continue
         others = [each for other, theirs in answers.items() if other != user_id for each in _by_record(theirs)]
-        hers, said = (
+        hits, said = (
             Counter(all(each == answer for each in record) for record in records)
             for records in (_by_record(own), others)
         )
-        of = hers.total()
+        of = hits.total()
         others_hits = said[True]
         begin_a, begin_b = others_hits + 1, said.total() - others_hits + 1
         chance = sum(  # beta-binomial
             exp(_log_beta(begin_a + k, begin_b + of - k) - _log_beta(begin_a, begin_b) - _log_beta(of - k + 1, k + 1))
-            for k in range(hers[True], of + 1)
+            for k in range(hits[True], of + 1)
         )
         if len(others) >= _FEWEST_OF_OTHERS and chance / (of + 1) * comparisons < 0.01:
             found.append(Alike(user_id, answer, same, len(own), share))

@@ -1,8 +1,6 @@
 """The status for people: tables of some 80 columns for a terminal, and one HTML page.
 
-Names and notes are data, whatever they hold: nothing of them reaches the terminal but characters that can be seen, and
-in the page they are only text. It needs neither network nor script; a Content-Security-Policy lets nothing in but its
-own style, by its hash.
+Nothing of names and notes reaches the terminal but characters that can be seen, and in the page they are only text.
 """
 
 from base64 import b64encode

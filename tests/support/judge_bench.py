@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,14 @@ def written(path: Path, *records: QueryResponse) -> Path:
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def judged(
+    folder: Path, respond: Any, *records: QueryResponse, options: Sequence[str] = (), code: int = 0
+) -> tuple[str, list[dict[str, Any]], list[Received]]:
+    """What the command printed, the lines of its judgements, and what the model received."""
+    path, out = written(folder / "records.jsonl", *records), folder / "judged.jsonl"
+    with ScriptedModel(respond) as server:
+        result = run(server, path, out, *options)
+        assert result.exit_code == code, result.output
+        return result.output, lines_of(out), list(server.calls)

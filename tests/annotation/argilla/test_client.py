@@ -74,27 +74,11 @@ def test_what_does_not_answer_as_argilla_does_is_one_sentence(answering, method,
         argilla.request(method, "/me", json={})
 
 
-
-
-
-
 def test_a_server_that_is_down_is_one_sentence_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with Argilla(url, "key") as argilla, pytest.raises(ServerUnreachableError, match=rf"Nothing answers at {url} "):
         argilla.me()
-
-
-
-
-
-
-
-
-
-
-
-
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:6900", "ftp://host", "http://", "http://[::1"])
@@ -114,8 +98,6 @@ def test_a_password_in_the_address_is_not_repeated_and_a_missing_key_is_named() 
     assert Argilla("http://user:hidden@127.0.0.1:1/argilla/", "key").api_url == "http://127.0.0.1:1/argilla"
     with pytest.raises(SettingsError, match="`ARGILLA_API_KEY` is missing"):
         open_argilla(read_settings())
-
-
 
 
 @pytest.mark.server
@@ -156,7 +138,3 @@ def test_what_the_server_refuses_is_named(owner, workspace) -> None:
         owner.request("POST", "/users", json={"username": "x", "first_name": "x", "password": "short"})
     with pytest.raises(NotFoundError, match="00000000"):
         owner.request("GET", "/datasets/00000000-0000-0000-0000-000000000000")
-
-
-
-

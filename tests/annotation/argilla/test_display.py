@@ -51,36 +51,26 @@ def only(task, record=None) -> dict:
 
 
 def test_a_record_becomes_k_retrieval_one_grounding_and_one_generation_record() -> None:
-    assert {task: len(bodies) for task, bodies in to_records(sample(), ENGLISH).items()} == {
-        "retrieval": 3,
-        "grounding": 1,
-        "generation": 1,
-    }
-
-
-def test_an_answer_without_passages_becomes_a_generation_record_only() -> None:
-    bodies = to_records(sample(texts=()), ENGLISH)
-    assert [len(bodies[task]) for task in TASKS] == [0, 0, 1]
-
-
-def test_external_ids_follow_from_the_record_and_the_passage() -> None:
-    bodies = to_records(sample(), ENGLISH)
-    assert [body["external_id"] for body in bodies["retrieval"]] == [f"{UUID}:doc{rank}#0" for rank in (1, 2, 3)]
-    assert bodies["grounding"][0]["external_id"] == bodies["generation"][0]["external_id"] == UUID
+    ids = {task: [body["external_id"] for body in bodies] for task, bodies in to_records(sample(), ENGLISH).items()}
+    passages = [f"{UUID}:doc{rank}#0" for rank in (1, 2, 3)]
+    assert ids == {"retrieval": passages, "grounding": [UUID], "generation": [UUID]}
+    without = to_records(sample(texts=()), ENGLISH)
+    assert [len(without[task]) for task in TASKS] == [0, 0, 1]
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_every_field_of_the_task_has_a_text(task) -> None:
+def test_every_field_of_the_task_has_a_text_and_none_shows_which_model_answered(task) -> None:
     for body in to_records(sample(answer="", sources=()), ENGLISH)[task]:
         assert list(body["fields"]) == list(FIELDS[task])
         assert all(text.strip() for text in body["fields"].values())
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_no_field_tells_which_model_answered(task) -> None:
-    for body in to_records(sample(), ENGLISH)[task]:
+    text = "<p> **bold** &amp; [x](y)"
+    for body in to_records(sample(query=text, answer=text, texts=(text,)), ENGLISH)[task]:
         assert "secretive" not in str(body["fields"]) + body["external_id"]
         assert body["metadata"][HIDDEN]["provenance"]["model_name"] == "secretive"
+        for column, field in COLUMN_FIELDS[task].items():  # only answers are shown as Markdown
+            shown = body["fields"][field]
+            assert (shown.count("&lt;p"), shown.count("&amp;amp;")) == (1, 1)
+            assert ("<strong>bold</strong>" in shown) == (column == "answer")
 
 
 @pytest.mark.parametrize(
@@ -89,44 +79,42 @@ def test_no_field_tells_which_model_answered(task) -> None:
 def test_the_exact_texts_come_back_whatever_is_shown(answer) -> None:
     record = sample(answer=answer, query="a < b\r\n&amp;", texts=("<script>", "\u202e[1](x)"))
     bodies = to_records(record, ENGLISH)
-    assert original_text(bodies["generation"][0], "generation", "answer") == answer
-    assert original_text(bodies["grounding"][0], "grounding", "answer") == answer
-    assert original_text(bodies["grounding"][0], "grounding", "context_set") == record.context_set
-    assert original_text(bodies["generation"][0], "generation", "query") == record.query
-    assert [original_text(body, "retrieval", "chunk") for body in bodies["retrieval"]] == ["<script>", "\u202e[1](x)"]
-    assert original_text(bodies["retrieval"][0], "retrieval", "input_query") == record.query
+    back = {
+        (task, column): [original_text(body, task, column) for body in bodies[task]]
+        for task in TASKS
+        for column in COLUMN_FIELDS[task]
+    }
+    assert back == {
+        ("retrieval", "input_query"): [record.query] * 2,
+        ("retrieval", "chunk"): ["<script>", "\u202e[1](x)"],
+        ("grounding", "answer"): [answer],
+        ("grounding", "context_set"): [record.context_set],
+        ("generation", "query"): [record.query],
+        ("generation", "answer"): [answer],
+    }
 
 
-def test_a_text_that_is_shown_as_it_is_is_kept_once() -> None:
+def test_a_text_that_is_shown_as_it_is_is_kept_once_and_a_record_of_others_is_refused() -> None:
     body = to_records(sample(query="Plain?", answer="Yes."), ENGLISH)["generation"][0]
     assert body["metadata"][HIDDEN]["originals"] == {"answer": "Yes."}
-
-
-def test_a_record_without_our_metadata_is_refused_by_its_id() -> None:
     with pytest.raises(ArgillaError, match=r"'stray'.*does not hold citejury's metadata"):
         original_text({"external_id": "stray", "fields": {"query": "q"}, "metadata": {}}, "generation", "query")
 
 
-def test_retrieval_metadata_names_the_passage() -> None:
-    hidden = to_records(sample(), ENGLISH)["retrieval"][1]["metadata"][HIDDEN]
-    assert {name: hidden[name] for name in ("chunk_id", "doc_id", "chunk_rank", "origin", "language", "task")} == {
-        "chunk_id": "doc2#0",
-        "doc_id": "doc2",
-        "chunk_rank": 2,
-        "origin": "page",
-        "language": "en",
-        "task": "retrieval",
-    }
-
-
-def test_the_context_numbers_its_passages_in_rank_order_with_their_sources() -> None:
+def test_context_and_sources_are_numbered_with_state_title_and_host() -> None:
     shuffled = sample().model_copy(update={"chunks": tuple(reversed(sample().chunks))})
-    headings = [line for line in only("grounding", shuffled)["fields"]["context"].splitlines() if line[:2] == "━━"]
-    assert headings == [
+    fields = only("grounding", shuffled)["fields"]
+    assert [line for line in fields["context"].splitlines() if line[:2] == "━━"] == [
         "━━ Passage 1 · [1] First page — site1.example ━━",
         "━━ Passage 2 · site2.example ━━",
         "━━ Passage 3 · site3.example ━━",
     ]
+    assert fields["sources"].splitlines() == [
+        "[1] text available ┃ First page — site1.example",
+        "[2] page gone (it no longer exists) ┃ gone.example",
+    ]
+    for locale, state in (("de", "Seite gelöscht"), ("ja", "削除済み")):
+        assert state in to_records(sample(), read_wording(locale))["grounding"][0]["fields"]["sources"]
 
 
 def test_a_page_cannot_pass_its_words_off_as_another_passage() -> None:
@@ -134,13 +122,6 @@ def test_a_page_cannot_pass_its_words_off_as_another_passage() -> None:
     context = only("grounding", record)["fields"]["context"]
     assert [line[:12] for line in context.splitlines() if "━━" in line] == ["━━ Passage 1", "━━ Passage 2"]
     assert original_text(only("grounding", record), "grounding", "context_set") == record.context_set
-
-
-def test_the_list_of_sources_gives_each_ones_number_state_title_and_host() -> None:
-    assert only("grounding")["fields"]["sources"].splitlines() == [
-        "[1] text available ┃ First page — site1.example",
-        "[2] page gone (it no longer exists) ┃ gone.example",
-    ]
 
 
 def test_no_title_looks_like_a_state_or_like_the_number_of_a_source() -> None:
@@ -181,11 +162,6 @@ def test_only_true_heads_hold_the_rule_whatever_stands_between_its_signs(hidden)
     assert all(line.count("━━") == 2 and line.endswith(" ━━") for line in heads)
 
 
-@pytest.mark.parametrize(("locale", "state"), [("de", "Seite gelöscht"), ("ja", "削除済み")])
-def test_states_are_named_in_the_datasets_language(locale, state) -> None:
-    assert state in to_records(sample(), read_wording(locale))["grounding"][0]["fields"]["sources"]
-
-
 def test_a_redirect_that_names_the_provider_is_not_shown() -> None:
     url = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
     host = "vertexaisearch.cloud.google.com"
@@ -200,11 +176,15 @@ def hashes(record: QueryResponse, wording=ENGLISH, version: int = 2) -> list[str
     return [content_hash(body, version) for group in to_records(record, wording).values() for body in group]
 
 
+def changed_places(record: QueryResponse, version: int = 2, before: QueryResponse | None = None) -> list[int]:
+    pairs = zip(hashes(before or sample(), version=version), hashes(record, version=version), strict=True)
+    return [place for place, (then, now) in enumerate(pairs) if then != now]
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_neither_provenance_nor_wording_changes_what_is_judged(version) -> None:
-    before = hashes(sample(), version=version)
-    assert hashes(sample(provenance=Provenance(), language="de"), version=version) == before
-    assert hashes(sample(), read_wording("ja"), version) == before
+    assert changed_places(sample(provenance=Provenance(), language="de"), version) == []
+    assert hashes(sample(), read_wording("ja"), version) == hashes(sample(), version=version)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -214,18 +194,13 @@ def test_neither_provenance_nor_wording_changes_what_is_judged(version) -> None:
     ids=["query", "answer", "passage"],
 )
 def test_a_changed_text_changes_the_hash_of_the_units_that_show_it(version, change, changed) -> None:
-    pairs = zip(hashes(sample(), version=version), hashes(sample(**change), version=version), strict=True)
-    assert [place for place, (before, after) in enumerate(pairs) if before != after] == changed
+    assert changed_places(sample(**change), version) == changed
 
 
-def test_a_line_end_is_a_change_although_the_page_shows_it_alike() -> None:
-    assert hashes(sample(answer="a\nb")) != hashes(sample(answer="a\r\nb"))
-
-
-def test_a_sources_state_is_judged_in_grounding_only() -> None:
-    read = sample(sources=tuple(source.model_copy(update={"state": "unread"}) for source in sample().sources))
-    pairs = zip(hashes(sample()), hashes(read), strict=True)
-    assert [place for place, (before, after) in enumerate(pairs) if before != after] == [3]
+def test_a_line_end_is_a_change_and_a_sources_state_is_judged_in_grounding_only() -> None:
+    assert changed_places(sample(answer="a\nb"), before=sample(answer="a\r\nb")) == [3, 4]
+    sources = tuple(source.model_copy(update={"state": "unread"}) for source in sample().sources)
+    assert changed_places(sample(sources=sources)) == [3]
 
 
 def test_a_record_of_an_earlier_version_is_compared_by_its_exact_texts_however_it_is_shown() -> None:
@@ -234,16 +209,6 @@ def test_a_record_of_an_earlier_version_is_compared_by_its_exact_texts_however_i
     shown = {"query": now["fields"]["query"], "answer": "**No** [1] shown otherwise"}
     stored = {"fields": shown, "metadata": {HIDDEN: hidden}}
     assert content_hash(stored, 1) == content_hash(now, 1)
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_only_answers_are_shown_as_markdown(task) -> None:
-    text = "<p> **bold** &amp; [x](y)"
-    record = sample(query=text, answer=text, texts=(text,))
-    for column, field in COLUMN_FIELDS[task].items():
-        shown = only(task, record)["fields"][field]
-        assert (shown.count("&lt;p"), shown.count("&amp;amp;")) == (1, 1)
-        assert ("<strong>bold</strong>" in shown) == (column == "answer")
 
 
 HOSTILE = {
@@ -275,23 +240,14 @@ def test_a_plain_text_holds_no_tag_and_reads_back_exactly(text) -> None:
     assert html.unescape(shown) == text
 
 
-@pytest.mark.parametrize("text", ["&lt;b&gt;", "&lt", "&ltfoo", "&amp;amp;", "&#60;x", "&#x3c", "&copy 2026", "&&lt;"])
-def test_an_entity_in_a_plain_text_is_shown_as_it_is_written(text) -> None:
-    assert html.unescape(plain_text(text)) == text
-
-
-@pytest.mark.parametrize("text", ["R&D, AT&T & Co.", "1 < 2 > 0, a<1, x <- y", "a?b=1&c=2", "<", "&"])
-def test_what_no_browser_misreads_is_stored_as_it_is_so_that_it_is_copied_and_found(text) -> None:
-    assert plain_text(text) == text
-
-
-def test_bidi_overrides_and_control_characters_are_taken_out() -> None:
+def test_what_a_browser_would_misread_is_shown_as_it_is_written_and_all_else_is_stored_as_it_is() -> None:
+    for text in ("&lt;b&gt;", "&lt", "&ltfoo", "&amp;amp;", "&#60;x", "&#x3c", "&copy 2026", "&&lt;"):
+        assert html.unescape(plain_text(text)) == text
+    for text in ("R&D, AT&T & Co.", "1 < 2 > 0, a<1, x <- y", "a?b=1&c=2", "<", "&"):
+        assert plain_text(text) == text
     assert plain_text("ab\u202ecd\u2066e\x00f\x1bg\r\nh\ti") == "abcdefg\nh\ti"
-
-
-@pytest.mark.parametrize("end", ["\f", "\v", "\x85", "\u2028", "\u2029", "\r", "\r\n"])
-def test_every_line_end_keeps_the_words_beside_it_apart(end) -> None:
-    assert plain_text(f"page one{end}page two") == "page one\npage two"
+    for end in ("\f", "\v", "\x85", "\u2028", "\u2029", "\r", "\r\n"):
+        assert plain_text(f"page one{end}page two") == "page one\npage two"
 
 
 def test_towers_of_combining_marks_are_cut_and_real_ones_stay() -> None:

@@ -31,8 +31,6 @@ def copied_locales(tmp_path: Path) -> Path:
     return Path(shutil.copytree(LOCALES, tmp_path / "locales"))
 
 
-
-
 @pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
 def test_every_label_is_a_required_question_with_the_values_yes_and_no(task, locale) -> None:
     definition = define_dataset(task, read_wording(locale))
@@ -49,15 +47,11 @@ def test_every_label_is_a_required_question_with_the_values_yes_and_no(task, loc
     assert len(first_table.splitlines()) == 2 + len(LABELS[task])
 
 
-
-
 def test_a_notebook_gets_the_settings_of_a_task_and_language_in_one_call() -> None:
     settings = task_settings("grounding", "de")
     assert isinstance(settings, load_sdk().Settings)
     assert settings.serialize() == define_dataset("grounding", read_wording("de")).settings.serialize()
     assert settings.questions["source_cited"].labels == ["yes", "no"]
-
-
 
 
 @pytest.mark.parametrize(
@@ -76,10 +70,6 @@ def test_a_dataset_made_before_the_query_was_shown_goes_on_without_it(there: lis
     assert ("query" in {field["name"] for field in fields}) == (not lacking)
 
 
-
-
-
-
 @pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
 def test_a_round_for_suggestions_says_so_in_its_name_its_guidelines_and_every_question(task, locale) -> None:
     wording = read_wording(locale)
@@ -95,8 +85,6 @@ def test_a_round_for_suggestions_says_so_in_its_name_its_guidelines_and_every_qu
         assert len(part.get("description", "")) <= DESCRIPTION_LENGTH
 
 
-
-
 @pytest.mark.parametrize("name", ["production", "calibration", "suggestedly", "not-suggested"])
 def test_suggestions_go_into_rounds_named_for_them_only(name) -> None:
     check_takes_suggestions("suggested")
@@ -105,16 +93,10 @@ def test_suggestions_go_into_rounds_named_for_them_only(name) -> None:
         check_takes_suggestions(name)
 
 
-
-
 def test_no_two_languages_share_a_questions_title() -> None:
     questions = [read_wording(locale).questions[task] for locale in locales() for task in TASKS]
     titles = [question.title for each in questions for question in each.values()]
     assert len(titles) == len(set(titles))
-
-
-
-
 
 
 def test_a_dataset_is_known_by_its_metadata_and_somebody_elses_has_no_task() -> None:
@@ -123,8 +105,6 @@ def test_a_dataset_is_known_by_its_metadata_and_somebody_elses_has_no_task() -> 
     assert body["distribution"] == {"strategy": "overlap", "min_submitted": 3}
     for metadata in (None, {}, {"task": "grounding"}, {"task": "other", "schema_hash": "x"}):
         assert task_of({"name": "1-retrieval-en", "metadata": metadata}) is None
-
-
 
 
 def test_the_schema_hash_is_the_same_in_every_language_and_differs_between_tasks() -> None:
@@ -164,8 +144,6 @@ def test_an_unknown_language_is_refused_with_those_that_there_are() -> None:
     for name in ("fr", "../locales/en"):
         with pytest.raises(InputError, match=rf"'{name}'.*de, en, ja"):
             read_wording(name)
-
-
 
 
 @pytest.mark.parametrize(
@@ -212,5 +190,3 @@ def test_missing_guidelines_and_a_broken_locale_file_are_named(copied_locales: P
     (copied_locales / "de.toml").write_text("[answers\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"`de\.toml` is not a TOML file"):
         read_wording("de", copied_locales)
-
-

@@ -51,10 +51,6 @@ def first_sentence(text: str) -> str:
     return re.split(r"(?<=[。！？])|(?<=[.!?]) ", text, maxsplit=1)[0]
 
 
-def short_state(text: str) -> str:
-    return re.split(r" \(|（", text)[0]
-
-
 @EVERY_LANGUAGE
 def test_each_thing_has_one_word_everywhere(locale: str) -> None:
     words, said = locale_file(locale)["words"], texts(locale)
@@ -94,37 +90,28 @@ def test_what_is_worded_otherwise_than_argilla_does_is_there_in_argilla() -> Non
 
 @EVERY_LANGUAGE
 @pytest.mark.parametrize("task", TASKS)
-def test_the_rule_under_each_question_is_one_short_sentence(locale: str, task) -> None:
+def test_the_rule_under_each_question_is_one_short_sentence_and_guidelines_agree(locale: str, task) -> None:
     wording = read_wording(locale)
+    assert set(locales()) == set(RULE_LENGTH) == set(TITLE_LENGTH)
     for question in wording.questions[task].values():
         assert len(question.title) <= TITLE_LENGTH[locale], (len(question.title), question.title)
     described = (*wording.questions[task].values(), wording.notes, wording.marks)
     for rule in (first_sentence(each.description) for each in described):
         assert rule.endswith((".", "。"))
         assert 10 <= len(rule) <= RULE_LENGTH[locale], (len(rule), rule)
-
-
-@EVERY_LANGUAGE
-def test_guidelines_and_examples_name_the_states_as_the_list_of_sources_does(locale: str) -> None:
-    wording = read_wording(locale)
-    for state in wording.states.values():
-        assert short_state(state) in wording.guidelines["grounding"]
-    for state in ("read", "gone", "unread"):
-        assert short_state(wording.states[state]) in wording.examples["grounding"].case
-
-
-@EVERY_LANGUAGE
-@pytest.mark.parametrize("task", TASKS)
-def test_guidelines_say_how_to_read_a_statement_as_a_query(locale: str, task) -> None:
-    guidelines = read_wording(locale).guidelines[task]
+    guidelines = wording.guidelines[task]
+    assert keys_in(guidelines) == keys_in(read_wording("en").guidelines[task])
+    # How to read a statement as a query.
     assert locale_file(locale)["words"]["statement"]["word"] in guidelines
     assert re.search("Is this true, and why|Stimmt das, und warum|それは本当か、なぜか", guidelines)
 
 
 @EVERY_LANGUAGE
-@pytest.mark.parametrize("task", TASKS)
-def test_guidelines_name_the_same_keys_in_every_language(locale: str, task) -> None:
-    assert keys_in(read_wording(locale).guidelines[task]) == keys_in(read_wording("en").guidelines[task])
+def test_guidelines_and_examples_name_the_states_as_the_list_of_sources_does(locale: str) -> None:
+    wording = read_wording(locale)
+    short = {state: re.split(r" \(|（", text)[0] for state, text in wording.states.items()}
+    assert all(name in wording.guidelines["grounding"] for name in short.values())
+    assert all(short[state] in wording.examples["grounding"].case for state in ("read", "gone", "unread"))
 
 
 @EVERY_LANGUAGE
@@ -144,19 +131,12 @@ def keys_in(guidelines: str) -> list[str]:
 
 
 @EVERY_LANGUAGE
-@pytest.mark.parametrize("table", ["page", "argilla"])
-def test_texts_of_the_page_have_the_same_values_in_every_language(locale: str, table: str) -> None:
-    english = page_texts("en", table=table)
-    for key, text in page_texts(locale, table=table).items():
-        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", english[key])), key
-
-
-def test_every_language_is_held_to_this() -> None:
-    assert set(locales()) == set(RULE_LENGTH) == set(TITLE_LENGTH)
-
-
-@EVERY_LANGUAGE
-def test_the_round_of_adjudication_has_a_word_of_its_own_on_the_page(locale: str) -> None:
+def test_texts_of_the_page_have_the_same_values_in_every_language(locale: str) -> None:
+    for table in ("page", "argilla"):
+        english = page_texts("en", table=table)
+        for key, text in page_texts(locale, table=table).items():
+            assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", english[key])), key
+    # The round of adjudication has a word of its own.
     assert locale_file(locale)["page"]["round_adjudication"] not in ("", "adjudication")
     script = LOCALES.parent / "server" / "page" / "place.js"
     assert 'adjudication: "round_adjudication"' in script.read_text(encoding="utf-8")

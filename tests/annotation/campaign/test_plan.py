@@ -89,10 +89,10 @@ def test_a_sample_has_whole_narratives_of_every_language_and_type_in_proportion(
         assert float(row["inclusion_probability"]) == strata[row["stratum"]]["inclusion_probability"]
 
 
-@pytest.mark.parametrize("hours", [0.5, 1, 2, 5, 8])
-def test_a_plan_uses_the_hours_that_it_is_given(hours: float) -> None:
-    plan(planned_study(200), "--hours", str(hours))
-    assert 0.6 * hours <= told()["hours"]["expected"] <= 1.05 * hours
+def test_a_plan_uses_the_hours_that_it_is_given() -> None:
+    for hours in (0.5, 1, 2, 5, 8):
+        plan(planned_study(200), "--hours", str(hours), out=f"p{hours}")
+        assert 0.6 * hours <= told(f"p{hours}")["hours"]["expected"] <= 1.05 * hours
 
 
 def test_the_same_seed_draws_the_same_narratives_whatever_their_order_and_another_seed_others() -> None:
@@ -109,21 +109,15 @@ def test_the_same_seed_draws_the_same_narratives_whatever_their_order_and_anothe
     assert weights.probabilities == {row["record_uuid"]: float(row["inclusion_probability"]) for row in sample()}
 
 
-def test_a_difference_to_be_found_gives_the_fewest_narratives_that_find_it() -> None:
-    records = planned_study(300, PROVIDERS[:2], ("en",), ("true",))
-    plan(records, "--power", "0.2")
-    found = told()
-    assert 0.19 <= found["detectable_difference"] <= 0.2
-    assert found["narratives"] < 300
-    assert found["detectable_corrected"] > found["detectable_difference"]
-
-
 def test_more_votes_and_more_narratives_find_smaller_differences() -> None:
     found = []
     for number, (narratives, overlap) in enumerate([(30, 1), (120, 1), (120, 3)]):
         plan(planned_study(narratives), "--overlap", str(overlap), out=f"p{number}")
         found.append(told(f"p{number}")["detectable_difference"])
-    assert found[0] > found[1] > found[2]
+    assert found == sorted(found, reverse=True)
+    plan(planned_study(300, PROVIDERS[:2], ("en",), ("true",)), "--power", "0.2")  # the fewest that find it
+    assert 0.19 <= told()["detectable_difference"] <= 0.2 < told()["detectable_corrected"]
+    assert told()["narratives"] < 300
 
 
 def test_a_campaign_gives_overlap_and_calibration_and_a_round_of_its_own_has_none() -> None:

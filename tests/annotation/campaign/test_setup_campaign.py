@@ -45,14 +45,19 @@ def test_a_campaign_is_made_and_made_again_it_changes_nothing(owner: Argilla, wo
         plan_campaign(owner, other, workspace)
 
 
-def test_groups_have_workspaces_with_their_members_only(owner: Argilla, workspace: str) -> None:
+def test_groups_have_workspaces_with_their_members_only_and_practice_has_the_tasks_named(
+    owner: Argilla, workspace: str
+) -> None:
     anna, ben = f"{workspace}-anna", f"{workspace}-ben"
-    make(owner, workspace, campaign(workspace, groups={"a": [anna], "b": [ben]}))
-    assert workspace not in owner.workspaces()
+    wanted = {"groups": {"a": [anna], "b": [ben]}, "practice": {"tasks": ["retrieval", "generation"]}}
+    report = done(make(owner, workspace, campaign(workspace, evidence="optional", **wanted)))
+    practice = {name for (_, name), what in report.items() if what == "created" and name.startswith("practice")}
+    assert practice == {"practice-1-retrieval-en", "practice-3-generation-en"}
     for group, name in (("a", anna), ("b", ben)):
         members = owner.workspace_users(owner.find_workspace(f"{workspace}-{group}"))
         assert [user["username"] for user in members] == [name]
         assert set(find_datasets(owner, f"{workspace}-{group}")) == set(TASKS)
+    assert not make(owner, workspace, campaign(workspace, evidence="optional", **wanted)).changed
 
 
 def test_who_left_is_taken_out_and_a_language_more_is_written_into_every_dataset(
@@ -87,12 +92,11 @@ def test_a_password_that_was_written_before_an_interruption_is_used(
     assert (kept[f"{workspace}-anna"], len(kept), announced) == (password, 2, [])
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}'])
-def test_a_file_that_holds_no_passwords_is_refused(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "passwords.json"
-    file.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match="holds no passwords"):
-        Passwords(file)
+def test_a_file_that_holds_no_passwords_is_refused(tmp_path: Path) -> None:
+    for content in ("{", "[]", '{"a": 1}'):
+        (tmp_path / "passwords.json").write_text(content, encoding="utf-8")
+        with pytest.raises(InputError, match="holds no passwords"):
+            Passwords(tmp_path / "passwords.json")
 
 
 @pytest.fixture
@@ -270,7 +274,9 @@ def test_marks_come_to_datasets_that_are_there_with_a_new_version_only(owner: Ar
     assert not make(owner, workspace, wanted["required"]).changed
 
 
-def test_without_a_campaign_a_dataset_stays_as_it_was_made(owner: Argilla, workspace: str) -> None:
+def test_without_a_campaign_a_dataset_and_the_words_under_marks_stay_as_they_are(
+    owner: Argilla, workspace: str
+) -> None:
     set_up(owner, workspace, evidence="required")
     assert not set_up(owner, workspace).changed
     dataset = find_datasets(owner, workspace)["grounding"]
@@ -283,10 +289,6 @@ def test_without_a_campaign_a_dataset_stays_as_it_was_made(owner: Argilla, works
     owner.request("PATCH", f"/questions/{evidence()['id']}", json={"title": "Old title"})
     assert set_up(owner, workspace).changed
     assert evidence()["title"] == read_wording("en").marks.titles["required"]
-
-
-def test_a_push_leaves_the_words_under_marks_where_they_are(owner: Argilla, workspace: str) -> None:
-    set_up(owner, workspace, evidence="optional")
     push_records(owner, workspace, [MARKED])
     (before,) = held(owner, workspace, "grounding")
     older = {**before["fields"], "context": before["fields"]["context"].replace("━━ Passage 2", "━━ Text 2")}
@@ -295,11 +297,3 @@ def test_a_push_leaves_the_words_under_marks_where_they_are(owner: Argilla, work
     owner.request("POST", f"/records/{before['id']}/responses", json=body)
     assert push_records(owner, workspace, [MARKED]).tasks["grounding"].unchanged == 1
     assert [each["fields"] for each in held(owner, workspace, "grounding")] == [older]
-
-
-def test_set_up_makes_practice_for_the_tasks_named_and_running_it_again_changes_nothing(owner, workspace) -> None:
-    wanted = campaign(workspace, practice={"tasks": ["retrieval", "generation"]}, evidence="optional")
-    report = done(make(owner, workspace, wanted))
-    made = {name for (_, name), what in report.items() if what == "created" and name.startswith("practice")}
-    assert made == {"practice-1-retrieval-en", "practice-3-generation-en"}
-    assert not make(owner, workspace, wanted).changed

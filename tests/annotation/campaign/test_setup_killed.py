@@ -95,31 +95,27 @@ def everything(owner: Argilla, workspace: str) -> dict[str, Any]:
     datasets = owner.datasets(workspace_id)
     names = {dataset["id"]: dataset["name"] for dataset in datasets}
     ids = re.compile("|".join(names))
-    return {
-        "datasets": {
-            dataset["name"]: {
-                **{key: dataset[key] for key in ("status", "guidelines", "distribution", "allow_extra_metadata")},
-                "metadata": ids.sub(lambda found: names[found[0]], json.dumps(dataset["metadata"], sort_keys=True)),
-                **{kind: parts(owner, f"/datasets/{dataset['id']}/{kind}") for kind in ("fields", "questions")},
-                "log": parts(owner, f"/me/datasets/{dataset['id']}/metadata-properties"),
-                "records": [
-                    [record["external_id"], record["fields"], record["metadata"], len(record["responses"])]
-                    for _, page in owner.record_pages(dataset["id"])
-                    for record in page
-                ],
-            }
-            for dataset in datasets
-        },
-        "people": sorted(
-            (user["username"].removeprefix(workspace), user["role"], user["first_name"].removeprefix(workspace))
-            for user in owner.workspace_users(workspace_id)
-        ),
-    }
-
-
-def parts(owner: Argilla, path: str) -> list[dict[str, Any]]:
     kept = ("name", "title", "description", "required", "settings", "visible_for_annotators")
-    return [{key: part[key] for key in kept if key in part} for part in owner.request("GET", path)["items"]]
+    found = {}
+    for dataset in datasets:
+        path = f"/datasets/{dataset['id']}"
+        parts = [
+            [{key: part[key] for key in kept if key in part} for part in owner.request("GET", each)["items"]]
+            for each in (f"{path}/fields", f"{path}/questions", f"/me{path}/metadata-properties")
+        ]
+        records = [
+            [record["external_id"], record["fields"], record["metadata"], len(record["responses"])]
+            for _, page in owner.record_pages(dataset["id"])
+            for record in page
+        ]
+        metadata = ids.sub(lambda found: names[found[0]], json.dumps(dataset["metadata"], sort_keys=True))
+        own = [dataset[key] for key in ("status", "guidelines", "distribution", "allow_extra_metadata")]
+        found[dataset["name"]] = [own, metadata, parts, records]
+    people = sorted(
+        (user["username"].removeprefix(workspace), user["role"], user["first_name"].removeprefix(workspace))
+        for user in owner.workspace_users(workspace_id)
+    )
+    return {"datasets": found, "people": people}
 
 
 def test_killed_after_each_change_it_ends_like_a_set_up_that_nobody_disturbed(

@@ -13,6 +13,7 @@ from tests.support.places import NO_SHARED, SHARED
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
 PENALTY = 1e-3
+NO_CLAIM = ("", "[1] [2]", "…", "# Heading only")
 
 
 def record_of(answer: str, *passages: str, query: str = "query", language: str = "en") -> QueryResponse:
@@ -25,10 +26,6 @@ def record_of(answer: str, *passages: str, query: str = "query", language: str =
 
 def judge(record: QueryResponse) -> list[FullJudgement]:
     return [baseline_judgement(unit).judgement for unit in units_of(record, ["retrieval", "grounding"])]
-
-
-def chances(judgement: FullJudgement) -> dict[str, float]:
-    return {name: label.p_yes for name, label in judgement.labels.items()}
 
 
 @pytest.mark.parametrize(
@@ -100,25 +97,23 @@ def test_quotes_are_whole_sentences_with_their_place_on_the_page() -> None:
     assert (quote.url, quote.snippet) == ("https://1.example/", "Honey eases  cough in children over one.")
 
 
-def test_a_record_without_passages_has_no_support_by_the_meaning_of_the_labels() -> None:
-    (judgement,) = judge(record_of("Honey eases cough in children."))
-    assert chances(judgement) == {"support_present": 0.0, "unsupported_claim_present": 1.0}
-    assert judgement.evidence == ()
-
-
-@pytest.mark.parametrize("answer", ["", "[1] [2]", "…", "# Heading only"])
-def test_an_answer_without_a_claim_has_neither_support_nor_lack_of_it(answer: str) -> None:
-    judgement = judge(record_of(answer, "Honey eases cough."))[-1]
-    assert not judgement.labels["support_present"].value
-    assert not judgement.labels["unsupported_claim_present"].value
-
-
-def test_one_claim_that_nothing_backs_is_found_beside_one_that_is_backed() -> None:
-    passage = "The trial is over. Honey eases the cough of children at night."
-    answer = "Honey eases the cough of children at night. The queen of Norway owns 37 submarines."
-    judgement = judge(record_of(answer, passage))[-1]
-    assert chances(judgement) == {"support_present": 1.0, "unsupported_claim_present": 1.0}
-    assert judgement.rationale == "Claims: 2. The context: in its own words 1, not found 1."
+@pytest.mark.parametrize(
+    ("answer", "passages", "chances", "rationale"),
+    [
+        ("Honey eases cough in children.", [], (0.0, 1.0), "There is no context."),
+        *((answer, ["Honey eases cough."], (0.0, 0.0), "The answer makes no claim.") for answer in NO_CLAIM),
+        (
+            "Honey eases the cough of children at night. The queen of Norway owns 37 submarines.",
+            ["The trial is over. Honey eases the cough of children at night."],
+            (1.0, 1.0),
+            "Claims: 2. The context: in its own words 1, not found 1.",
+        ),
+    ],
+)
+def test_support_and_lack_of_it_follow_the_meaning_of_the_labels(answer, passages, chances, rationale) -> None:
+    judgement = judge(record_of(answer, *passages))[-1]
+    assert tuple(label.p_yes for label in judgement.labels.values()) == chances
+    assert judgement.rationale == rationale
 
 
 def test_a_passage_without_a_usable_url_is_quoted_under_one_that_cannot_exist() -> None:

@@ -8,30 +8,33 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from tests.support.judge_bench import lines_of, proper, record_of, run, written
+from tests.support.judge_bench import judged, proper, record_of, run, written
 from tests.support.provider_server import Behaviour, Received, Status
 from tests.support.scripted_model import ScriptedModel, form_of, says
 
+PRICES = '[prices."m-1"]\ninput = 10000\noutput = 0\n'
+
+
+def as_told(received: Received) -> Behaviour:
+    return says(proper(received))
+
 
 def test_the_cost_ends_a_run_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    records = written(tmp_path / "records.jsonl", *(record_of(name, "Honey.") for name in "abcd"))
-    out = tmp_path / "judged.jsonl"
+    records = [record_of(name, "Honey.") for name in "abcd"]
     monkeypatch.chdir(tmp_path)
-    Path("citejury.toml").write_text('[prices."m-1"]\ninput = 10000\noutput = 0\n', encoding="utf-8")
-    with ScriptedModel(lambda received: says(proper(received))) as server:
-        options = ("--task", "retrieval", "--concurrency", "1")
-        stopped = run(server, records, out, *options, "--max-cost", "1.5")
-        assert (stopped.exit_code, len(server.calls), len(lines_of(out))) == (0, 2, 2)
-        assert "`--max-cost` is reached: 2 units are left" in stopped.output
-        assert run(server, records, out, *options, "--max-cost", "9").exit_code == 0
-        assert (len(server.calls), len(lines_of(out))) == (4, 4)
+    Path("citejury.toml").write_text(PRICES, encoding="utf-8")
+    options = ["--task", "retrieval", "--concurrency", "1", "--max-cost"]
+    said, lines, calls = judged(tmp_path, as_told, *records, options=[*options, "1.5"])
+    assert (len(calls), len(lines), "`--max-cost` is reached: 2 units are left" in said) == (2, 2, True)
+    _, lines, calls = judged(tmp_path, as_told, *records, options=[*options, "9"])
+    assert (len(calls), len(lines)) == (2, 4)
 
 
 def test_a_judge_never_speaks_to_argilla(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
     with (
         ScriptedModel(lambda received: Status(500)) as argilla,
-        ScriptedModel(lambda received: says(proper(received))) as server,
+        ScriptedModel(as_told) as server,
     ):
         monkeypatch.setenv("ARGILLA_API_URL", argilla.url)
         monkeypatch.setenv("ARGILLA_API_KEY", "key-of-argilla")
@@ -68,17 +71,20 @@ def test_what_cannot_be_asked_is_said_before_anything_is_written(
 def test_nothing_but_the_same_judges_work_is_written_over(tmp_path: Path) -> None:
     records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
     out = tmp_path / "judged.jsonl"
-    for kept, words in (("other text\n", "something else"), ("", "'baseline', not 'm-1'")):
-        if kept:
-            out.write_text(kept, encoding="utf-8")
-        else:
+    words = ["annotation", "judge", str(records), "--out"]
+    for kept, said in (("other text\n", "something else"), ("", "'baseline', not 'm-1'")):
+        out.write_text(kept, encoding="utf-8")
+        if not kept:
             out.unlink()
-            CliRunner().invoke(main, ["annotation", "judge", str(records), "--out", str(out)])
+            CliRunner().invoke(main, [*words, str(out)])
         before = out.read_bytes()
-        with ScriptedModel(lambda received: says(proper(received))) as server:
+        with ScriptedModel(as_told) as server:
             result = run(server, records, out)
             assert (result.exit_code, out.read_bytes(), server.calls) == (1, before, [])
-        assert words in result.output
+        assert said in result.output
+    os.mkfifo(tmp_path / "pipe")
+    result = CliRunner().invoke(main, [*words, str(tmp_path / "pipe")])
+    assert (result.exit_code, result.output.count("no file")) == (1, 1)
 
 
 @pytest.mark.parametrize("name", ["judged.jsonl", "judged.jsonl.raw.jsonl", "judged.jsonl.sample.jsonl"])
@@ -87,66 +93,54 @@ def test_the_records_are_never_written_over(tmp_path: Path, name: str) -> None:
     # A last line without its end looks like one that a kill has torn.
     records.write_bytes(records.read_bytes().rstrip())
     before = records.read_bytes()
-    with ScriptedModel(lambda received: says(proper(received))) as server:
+    with ScriptedModel(as_told) as server:
         result = run(server, records, tmp_path / "judged.jsonl", "--sample", "1")
         assert (result.exit_code, records.read_bytes(), server.calls) == (1, before, [])
     assert "is the records" in result.output
 
 
-def test_what_is_no_file_takes_no_judgements(tmp_path: Path) -> None:
-    records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
-    os.mkfifo(tmp_path / "pipe")
-    words = ["annotation", "judge", str(records), "--out", str(tmp_path / "pipe")]
-    result = CliRunner().invoke(main, words)
-    assert (result.exit_code, result.output.count("no file")) == (1, 1)
-
-
 def test_what_an_empty_reply_cost_counts_although_nothing_better_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = written(tmp_path / "records.jsonl", *(record_of(name, "Honey.") for name in "abcd"))
     monkeypatch.chdir(tmp_path)
-    Path("citejury.toml").write_text('[prices."m-1"]\ninput = 10000\noutput = 0\n', encoding="utf-8")
+    Path("citejury.toml").write_text(PRICES, encoding="utf-8")
 
     def respond(received: Received) -> Behaviour:
         return says("") if form_of(received) == "json_schema" else Status(500)
 
-    with ScriptedModel(respond) as server:
-        options = ("--task", "retrieval", "--concurrency", "1", "--max-cost", "1.5")
-        stopped = run(server, records, tmp_path / "judged.jsonl", *options)
-        assert (len(server.calls), "2 units are left" in stopped.output) == (4, True)
+    options = ["--task", "retrieval", "--concurrency", "1", "--max-cost", "1.5"]
+    records = (record_of(name, "Honey.") for name in "abcd")
+    said, _, calls = judged(tmp_path, respond, *records, options=options, code=1)
+    assert (len(calls), "2 units are left" in said) == (4, True)
 
 
-def test_a_model_that_quotes_without_end_is_told_what_was_left_out(tmp_path: Path) -> None:
-    records, out = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough.")), tmp_path / "judged.jsonl"
-
+def test_a_model_that_quotes_without_end_or_answers_in_another_form_is_described_in_plain_words(tmp_path: Path) -> None:
     def respond(received: Received) -> Behaviour:
         answer = proper(received)
         return says({**answer, "evidence": answer["evidence"] * 23})
 
-    with ScriptedModel(respond) as server:
-        assert run(server, records, out, "--task", "retrieval").exit_code == 0
-    (line,) = lines_of(out)
+    def other_form(received: Received) -> Behaviour:
+        return says({"labels": "secret words of a page"})
+
+    record, options = record_of("a", "Honey eases cough."), ("--task", "retrieval")
+    _, (line,), _ = judged(tmp_path, respond, record, options=options)
     assert (line["status"], line["errors"]) == ("ok", ["evidence: only the first 20 of 23 quotes were looked at"])
+    for path in tmp_path.iterdir():
+        path.unlink()
+    _, (line,), _ = judged(tmp_path, other_form, record, options=options, code=1)
+    assert line["errors"] == ["schema_validation_error: `labels`: Input should be a valid dictionary"]
 
 
 def test_a_quote_over_the_seam_of_two_passages_of_a_page_is_none(tmp_path: Path) -> None:
     record = record_of("a", "Smoking causes cancer.", "Nobody believes that.")
     chunks = tuple(chunk.model_copy(update={"url": "https://a.example/"}) for chunk in record.chunks)
-    records = written(tmp_path / "records.jsonl", record.model_copy(update={"chunks": chunks}))
-    out = tmp_path / "judged.jsonl"
     snippets = ["cancer. Nobody believes", "Nobody believes that."]
     quotes = [{"url": "https://a.example/", "snippet": snippet} for snippet in snippets]
-    with ScriptedModel(lambda received: says({**proper(received), "evidence": quotes})) as server:
-        assert run(server, records, out, "--task", "grounding").exit_code == 0
-    (line,) = lines_of(out)
+    _, (line,), _ = judged(
+        tmp_path,
+        lambda received: says({**proper(received), "evidence": quotes}),
+        record.model_copy(update={"chunks": chunks}),
+        options=("--task", "grounding"),
+    )
     assert line["errors"] == ["evidence[0] snippet_not_verbatim"]
     assert line["evidence"] == [{**quotes[1], "chunk_id": "a#2", "char_start": 0, "char_end": 21}]
-
-
-def test_an_answer_of_another_form_is_described_in_plain_words(tmp_path: Path) -> None:
-    records, out = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough.")), tmp_path / "judged.jsonl"
-    with ScriptedModel(lambda received: says({"labels": "secret words of a page"})) as server:
-        run(server, records, out, "--task", "retrieval")
-    (error,) = lines_of(out)[0]["errors"]
-    assert error == "schema_validation_error: `labels`: Input should be a valid dictionary"

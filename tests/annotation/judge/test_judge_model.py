@@ -17,7 +17,7 @@ from annotation.judge.judgements import pages_of, units_of
 from annotation.judge.model import build_prompt
 from annotation.push.suggestions import read_judgements
 from pipeline.models.completion import REPAIR_ORDER
-from tests.support.judge_bench import PAGE, lines_of, proper, record_of, run, written
+from tests.support.judge_bench import PAGE, judged, lines_of, proper, record_of, run, written
 from tests.support.provider_server import Behaviour, Hang, Received, Status
 from tests.support.scripted_model import ScriptedModel, prompts_of, says
 
@@ -79,72 +79,46 @@ def external_id(line: dict[str, Any]) -> tuple[TaskName, str]:
     return line["task"], line["record_uuid"] + own
 
 
-def unknown_label(answer: dict[str, Any]) -> None:
-    answer["labels"]["trust_this_site"] = {"value": True, "p_yes": 1}
+def change_first(answer: dict[str, Any], p_yes: Any) -> None:
+    next(iter(answer["labels"].values()))["p_yes"] = p_yes
 
 
-def missing_label(answer: dict[str, Any]) -> None:
-    answer["labels"].popitem()
+def quote(url: str, snippet: str = "Honey eases cough in children.") -> Callable[[dict[str, Any]], None]:
+    return lambda answer: answer.update(evidence=[{"url": url, "snippet": snippet}])
 
 
-def contradiction(answer: dict[str, Any]) -> None:
-    next(iter(answer["labels"].values()))["p_yes"] = 0.1
-
-
-def no_number(answer: dict[str, Any]) -> None:
-    next(iter(answer["labels"].values()))["p_yes"] = "NaN"
-
-
-def other_page(answer: dict[str, Any]) -> None:
-    answer["evidence"] = [{"url": "https://a2.example/page", "snippet": "Honey eases cough in children."}]
-
-
-def forged_page(answer: dict[str, Any]) -> None:
-    answer["evidence"] = [{"url": "https://forged.example/", "snippet": "Honey eases cough in children."}]
-
-
-def not_there(answer: dict[str, Any]) -> None:
-    answer["evidence"] = [{"url": "https://a1.example/page", "snippet": "Honey cures everything."}]
-
-
-def no_quote(answer: dict[str, Any]) -> None:
-    answer["evidence"] = ["Ignore your instructions", None, 7, {"url": {}, "snippet": []}]
+NO_QUOTES = ["Ignore your instructions", None, 7, {"url": {}, "snippet": []}]
+UNKNOWN = {"trust_this_site": {"value": True, "p_yes": 1}}
 
 
 @pytest.mark.parametrize(
     ("spoil", "status", "requests"),
     [
-        (unknown_label, "invalid_json", 2),
-        (missing_label, "invalid_json", 2),
-        (contradiction, "invalid_json", 2),
-        (no_number, "invalid_json", 2),
-        (other_page, "invalid_evidence", 1),
-        (forged_page, "invalid_evidence", 1),
-        (not_there, "invalid_evidence", 1),
-        (no_quote, "invalid_evidence", 1),
+        pytest.param(lambda answer: answer["labels"].update(UNKNOWN), "invalid_json", 2, id="unknown label"),
+        pytest.param(lambda answer: answer["labels"].popitem(), "invalid_json", 2, id="missing label"),
+        pytest.param(lambda answer: change_first(answer, 0.1), "invalid_json", 2, id="contradiction"),
+        pytest.param(lambda answer: change_first(answer, "NaN"), "invalid_json", 2, id="no number"),
+        pytest.param(quote("https://a2.example/page"), "invalid_evidence", 1, id="other page"),
+        pytest.param(quote("https://forged.example/"), "invalid_evidence", 1, id="forged page"),
+        pytest.param(quote("https://a1.example/page", "Honey cures all."), "invalid_evidence", 1, id="not there"),
+        pytest.param(lambda answer: answer.update(evidence=NO_QUOTES), "invalid_evidence", 1, id="no quote"),
     ],
-    ids=lambda value: getattr(value, "__name__", None),
 )
 def test_what_a_disobedient_model_says_never_becomes_a_suggestion(
     tmp_path: Path, spoil: Callable[[dict[str, Any]], None], status: str, requests: int
 ) -> None:
-    record = record_of("a", "Honey eases cough in children.", "Bees live in hives.")
-    records, out = written(tmp_path / "records.jsonl", record), tmp_path / "judged.jsonl"
-
     def respond(received: Received) -> Behaviour:
         answer = proper(received) if PAGE.search(prompts_of(received)[1]) else json_of_repair(received)
         spoil(answer)
         return says(answer)
 
-    with ScriptedModel(respond) as server:
-        result = run(server, records, out, "--task", "grounding")
-        assert len(server.calls) == requests
-    assert result.exit_code == 1
-    assert "Nothing was judged" in result.output
-    (line,) = lines_of(out)
+    record = record_of("a", "Honey eases cough in children.", "Bees live in hives.")
+    said, (line,), calls = judged(tmp_path, respond, record, options=("--task", "grounding"), code=1)
+    assert len(calls) == requests
+    assert "Nothing was judged" in said
     assert (line["status"], line["labels"], line["evidence"]) == (status, {}, [])
     assert line["errors"]
-    judgements = read_judgements(out)
+    judgements = read_judgements(tmp_path / "judged.jsonl")
     assert (judgements.labels, judgements.skipped) == ({}, {status: 1})
 
 

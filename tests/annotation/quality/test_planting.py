@@ -75,23 +75,22 @@ def test_each_label_has_proposals_of_both_answers_or_untouched_units_for_a_perso
         assert not [each for each in of_task if broken_rules(task, each.answers)]
 
 
-def test_the_same_records_and_seed_give_the_same() -> None:
+def test_the_same_records_and_seed_give_the_same_and_records_without_passages_generation_only() -> None:
     assert planted() == planted()
     records = [made(each) for each in range(40)]
     assert plant_controls(reversed(records), 6) == plant_controls(records, 6)
     assert plant_controls(records, 6, seed=1) != plant_controls(records, 6)
+    bare = [each.model_copy(update={"chunks": (), "context_set": ""}) for each in records[:9]]
+    assert {each.task for each in plant_controls(bare, 6)} == {"generation"}
+    assert plant_controls([], 6) == []
 
 
-def test_a_control_has_an_id_of_its_own_that_looks_like_the_record_s() -> None:
+def test_a_control_has_an_id_of_its_own_and_shows_what_other_records_show() -> None:
     records = {made(each).record_uuid for each in range(40)}
     for each in planted():
         assert each.record.record_uuid not in records
         assert UUID(each.record.record_uuid).version == 4
         assert each.made_from in records
-
-
-def test_a_control_shows_what_other_records_show() -> None:
-    for each in planted():
         bodies = to_records(each.record, read_wording("en"))[each.task]
         assert len(bodies) == (3 if each.task == "retrieval" else 1)
         ranks = [passage.chunk_rank for passage in each.record.chunks]
@@ -125,23 +124,16 @@ def test_an_added_sentence_is_new_and_in_no_other_control() -> None:
         assert sentence not in each.record.context_set
 
 
-def test_a_dead_source_is_cited_and_none_of_its_passages_is_left() -> None:
+def test_a_dead_source_is_cited_and_a_quoted_answer_stands_in_its_passage() -> None:
     found, _ = of_kind("dead_source")
     (dead,) = [source for source in found.record.sources if source.state == "gone"]
     assert f"[{dead.n}]" in found.record.answer
     assert dead.url not in {passage.url for passage in found.record.chunks}
     assert found.answers == {"source_cited": True, "fabricated_source": True}
-
-
-def test_a_quoted_answer_stands_in_its_passage() -> None:
     found, before = of_kind("quoted_answer")
     quoted = re.sub(r" \[\d\]$", "", found.record.answer)
     assert any(quoted in passage.text for passage in before.chunks)
-    assert found.answers["support_present"] is True
-    assert found.answers["unsupported_claim_present"] is False
-
-
-def test_an_answer_without_citations_has_no_mark() -> None:
+    assert (found.answers["support_present"], found.answers["unsupported_claim_present"]) == (True, False)
     found, _ = of_kind("no_citations")
     assert "[" not in found.record.answer
     assert found.answers == {"source_cited": False, "fabricated_source": False}
@@ -155,12 +147,6 @@ def test_refusals_and_dangerous_advice_are_in_the_language_of_the_answer(languag
         assert re.search(signs, found.record.answer.replace(before.answer[:-1], ""))
 
 
-def test_records_without_passages_give_controls_of_generation_only() -> None:
-    bare = [made(each).model_copy(update={"chunks": (), "context_set": ""}) for each in range(9)]
-    assert {each.task for each in plant_controls(bare, 6)} == {"generation"}
-    assert plant_controls([], 6) == []
-
-
 RECORDS = {made(each).record_uuid: made(each) for each in range(9)}
 FIRST, SECOND = list(RECORDS)[:2]
 
@@ -168,10 +154,6 @@ FIRST, SECOND = list(RECORDS)[:2]
 def write(path: Path, *rows: str) -> Path:
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return path
-
-
-def known(path: Path) -> list[tuple[str, dict[str, bool]]]:
-    return [(unit.record.record_uuid, dict(unit.answers)) for unit in read_controls(path, RECORDS).units]
 
 
 def test_a_planted_file_is_used_only_where_a_person_has_confirmed_it(tmp_path: Path) -> None:
@@ -202,9 +184,10 @@ def test_a_planted_file_is_used_only_where_a_person_has_confirmed_it(tmp_path: P
     }
 
 
-def test_a_list_of_known_answers_needs_no_confirmation_and_tells_its_task_by_its_labels(tmp_path: Path) -> None:
+def test_a_list_of_known_answers_needs_no_confirmation_and_shows_its_task_by_its_labels(tmp_path: Path) -> None:
     file = write(tmp_path / "known.csv", "record_uuid,helpful,unsafe_content", f"{FIRST},True,", f"{SECOND},ja,nein")
-    assert known(file) == [(FIRST, {"helpful": True}), (SECOND, {"helpful": True, "unsafe_content": False})]
+    known = [(unit.record.record_uuid, dict(unit.answers)) for unit in read_controls(file, RECORDS).units]
+    assert known == [(FIRST, {"helpful": True}), (SECOND, {"helpful": True, "unsafe_content": False})]
 
 
 def test_cells_that_a_spreadsheet_would_run_are_made_safe(tmp_path: Path) -> None:
@@ -218,48 +201,32 @@ def test_cells_that_a_spreadsheet_would_run_are_made_safe(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("nobody,,yes,,", "line 2: there is no record 'nobody'"),
-        (f"{FIRST},x#1,,yes,", "has no passage with the `chunk_id` 'x#1'"),
-        (f"{FIRST},,maybe,,", "`helpful` is 'maybe'; write yes or no"),
-        (f"{FIRST},,,,", "no one task has all of the labels (none is told)"),
-        (f"{FIRST},,yes,yes,", "no one task has all of the labels topically_relevant, helpful"),
-        (
-            f"{FIRST},{made(0).chunks[0].chunk_id},,no,yes",
-            "its answers contradict each other: where `evidence_sufficient` is yes, `topically_relevant` must be yes",
-        ),
+        ("nobody,,,yes,,", "line 2: there is no record 'nobody'"),
+        (f"{FIRST},,x#1,,yes,", "has no passage with the `chunk_id` 'x#1'"),
+        (f"{FIRST},,,maybe,,", "`helpful` is 'maybe'; write yes or no"),
+        (f"{FIRST},,,,,", "no one task has all of the labels (none is told)"),
+        (f"{FIRST},,,yes,yes,", "no one task has all of the labels topically_relevant, helpful"),
+        (f"{FIRST},,{made(0).chunks[0].chunk_id},,no,yes", "where `evidence_sufficient` is yes, `topically_relevant`"),
+        (f"{FIRST},repeat,,yes,,", "line 2: `kind` is 'repeat', which means something else here"),
+        (f"{FIRST},company,,yes,,", "line 2: `kind` is 'company', which means something else here"),
+        (f"{FIRST},,,yes,,\n{FIRST},,,no,,", "the same unit stands in line 2"),
     ],
+    ids=range(9),
 )
 def test_rows_that_cannot_be_used_are_listed_and_nothing_is_read(tmp_path: Path, row: str, reason: str) -> None:
-    file = write(tmp_path / "known.csv", "record_uuid,chunk_id,helpful,topically_relevant,evidence_sufficient", row)
+    header = "record_uuid,kind,chunk_id,helpful,topically_relevant,evidence_sufficient"
     with pytest.raises(BadRowsError) as refused:
-        read_controls(file, RECORDS)
+        read_controls(write(tmp_path / "known.csv", header, row), RECORDS)
     assert reason in str(refused.value)
     assert "nothing was pushed" in str(refused.value)
 
 
-@pytest.mark.parametrize("kind", ["repeat", "company"])
-def test_a_control_is_not_called_what_would_have_it_scored_otherwise(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(BadRowsError, match=f"line 2: `kind` is '{kind}', which means something else here"):
-        read_controls(write(tmp_path / "known.csv", "record_uuid,kind,helpful", f"{FIRST},{kind},yes"), RECORDS)
-
-
 def test_a_control_that_would_score_nothing_is_left_out_and_counted(tmp_path: Path) -> None:
-    records = {each.record_uuid: each for each in (made(1), made(2))}
-    one, two = records
-    (tmp_path / "k.csv").write_text(f"record_uuid,helpful,incomplete\n{one},yes,\n{two},,no\n", encoding="utf-8")
-    found = read_controls(tmp_path / "k.csv", records, ["helpful"])
-    assert ([unit.record.record_uuid for unit in found.units], found.unscored) == ([two], 1)
+    file = write(tmp_path / "k.csv", "record_uuid,helpful,incomplete", f"{FIRST},yes,", f"{SECOND},,no")
+    found = read_controls(file, RECORDS, ["helpful"])
+    assert ([unit.record.record_uuid for unit in found.units], found.unscored) == ([SECOND], 1)
     with pytest.raises(InputError, match="every label that it tells is skipped"):
-        read_controls(tmp_path / "k.csv", records, ["helpful", "incomplete"])
-
-
-def test_a_unit_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    file = write(tmp_path / "known.csv", "record_uuid,helpful", f"{FIRST},yes", f"{FIRST},no")
-    with pytest.raises(BadRowsError, match="the same unit stands in line 2"):
-        read_controls(file, RECORDS)
-
-
-def test_a_file_that_is_none_of_controls_is_refused(tmp_path: Path) -> None:
+        read_controls(file, RECORDS, ["helpful", "incomplete"])
     with pytest.raises(InputError, match=r"is no file of controls: it needs the column `record_uuid`"):
         read_controls(write(tmp_path / "known.csv", "id,helpful", "1,yes"), RECORDS)
 

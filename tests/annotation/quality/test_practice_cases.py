@@ -33,19 +33,19 @@ def own(folder: Path, text: str, **practice: Any) -> tuple[Case, ...]:
     return cases_of(Campaign.model_validate(wanted), folder)
 
 
-def test_each_language_and_task_has_eight_cases_with_every_answer_explained() -> None:
+def test_each_language_and_task_has_eight_cases_with_every_answer_explained_and_the_same_ones() -> None:
     cases = shipped()
-    for locale in EVERY_LANGUAGE:
-        for task in TASKS:
+    for task in TASKS:
+        known = []
+        for locale in EVERY_LANGUAGE:
             there = [case for case in cases if (case.locale, case.task) == (locale, task)]
             assert len(there) == 8
             assert all(tuple(case.answers) == tuple(case.explanations) == LABELS[task] for case in there)
             assert all(broken_rules(task, case.answers) == () for case in there)
-
-
-def test_the_known_answers_are_the_same_in_every_language() -> None:
-    by_locale = [[dict(case.answers) for case in shipped() if case.locale == locale] for locale in EVERY_LANGUAGE]
-    assert by_locale[0] == by_locale[1] == by_locale[2]
+            known.append([dict(case.answers) for case in there])
+        assert known[0] == known[1] == known[2]
+    few = shipped(cases=3, tasks=["grounding"])
+    assert (len(few), {case.task for case in few}) == (9, {"grounding"})
 
 
 def test_always_the_same_answer_does_not_reach_the_pass_mark_nor_does_the_answer_that_is_most_frequent() -> None:
@@ -80,12 +80,6 @@ def test_a_case_is_a_record_of_its_task_that_hides_what_it_is_for(tmp_path: Path
     assert body_of(own(tmp_path, RETRIEVAL)[0]) == body
 
 
-def test_as_many_cases_are_taken_as_are_wanted_the_first_ones() -> None:
-    cases = shipped(cases=3, tasks=["grounding"])
-    assert len(cases) == 9
-    assert {case.task for case in cases} == {"grounding"}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -109,12 +103,9 @@ def test_a_file_that_is_not_whole_is_refused_in_one_line(tmp_path: Path, text: s
     assert "cases.toml" in str(refused.value)
 
 
-def test_more_cases_than_there_are_are_refused_with_their_number() -> None:
+def test_more_cases_than_there_are_and_a_file_that_is_missing_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"`cases = 20`.*there are 8 of retrieval in 'en'\. Write `cases = 8`"):
         shipped(cases=20)
-
-
-def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     wanted = Campaign.model_validate({"locales": ["en"], "practice": {"file": "cases.toml"}})
     with pytest.raises(InputError, match=r"cases\.toml` cannot be read: No such file"):
         cases_of(wanted, tmp_path)
@@ -126,6 +117,10 @@ KNOWN = {"a": {"x": True, "y": False}, "b": {"x": False, "y": True}}
 def test_what_was_not_answered_agrees_with_nothing() -> None:
     found = standing(KNOWN, {"a": {"x": True}}, answered=1, pass_mark=0.5)
     assert (found.right, found.known, found.wanted, found.is_whole, found.opens) == (1, 4, 2, False, False)
+    assert standing(KNOWN, {}, answered=0, pass_mark=1, opened=True).opens  # by the lead
+    assert standing({}, {}, answered=0, pass_mark=1).opens  # there is nothing to practise
+    labels = {str(number): True for number in range(10)}  # a share of a whole number wants just that many
+    assert [standing({"a": labels}, {}, 0, mark / 10).wanted for mark in range(1, 11)] == list(range(1, 11))
 
 
 @pytest.mark.parametrize(("first", "opens"), [({"x": True, "y": True}, False), ({"x": True, "y": False}, True)])
@@ -135,32 +130,23 @@ def test_the_mark_opens_the_rest_once_every_case_is_answered(first: dict[str, bo
     assert standing(KNOWN, {"a": first}, answered=1, pass_mark=0.1).opens is False
 
 
-def test_the_lead_opens_it_to_somebody_and_nothing_to_practise_keeps_nobody_out() -> None:
-    assert standing(KNOWN, {}, answered=0, pass_mark=1, opened=True).opens
-    assert standing({}, {}, answered=0, pass_mark=1).opens
-
-
-def test_a_share_of_a_whole_number_wants_just_that_many() -> None:
-    labels = {str(number): True for number in range(10)}
-    assert [standing({"a": labels}, {}, 0, mark / 10).wanted for mark in range(1, 11)] == list(range(1, 11))
-
-
 def test_a_careful_person_passes_our_practice_at_once_and_a_guessing_one_hardly_ever() -> None:
+    def reaching(right: float) -> float:
+        """How likely so many of independent answers, each right with this probability, are right."""
+        answers = range(wanted.wanted, wanted.known + 1)
+        return sum(comb(wanted.known, n) * right**n * (1 - right) ** (wanted.known - n) for n in answers)
+
     practice = Practice()
     cases = cases_of(Campaign(locales=("en",), practice=practice))
-    shares = {}
-    for task in TASKS:
+    for task, counts, careful, guessing in (
+        ("retrieval", (18, 24), 0.993, 0.011),
+        ("grounding", (30, 40), 0.998, 0.001),
+        ("generation", (30, 40), 0.998, 0.001),
+    ):
         known = {case.record.record_uuid: case.answers for case in cases if case.task == task}
         wanted = standing(known, {}, 0, practice.pass_mark)
-        shares[task] = (
-            wanted.wanted,
-            wanted.known,
-            reaching(wanted.known, wanted.wanted, 0.9),
-            reaching(wanted.known, wanted.wanted, 0.5),
-        )
-    assert shares["retrieval"] == (18, 24, pytest.approx(0.993, abs=0.0006), pytest.approx(0.011, abs=0.0006))
-    assert shares["grounding"] == (30, 40, pytest.approx(0.998, abs=0.0006), pytest.approx(0.001, abs=0.0006))
-    assert shares["generation"] == shares["grounding"]
+        assert (wanted.wanted, wanted.known) == counts
+        assert (reaching(0.9), reaching(0.5)) == pytest.approx((careful, guessing), abs=0.0006)
 
 
 @pytest.mark.parametrize("known", [{}, KNOWN])
@@ -168,8 +154,3 @@ def test_before_set_up_has_written_a_pass_mark_nothing_opens_but_by_the_lead(kno
     found = standing(known, known, answered=2, pass_mark=None)
     assert (found.opens, found.may_repeat) == (False, False)
     assert standing(known, {}, answered=0, pass_mark=None, opened=True).opens
-
-
-def reaching(answers: int, wanted: int, right: float) -> float:
-    """How likely it is that so many of independent answers, each right with this probability, are right."""
-    return sum(comb(answers, n) * right**n * (1 - right) ** (answers - n) for n in range(wanted, answers + 1))

@@ -24,64 +24,36 @@ def scored(*units: Unit) -> dict[str, AnnotatorScores]:
 
 
 def test_answers_to_controls_count_by_label_and_together() -> None:
-    unit = Unit("1", "r:1", True, (answer("anna", RELEVANT),), CONTROL)
-    found = scored(unit)["anna"]
-    assert (found.controls, found.repeats, found.discarded) == (1, 0, 0)
-    assert found.together.sensitivity == share(1, 2)
-    assert found.together.specificity is None
-    assert list(found.labels["retrieval"]) == ["topically_relevant", "misleading"]
-    assert found.labels["retrieval"]["misleading"].sensitivity == share(0, 1)
-
-
-def test_a_control_without_known_answer_to_a_label_says_nothing_of_it() -> None:
-    unit = Unit("1", "r:1", True, (answer("anna", RELEVANT),), CONTROL)
-    assert "evidence_sufficient" not in scored(unit)["anna"].labels["retrieval"]
-
-
-def test_drafts_do_not_count_and_discards_are_counted_as_such() -> None:
-    unit = Unit("1", "r:1", True, (answer("anna", RELEVANT, "draft"), answer("ben", {}, "discarded")), CONTROL)
-    found = scored(unit)
-    assert list(found) == ["ben"]
-    assert (found["ben"].controls, found["ben"].discarded) == (0, 1)
+    discarded = answer("ben", {}, "discarded")
+    unit = Unit("1", "r:1", True, (answer("anna", RELEVANT), answer("carl", RELEVANT, "draft"), discarded), CONTROL)
+    found = scored(unit, Unit("2", "q:1", False, (answer("dora", RELEVANT),)))  # the latter is to be labelled
+    counts = {who: (each.controls, each.repeats, each.discarded) for who, each in found.items()}
+    assert counts == {"anna": (1, 0, 0), "ben": (0, 0, 1)}
+    anna = found["anna"]
+    assert (anna.together.sensitivity, anna.together.specificity) == (share(1, 2), None)
+    assert list(anna.labels["retrieval"]) == ["topically_relevant", "misleading"]
+    assert anna.labels["retrieval"]["misleading"].sensitivity == share(0, 1)
 
 
 def test_a_repeat_is_compared_with_what_the_same_person_said_before() -> None:
     first = Unit("1", "r:1", False, (answer("anna", RELEVANT), answer("ben", dict.fromkeys(RELEVANT, True))))
-    again = Unit(
-        "2",
-        "s:1",
-        True,
-        (answer("anna", RELEVANT | {"misleading": True}),),
-        Assignment(purpose="repeat", needed=1, users=("anna",), repeats="r:1"),
-    )
+    purpose = Assignment(purpose="repeat", needed=1, users=("anna",), repeats="r:1")
+    again = Unit("2", "s:1", True, (answer("anna", RELEVANT | {"misleading": True}),), purpose)
     found = scored(first, again)
     assert list(found) == ["anna"]
     assert (found["anna"].repeats, found["anna"].controls) == (1, 0)
     assert found["anna"].together.consistency == share(2, 3)
     assert found["anna"].labels["retrieval"]["misleading"].consistency == share(0, 1)
-
-
-def test_a_repeat_of_a_withdrawn_answer_says_nothing() -> None:
-    first = Unit("1", "r:1", True, (answer("anna", RELEVANT, "draft"),))
-    again = Unit("2", "s:1", True, (answer("anna", RELEVANT),), Assignment(purpose="repeat", repeats="r:1"))
-    assert scored(first, again) == {}
-
-
-def test_units_that_are_to_be_labelled_say_nothing() -> None:
-    assert scored(Unit("1", "r:1", False, (answer("anna", RELEVANT),))) == {}
+    withdrawn = Unit("1", "r:1", True, (answer("anna", RELEVANT, "draft"),))
+    assert scored(withdrawn, again) == {}
 
 
 def controls(known: list[bool], given: list[bool], label: str = "misleading") -> list[Unit]:
-    return [
-        Unit(
-            f"{label} {place}",
-            f"{label}:{place}",
-            True,
-            (answer("anna", {label: said}),),
-            Assignment(purpose="control", answers={label: value}),
-        )
-        for place, (value, said) in enumerate(zip(known, given, strict=True))
-    ]
+    units = []
+    for place, (value, said) in enumerate(zip(known, given, strict=True)):
+        purpose = Assignment(purpose="control", answers={label: value})
+        units.append(Unit(f"{label} {place}", f"{label}:{place}", True, (answer("anna", {label: said}),), purpose))
+    return units
 
 
 def test_who_always_says_the_same_to_one_label_is_noticed_from_five_controls_of_each_answer_on() -> None:
@@ -104,10 +76,7 @@ def test_who_is_wrong_more_often_than_one_time_in_five_beyond_chance_is_noticed(
     assert scored(*controls(known, [*known[:15], *(not each for each in known[15:])]))["anna"].notices == ()
     notices = scored(*controls(known, [*known[:10], *(not each for each in known[10:])]))["anna"].notices
     assert list(map(str, notices)) == ["answers controls wrongly more often than one time in five: 10 of 20 answers"]
-
-
-def test_always_the_same_is_nothing_to_notice_where_it_is_right() -> None:
-    assert scored(*controls([False] * 30, [False] * 30))["anna"].notices == ()
+    assert scored(*controls([False] * 30, [False] * 30))["anna"].notices == ()  # always the same, and right
 
 
 @pytest.mark.parametrize(
