@@ -307,7 +307,7 @@ class _Comparable(NamedTuple):
 
     @property
     def comparisons(self) -> int:
-        return self.pairs * sum(map(len, LABELS.values())) + 1
+        return self.pairs * (sum(map(len, LABELS.values())) + 1)
 
     def detectable(self, comparisons: int = 1) -> float | None:
         """The difference that is found among so many comparisons; None where none is."""

@@ -248,9 +248,6 @@ def test_what_a_browser_would_misread_is_shown_as_it_is_written_and_all_else_is_
     assert plain_text("ab\u202ecd\u2066e\x00f\x1bg\r\nh\ti") == "abcdefg\nh\ti"
     for end in ("\f", "\v", "\x85", "\u2028", "\u2029", "\r", "\r\n"):
         assert plain_text(f"page one{end}page two") == "page one\npage two"
-
-
-def test_towers_of_combining_marks_are_cut_and_real_ones_stay() -> None:
     hebrew = "בְּרֵאשִׁ֖ית"
     assert plain_text(hebrew) == hebrew
     marks = [character for character in plain_text("a" + "\u0301" * 1_000_000) if unicodedata.combining(character)]
@@ -305,12 +302,7 @@ def test_all_that_is_shown_of_a_passage_is_found_again_in_its_original(texts: li
             assert (mark.is_whole, words.passage.chunk_rank, words.passage.text) == (True, number + 1, text)
             assert words.text in (shown[place], "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029", "━")
             assert shown[place] in ("\n", "─") or words.text == shown[place]
-
-
-@given(st.lists(MARKED_TEXTS, min_size=1, max_size=3))
-def test_the_server_takes_every_mark_that_the_page_can_make(texts: list[str]) -> None:
-    body = markable(*texts)
-    assert units(shown_text(body).rstrip(" ")) <= len(body["fields"]["context"])
+    assert units(shown.rstrip(" ")) <= len(body["fields"]["context"])  # so the server takes every mark
 
 
 @pytest.mark.parametrize(

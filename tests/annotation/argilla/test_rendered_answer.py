@@ -101,6 +101,7 @@ MARKDOWN = {
     "> a\n> 65 years": "<blockquote><p>a</p></blockquote><p>&gt; 65 years</p>",
     "a\nb  \nc\\\nd": "<p>a<br>b<br>c\\<br>d</p>",
     "a\n\n---\n\nb": "<p>a</p><hr><p>b</p>",
+    "ab\u202ecd\u2066e\x00f\r\ng\u2028h\x0bi\u200b": "<p>abcdef<br>g<br>h<br>i\u200b</p>",
     "`a*b*c` ``x`y``": "<p><code>a*b*c</code> <code>x`y</code></p>",
     "`a\nb`": "<p>`a<br>b`</p>",
     "```py t\nx = $a\n\ny\n```": '<pre><code><span class="citejury-info">py t</span>&#10;'
@@ -118,13 +119,10 @@ def test_markdown_looks_like_markdown(answer: str, expected: str) -> None:
     assert inside(answer) == expected
 
 
-def test_control_characters_are_taken_out_and_every_line_end_ends_a_line() -> None:
-    assert inside("ab\u202ecd\u2066e\x00f\r\ng\u2028h\x0bi\u200b") == "<p>abcdef<br>g<br>h<br>i\u200b</p>"
-
-
-def test_an_answer_mostly_in_a_script_from_the_right_runs_from_the_right() -> None:
+def test_an_answer_mostly_in_a_script_from_the_right_runs_from_there_and_one_of_blanks_shows_nothing() -> None:
     assert rendered_answer("זה **נכון** [1] AB").html.startswith('<div class="citejury-answer" dir="rtl">')
     assert rendered_answer("true זה").html.startswith('<div class="citejury-answer" dir="ltr">')
+    assert rendered_answer(" \n\t\x00 ").html == ""
 
 
 def test_what_was_repaired_is_counted_by_its_kind() -> None:
@@ -160,10 +158,6 @@ def test_an_answer_that_cannot_be_shown_as_markdown_is_shown_as_written_and_says
     shown = rendered_answer(answer)
     assert reason in shown.given_up
     assert Seen(shown.html).text.split() == answer.split()
-
-
-def test_nothing_is_shown_for_an_answer_without_a_visible_character() -> None:
-    assert rendered_answer(" \n\t\x00 ").html == ""
 
 
 def check(answer: str) -> None:

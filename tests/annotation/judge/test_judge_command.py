@@ -110,7 +110,7 @@ def test_what_an_empty_reply_cost_counts_although_nothing_better_came(
 
     options = ["--task", "retrieval", "--concurrency", "1", "--max-cost", "1.5"]
     records = (record_of(name, "Honey.") for name in "abcd")
-    said, _, calls = judged(tmp_path, respond, *records, options=options, code=1)
+    said, _, calls = judged(tmp_path, respond, *records, options=options)
     assert (len(calls), "2 units are left" in said) == (4, True)
 
 

@@ -147,9 +147,17 @@ def test_nothing_that_an_annotator_gets_before_they_submit_has_the_known_answers
     assert work.cases[0].explanations["misleading"] not in str(seen)
 
 
-def test_practice_is_exported_only_by_its_name(owner: Argilla, tmp_path: Path) -> None:
+def test_the_rest_is_closed_until_the_pass_mark_is_written_and_practice_is_exported_only_by_its_name(
+    owner: Argilla, tmp_path: Path
+) -> None:
     work = practised(owner, tasks=["retrieval"], cases=1)
     work.practise("anna", "practice-1-retrieval-en")
+    for each in properties_of(owner, work.dataset("practice-1-retrieval-en")):
+        if each["name"].startswith(PASS_MARK):
+            owner.request("DELETE", f"/metadata-properties/{each['id']}")
+    assert work.queue("anna", "1-retrieval-en") == []
+    prepare_practice(owner, work.campaign, work.workspace, work.cases)
+    assert len(work.queue("anna", "1-retrieval-en")) == 2
     with work.herself("anna") as anna:
         for record_id in work.queue("anna", "1-retrieval-en"):
             anna.request("POST", f"/records/{record_id}/responses", json=YES)
@@ -168,19 +176,6 @@ def test_cases_come_once_follow_their_file_and_stay_where_they_are_wanted_no_lon
     assert prepare_practice(owner, work.campaign, work.workspace, [changed, work.cases[1]]) == (0, 1, 1, 1)
 
 
-def test_the_lead_opens_a_list_to_somebody_who_has_not_passed(owner: Argilla) -> None:
-    work = practised(owner, tasks=["retrieval"], cases=1)
-    (dataset,) = practice_datasets(owner, [work.workspace])
-    user = next(each["id"] for each in owner.users() if each["username"] == work.names["anna"])
-    assert [open_for(owner, dataset, user) for _ in range(2)] == [True, False]
-    assert [len(work.queue(who, "1-retrieval-en")) for who in ("anna", "ben")] == [2, 0]
-    standings = owner.request("GET", f"/citejury/datasets/{dataset.id}/practice")["items"]
-    assert [(each["username"], each["opens"], each["opened"]) for each in standings] == [
-        (work.names["anna"], True, True),
-        (work.names["ben"], False, False),
-    ]
-
-
 def test_the_practice_of_one_campaign_closes_no_other(owner: Argilla, work: Practised) -> None:
     names = {work.names[who]: who for who in ("anna", "ben")}
     plain = Campaign.model_validate({"locales": ["en"], "annotators": [{"name": name} for name in names]})
@@ -197,18 +192,6 @@ def test_the_practice_of_one_campaign_closes_no_other(owner: Argilla, work: Prac
         }
     assert len(found[other]) == 2
     assert found[group] == []  # a group of the same campaign
-
-
-def test_until_the_pass_mark_is_written_the_rest_stays_closed(owner: Argilla) -> None:
-    work = practised(owner, tasks=["retrieval"], cases=1)
-    work.practise("anna", "practice-1-retrieval-en")
-    assert len(work.queue("anna", "1-retrieval-en")) == 2
-    for each in properties_of(owner, work.dataset("practice-1-retrieval-en")):
-        if each["name"].startswith(PASS_MARK):
-            owner.request("DELETE", f"/metadata-properties/{each['id']}")
-    assert work.queue("anna", "1-retrieval-en") == []
-    prepare_practice(owner, work.campaign, work.workspace, work.cases)
-    assert len(work.queue("anna", "1-retrieval-en")) == 2
 
 
 @pytest.mark.parametrize("requests", [0, 1, 2, 3])
@@ -276,6 +259,14 @@ def test_the_lead_sees_who_has_passed_and_opens_the_rest(run, owner: Argilla) ->
     opened = run("practice", "open", work.names["ben"], "--task", "retrieval")
     assert f"retrieval (en) opened to {work.names['ben']}" in opened
     assert "by the lead" in run("practice", "show")
+    (dataset,) = practice_datasets(owner, [work.workspace])
+    ids = {each["username"]: each["id"] for each in owner.users()}
+    assert not open_for(owner, dataset, ids[work.names["ben"]])  # it is open already
+    standings = owner.request("GET", f"/citejury/datasets/{dataset.id}/practice")["items"]
+    assert [(each["username"], each["opens"], each["opened"]) for each in standings] == [
+        (work.names["anna"], True, False),
+        (work.names["ben"], True, True),
+    ]
     status = run("status")
     assert ("practice ·" in status, "hold no record" in status) == (False, False)
     assert len(work.queue("ben", "1-retrieval-en")) == 2

@@ -136,7 +136,7 @@ def test_a_stock_argilla_gives_the_same_status_and_takes_longer(bench: Bench, co
 
 
 @pytest.mark.server
-def test_our_own_endpoint_goes_on_where_a_page_ended(bench: Bench) -> None:
+def test_our_own_endpoint_goes_on_where_a_page_ended_and_answers_owners_and_admins_without_texts(bench: Bench) -> None:
     path = f"/citejury/datasets/{bench.datasets['retrieval']}/units"
     ids: list[str] = []
     after = None
@@ -150,11 +150,6 @@ def test_our_own_endpoint_goes_on_where_a_page_ended(bench: Bench) -> None:
     for after in ("nonsense", f"2026-11-22T00:00:00+01:00_{UUID(int=0)}", "2026-11-22' OR 1=1 --_x"):
         with pytest.raises(ArgillaError, match="422"):
             rows_page(bench.client, bench.datasets["retrieval"], after)
-
-
-@pytest.mark.server
-def test_our_own_endpoint_answers_owners_and_admins_of_the_workspace_only_and_holds_no_text(bench: Bench) -> None:
-    path = f"/citejury/datasets/{bench.datasets['retrieval']}/units"
     sent = json.dumps(bench.client.request("GET", path))
     assert ("r1:c1" in sent, "chunk of" in sent) == (True, False)
     admin, other = (make_user(bench.client, name, "admin") for name in ("admin", "other"))
@@ -178,7 +173,9 @@ def test_a_round_is_looked_at_alone_and_an_unknown_one_is_named(bench: Bench) ->
 
 
 @pytest.mark.server
-def test_the_command_prints_tables_json_and_a_page(bench: Bench, command, tmp_path: Path) -> None:
+def test_the_command_prints_what_needs_a_look_in_tables_json_and_a_page_and_its_code_tells_it_where_wanted(
+    bench: Bench, command, tmp_path: Path
+) -> None:
     words = ("annotation", "status", "--workspace", bench.workspace)
     shown = command(*words, "--html", "status.html")
     page = (tmp_path / "status.html").read_text(encoding="utf-8")
@@ -187,22 +184,17 @@ def test_the_command_prints_tables_json_and_a_page(bench: Bench, command, tmp_pa
     assert all(line.isprintable() for line in shown.stdout.splitlines())
     assert "Content-Security-Policy" in page
     printed = command(*words, "--json")
-    assert Status.model_validate_json(printed.stdout).workspaces == (bench.workspace,)
+    status = Status.model_validate_json(printed.stdout)
+    assert status.workspaces == (bench.workspace,)
     assert bench.server.owner_api_key not in printed.output + shown.output + page
-
-
-@pytest.mark.server
-def test_what_needs_a_look_is_in_all_forms_and_is_the_exit_code_where_wanted(bench: Bench, command) -> None:
-    status = look(bench)
     kinds = {notice.kind: notice for notice in status.notices}
     assert {"empty", "unreachable", "questions"} <= kinds.keys()
     assert f"{bench.workspace}/3-generation-en" in kinds["empty"].text
     assert sorted(map(named, kinds["questions"].annotators)) == ["ana", "ben"]
-    shown = " ".join(" ".join(status_lines(status)).split())
-    assert all(" ".join(notice.text.split()) in shown for notice in status.notices)
-    assert "Needs a look" in render_page(status)
-    command("annotation", "status", "--workspace", bench.workspace)
-    command("annotation", "status", "--workspace", bench.workspace, "--strict", "--json", code=1)
+    said = " ".join(shown.stdout.split())
+    assert all(" ".join(notice.text.split()) in said for notice in status.notices)
+    assert "Needs a look" in page
+    command(*words, "--strict", "--json", code=1)
 
 
 @pytest.mark.server
@@ -279,9 +271,6 @@ def test_datasets_of_the_same_people_are_worked_off_one_after_the_other_and_all_
     slow = backlog(20, 5, task="generation", each=240)  # a unit weighs as long as its task takes
     assert hours(backlog(20, 20), slow) == [12, 60, 60]
     assert hours(backlog(20, 20), backlog(20, 0, task="generation")) == [24, 48, 48]
-
-
-def test_all_together_has_no_finish_where_one_dataset_has_none() -> None:
     told = forecasts([backlog(30, 20, "ana"), backlog(10, 0, "ben")], NOW)
     assert last_of(told) == (None, "nobody who is to go on submitted anything in the last 24 hours")
     assert last_of(forecasts([backlog(30, 20), backlog(0, 0, "ben")._replace(needed=4)], NOW)).finish
