@@ -160,19 +160,14 @@ def test_each_disagreement_shows_its_query_before_it_is_opened() -> None:
     assert not any("An answer." in text for text in heads)
 
 
-def test_paper_gets_the_first_disagreements_and_says_how_many() -> None:
+def test_paper_gets_the_first_disagreements_and_a_long_text_is_whole_on_a_click_up_to_a_limit() -> None:
     style = files("exports.report.html").joinpath("style.css").read_text(encoding="utf-8")
     assert f":nth-child(n + {PRINTED + 1} of :not([hidden]))" in style
     ratings = drawn_ratings()
     figures, found = drawn_agreement([ratings]), find_disagreements(ratings)
     assert f"On paper: the first {PRINTED}." in Page(render_report(figures, found[: PRINTED + 1])).text
     assert "On paper" not in Page(render_report(figures, found[:PRINTED])).text
-
-
-def test_long_texts_are_shown_by_their_beginning_and_whole_on_a_click_up_to_a_limit() -> None:
-    ratings = drawn_ratings()
-    text = "word " * LONGEST_TEXT
-    page = Page(render_report(drawn_agreement([ratings]), with_texts(find_disagreements(ratings)[:1], [text])))
+    page = Page(render_report(figures, with_texts(found[:1], ["word " * LONGEST_TEXT])))
     whole = [text for _, text in page.all("details") if text.startswith("Whole text")]
     assert len(whole) == 2 + 3
     assert whole[0].startswith("Whole text (100,000 characters, the first 20,000; disagreements.csv holds the rest)")

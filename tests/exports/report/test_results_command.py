@@ -102,16 +102,6 @@ def test_the_tidy_table_has_a_row_for_each_label_and_group_also_for_crossed_ones
     }
 
 
-def test_nobody_elses_file_is_overwritten(tmp_path: Path) -> None:
-    export = write_export(tmp_path / "export", campaign())
-    Path("out").mkdir()
-    Path("out/results.md").write_text("my notes", encoding="utf-8")
-    refused = run(export, "--out", "out")
-    assert (refused.exit_code, Path("out/results.md").read_text(encoding="utf-8")) == (1, "my notes")
-    assert "is not a file of `exports results`" in refused.output
-    assert [path.name for path in Path("out").iterdir()] == ["results.md"]
-
-
 def test_agreement_measures_what_the_jury_found_and_goes_on_without_it(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign())
     options = AgreementOptions(resamples=100)
