@@ -123,7 +123,6 @@ def has(workspaces: Sequence[str]) -> str:
 
 
 _ATTEMPTS = 5
-"""How often a dataset is read again because its records were added or deleted meanwhile."""
 _Page = TypeVar("_Page")
 
 Progress = Callable[[str, int, int], None]
@@ -295,9 +294,7 @@ def read_records(
 class _Chosen(NamedTuple):
     record: dict[str, Any]
     rows: list[dict[str, Any]]
-    """Responses that are rows of the task's files."""
     controls: list[dict[str, Any]]
-    """Submitted responses to a control or repeat."""
     purpose: Purpose
 
 

@@ -94,9 +94,6 @@ def staged_folder(
     When it does not, `folder` is as it was. In either case the work folder is gone. What a killed export left is mended
     first: the work folder has the same name each time, and is locked by whoever works in it. `check` raises where
     `folder` holds what may not be replaced; `command` is named to whoever is refused meanwhile.
-
-    Raises:
-        OutputError: `folder` may not be replaced, another export is writing to it, or it cannot be written.
     """
     check(folder)
     target = folder.resolve()

@@ -183,11 +183,7 @@ def _cell(values: Mapping[str, Any], question: str, task: TaskName) -> str:
 
 
 def check_moment(client: Argilla, workspaces: Sequence[str], moment: datetime) -> int:
-    """How many submitted responses of the moment cannot be restored, because their records were deleted since.
-
-    Raises:
-        InputError: the history begins later, or the moment is still to come.
-    """
+    """How many submitted responses of the moment cannot be restored, because their records were deleted since."""
     lost = 0
     for workspace in workspaces:
         try:

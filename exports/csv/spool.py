@@ -70,7 +70,6 @@ class KeptRecord(NamedTuple):
     told: tuple[str, ...] | None = None
     """Its provenance; None where none of its responses is in a file."""
     cut: int = 0
-    """Marks on more than the text of one passage."""
     lost: tuple[str, ...] = ()
     """Who made each mark on no passage's text."""
     purpose: Purpose = "label"

@@ -49,7 +49,6 @@ class Index(NamedTuple):
 
     folder: Path
     files: tuple[str, ...]
-    """Names of its files, in the order in which the lines count them."""
     datasets: Mapping[str, str]
     """By id of each dataset that was read: a hash of what its rows depend on beside its records."""
 
@@ -272,7 +271,6 @@ class Update(NamedTuple):
     """What an update takes over from the earlier export, beside what is in the spool."""
 
     read: list[ReadDataset]
-    """The datasets, as if all of them had been read."""
     earlier: EarlierExport
     kept: list[IndexedRecord]
     touched: set[Unit]

@@ -258,9 +258,6 @@ def update_csv(
 
     Only what changed is read where the server tells and the folder has its index; elsewhere everything is, and a
     warning says so.
-
-    Raises:
-        InputError: `out` holds no export, or one that cannot be brought up to date.
     """
     workspaces, filters = _read_request(out)
     keys = key_path(out, key_file)

@@ -45,7 +45,6 @@ in JSON only. You have no tools, and you never write a URL.
 NO_USE = "The model gave no usable answer"
 """How notes begin on a question that the pages' own words answer."""
 _LARGER = 4
-"""How many times the tokens an answer gets on its second try, after the first was cut short."""
 
 
 def refuse_unknown_price(chosen: ChosenModel, prices: Mapping[str, Price], max_cost: float | None) -> None:
@@ -95,13 +94,7 @@ class Model:
         to_value: Callable[[Any], Value],
         purpose: str,
     ) -> Value | None:
-        """What the model answers to the task on the texts (name, text), read by `to_value`; None where it is no use.
-
-        `purpose` names the question in a note on why there is no answer.
-
-        Raises:
-            ProviderError: nobody answered.
-        """
+        """What the model answers to the task on the texts (name, text), read by `to_value`; None where it is no use."""
         said = await self.answer(task, texts, schema, to_value)
         if said.value is None:
             if said.status == "http_error" and self.may_ask():
@@ -110,11 +103,7 @@ class Model:
         return said.value
 
     async def ask_all(self, asked: Iterable[Awaitable[Value | None]]) -> tuple[list[Value | None], list[ProviderError]]:
-        """What comes of several questions in their order, None for each that failed, and the failures.
-
-        Raises:
-            ProviderError: all of them failed.
-        """
+        """What comes of several questions, None for each that failed, and the failures; raises if all failed."""
         results = await asyncio.gather(*asked, return_exceptions=True)
         found: list[Value | None] = []
         failures: list[ProviderError] = []
@@ -234,11 +223,7 @@ class Replies(Generic[Question]):
 
 @contextmanager
 def open_replies(path: Path, kind: type[Question], command: str) -> Iterator[Replies[Question]]:
-    """The replies of the file for this process alone; `command` names what writes such a file, as `annotation judge`.
-
-    Raises:
-        OutputError: a line is not a reply, the file cannot be opened, or another process is writing to it.
-    """
+    """The replies of the file, for this process alone; `command` is what writes such a file, as `annotation judge`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -282,7 +267,6 @@ class SpendLimits(NamedTuple):
 
     tokens: int | None = None
     cost: float | None = None
-    """What the answers cost as far as it is known, in USD."""
 
     def reached(self, spent: Spent) -> Literal["tokens", "cost"] | None:
         if self.tokens is not None and spent.tokens >= self.tokens:
@@ -319,7 +303,6 @@ class Meter:
     book: Book | None = None
     may_ask: Callable[[], bool] = lambda: True
     heard: Callable[[Spent], None] = lambda spent: None
-    """Hears what was spent after each call."""
     spent: Spent = field(default_factory=Spent)
     cut_off: Spent = field(default_factory=Spent)
     """What those may have taken at the most that somebody may have answered and nobody heard: they count too."""

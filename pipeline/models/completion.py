@@ -19,7 +19,6 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 # The contract's order, where no envelope is recognised.
 _FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")
 MAX_ENVELOPES = 3
-_MAX_REASON = 400
 _CLOSERS = {"{": "}", "[": "]"}
 REPAIR_ORDER = "Output ONLY valid JSON per the schema."
 # What the providers call the end of the tokens that an answer may take, in lower case.
@@ -61,11 +60,7 @@ class Structured(NamedTuple, Generic[Value]):
 
 
 def model_content(text: str) -> Completion:
-    """The model's words in a payload: of a recognised envelope, else of the contract's fields in order, else the text.
-
-    Raises:
-        ProviderError: the payload is an error, says that it failed, or is nested too deeply.
-    """
+    """The model's words in a payload: of a known envelope, else of the contract's fields in order, else the text."""
     try:
         body = load_body(text)
     except ProviderError as error:
@@ -265,7 +260,7 @@ def _read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]
         try:
             return Structured(to_value(extracted.value), "ok", "", (text,))
         except ValueError as refusal:
-            why = f"schema_validation_error: {' '.join(str(refusal).split())[:_MAX_REASON]}"
+            why = f"schema_validation_error: {' '.join(str(refusal).split())[:400]}"
     elif not cut_short and (mended := _mended_object(completion.content)):
         with suppress(ValueError):
             return Structured(to_value(mended), "ok", "", (text,))

@@ -21,11 +21,8 @@ _HEADER = re.compile(r"^### \[PAGE\] (\S+)[^\S\n]*$\n?", re.MULTILINE)
 _HEADER_SIGN = re.compile(r"^### (?=\[PAGE\])", re.MULTILINE)
 # A no-break space: no header any more, and the same length and normal form.
 _DEFUSED_SIGN = "###\u00a0"
-_MAX_ITEMS = 3
-_MAX_SNIPPET_LENGTH = 320
 # How much of a page is shown beside a snippet that is not on it, as a multiple of the snippet.
 _SHOWN_SHARE = 2
-_NO_VALID_EVIDENCE = "no_valid_evidence"
 
 
 class ContextPage(NamedTuple):
@@ -49,9 +46,6 @@ def aggregate_context(pages: Iterable[tuple[str, str]]) -> str:
     """The pages as (URL, text) in one text, each under its header line; a blank line parts them.
 
     A line of a page that begins like a header gets a no-break space in it: it is none then, and no offset moves.
-
-    Raises:
-        InputError: a URL is empty or holds white space, so no header can carry it.
     """
     return "\n\n".join(f"### [PAGE] {_header_url(url)}\n{_HEADER_SIGN.sub(_DEFUSED_SIGN, text)}" for url, text in pages)
 
@@ -131,7 +125,7 @@ class Validated(NamedTuple):
 
     @property
     def error(self) -> str:
-        return "" if self.items else "; ".join(self.errors) or _NO_VALID_EVIDENCE
+        return "" if self.items else "; ".join(self.errors) or "no_valid_evidence"
 
 
 class _Asked(NamedTuple):
@@ -147,8 +141,8 @@ class _Asked(NamedTuple):
 def validate_and_normalize_evidence(
     aggregated_context: str | NormalisedContext,
     items: Sequence[Mapping[str, Any]],
-    max_items: int = _MAX_ITEMS,
-    max_snippet_len: int = _MAX_SNIPPET_LENGTH,
+    max_items: int = 3,
+    max_snippet_len: int = 320,
     per_page: bool = False,
     explain: bool = False,
 ) -> Validated:

@@ -63,8 +63,6 @@ DATA_RULE = (
 
 Value = TypeVar("Value")
 
-_REFUSED_FORM = (400, 422)
-
 
 def accept_body(body: Any) -> None:
     """Raise a ProviderError for a body that cannot hold an answer: `check` of the client that is asked."""
@@ -93,7 +91,6 @@ class Asker:
     chosen: ChosenModel
     options: AskOptions = field(default_factory=AskOptions)
     meter: Metered | None = None
-    """Holds limits."""
     forms: tuple[Form, ...] = ()
 
     def __post_init__(self) -> None:
@@ -106,7 +103,7 @@ class Asker:
             try:
                 payload = await self.put(question, form, kept)
             except ProviderError as error:
-                if error.status not in _REFUSED_FORM or error.kind != "bad_response":
+                if error.status not in (400, 422) or error.kind != "bad_response":
                     raise
                 continue
             if not _says_nothing(payload):
@@ -182,7 +179,6 @@ class Spent(NamedTuple):
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
-    """What the calls with a known cost took together, in USD."""
     unpriced: int = 0
     """Payloads of which nobody knows the cost."""
 

@@ -34,7 +34,6 @@ CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
 """Id of a cited source: `C001` … `C999`, in order of first appearance in the report."""
 
 MAX_SOURCES = 999
-"""The most sources that a report can cite: their ids have three digits."""
 # A name that no path and no option can be made of; letters of every script are in it, as topics are.
 RUN_ID = re.compile(r"[^\W_][\w-]*|_[\w-]+")
 _MAX_RUN_ID_BYTES = 200

@@ -252,7 +252,6 @@ class Audit(NamedTuple):
     total_paragraphs: int
     """Paragraphs, lists and tables of the report's body."""
     uncited: tuple[str, ...]
-    """Those of them that do not end in a citation: line and beginning."""
     paragraph_lines: tuple[str, ...]
     citations_found: int
     fabricated: tuple[str, ...]
@@ -288,10 +287,7 @@ class Audit(NamedTuple):
 
 
 def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequence[CitationEntry]) -> Audit:
-    """What is wrong with the report, and how much was looked at (pipeline/contracts/research.md#audit).
-
-    The body is everything but headings, code and the section of references with what belongs to it.
-    """
+    """What is wrong with the report's body, all but headings, code, sources (pipeline/contracts/research.md#audit)."""
     blocks = read_blocks(report_md)
     parts = sections(blocks)
     body = [block for part in parts if not part.is_about_sources for block in _body_blocks(part)]
@@ -321,9 +317,6 @@ def audit_run(
 
     With `page_of` its text is audited too: against `written_md`, the report as the run wrote it, or else the sections
     of `final/report.json`, and against the pages. `claims` are those that its journal has.
-
-    Raises:
-        InputError: the folder has no report, or `evidence/citations.json` or `final/report.json` cannot be read.
     """
     report_md = folder.read_report_md()
     if not report_md.strip():

@@ -21,10 +21,7 @@ from pipeline.verifying.page_text import PageText, read_page
 from pipeline.verifying.rules import check_sentence, contrary, is_covered, is_other_edition, overlap
 from pipeline.verifying.values import Checked, Claim, Page, Quote
 
-_MODEL_PASSAGES = 10
 _MOST_MODEL_CLAIMS = 6
-_LONGEST_QUOTE = 600
-_LONGEST_CLAIM = 400
 _ENDS = re.compile(r"[.!。！][\"'”’“»›)\]」』）]*$")
 """How a sentence of running text ends; a question states nothing."""
 _ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
@@ -67,7 +64,7 @@ async def _claims_of_model(
     """The model's claims by section, without ids; a section without a usable answer is missing."""
     language = plan_language(plan)
     asked = [
-        _section_claims(plan, number, best_passages(section, passages, _MODEL_PASSAGES, language), model, before)
+        _section_claims(plan, number, best_passages(section, passages, 10, language), model, before)
         for number, section in enumerate(plan.sections)
         if number in wanted
     ]
@@ -110,7 +107,7 @@ def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Passage
     named = [passages[answer.passage - 1]] if 1 <= answer.passage <= len(passages) else []
     for passage in [*named, *(each for each in passages if each not in named)]:
         page, start, end = passage.page, passage.start, passage.end
-        quote = quote_in(answer.quote, page.url, page.text, start, end, _LONGEST_QUOTE) if is_long else None
+        quote = quote_in(answer.quote, page.url, page.text, start, end, 600) if is_long else None
         if quote is None:
             continue
         if " ".join(quote.text.split()) in {heading.text for heading in passage.page.headings}:
@@ -125,7 +122,7 @@ def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Passage
 
 def is_fit(text: str, quote: str) -> bool:
     """Whether a claim says no number that its quote does not, and holds no address and no citation mark."""
-    if not 0 < len(text) <= _LONGEST_CLAIM or _ADDRESS.search(text) or _CITATION_LIKE.search(text):
+    if not 0 < len(text) <= 400 or _ADDRESS.search(text) or _CITATION_LIKE.search(text):
         return False
     return set(numbers_in(text)) <= set(numbers_in(quote))
 

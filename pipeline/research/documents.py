@@ -32,7 +32,6 @@ from pipeline.text.words import content_words
 
 _HOST_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _NO_LETTERS = re.compile(r"[^a-z0-9]+")
-_FILES_AT_ONCE = 16
 
 
 async def _read_documents(folder: Path, store: Store) -> tuple[list[str], list[str]]:
@@ -41,7 +40,7 @@ async def _read_documents(folder: Path, store: Store) -> tuple[list[str], list[s
     # What Sphinx made HTML pages of and keeps beside them says the same once more.
     page_sources = {file for file in files if _is_page_source(file, folder)}
     known = [file for file in files if file.suffix.lower() in MEDIA_TYPES and file not in page_sources]
-    room = asyncio.Semaphore(_FILES_AT_ONCE)
+    room = asyncio.Semaphore(16)
 
     async def read(file: Path, extractor: Extractor) -> str:
         async with room:

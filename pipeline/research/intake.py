@@ -21,9 +21,6 @@ _WEIGHTY_SIGN = re.compile(r"[\u30a1-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufa
 # `量子计算应用`, six signs, is "quantum computing applications", 30 letters.
 _SIGN_WORTH = 4
 _WANTED_LETTERS = 20
-_WANTED_WORDS = 4
-_WANTED_SIGNS = 6
-_NEXT_TO_NOTHING = 5
 _AMBIGUOUS = frozenset(["it", "this", "that", "they", "them", "something", "anything", "what", "how"])
 _ASKING = frozenset(["what", "how"])
 # Words for "it" and "this". Question words point at nothing: "How do web caches work?" names what it asks about.
@@ -72,7 +69,7 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
         is_vague = _seems_vague(asked)
     if not (is_short or is_vague):
         return ()
-    if len(asked) < _NEXT_TO_NOTHING and (strict or not asked):
+    if len(asked) < 5 and (strict or not asked):
         return _EMPTY_QUESTIONS
     context = (_CONTEXT_QUESTION.replace("{}", asked),) if is_short else ()
     vague = (_VAGUE_QUESTION,) if is_vague else ()
@@ -85,7 +82,7 @@ def _seems_vague(topic: str) -> bool:
     if plain.strip(" .?!") in _ABBREVIATIONS:
         return True
     if _POINTING.search(plain):
-        return len(_WEIGHTY_SIGN.findall(_POINTING.sub("", plain))) < _WANTED_SIGNS
+        return len(_WEIGHTY_SIGN.findall(_POINTING.sub("", plain))) < 6
     words = re.findall(r"\w+", plain)
     told = set(content_words(topic))
     if _AMBIGUOUS_HERE.isdisjoint(words):
@@ -94,7 +91,7 @@ def _seems_vague(topic: str) -> bool:
     first, *later = _NEXT_CLAUSE.split(topic, maxsplit=1)
     names = any(not word.general and not word.deed for word in subject_words(first, topic_language(topic)))
     points = not _AMBIGUOUS_HERE.isdisjoint(re.findall(r"\w+", first.casefold()))
-    return len(told) < _WANTED_WORDS and not (later and names and not points)
+    return len(told) < 4 and not (later and names and not points)
 
 
 def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]) -> str:
@@ -176,7 +173,6 @@ _BETWEEN_QUESTIONS = re.compile(
     re.I,
 )
 _BEGINS_AS_QUESTION = re.compile(rf"(?:{_ASKS})\b", re.I)
-_COMMAS = " ,、，"
 _LEAST_PART = 3
 """Letters or signs of a part that can be a question of its own."""
 _URL = re.compile(r"https?://\S+|www\.\S+", re.I)
@@ -221,7 +217,7 @@ async def make_plan(intake: Intake, model: Model | None) -> Plan:
 
 def _questions_of(topic: str) -> list[str]:
     pieces = [piece for sentence in _QUESTION_END.split(topic) for piece in _BETWEEN_QUESTIONS.split(sentence)]
-    kept = [piece.strip(_COMMAS) for piece in pieces if len(piece.strip()) >= _LEAST_PART]
+    kept = [piece.strip(" ,、，") for piece in pieces if len(piece.strip()) >= _LEAST_PART]
     asks = [piece for piece in kept if _BEGINS_AS_QUESTION.match(piece) or ASKS_WITHOUT_BLANKS.search(piece)]
     if not asks and topic.rstrip().endswith(("?", "？")):
         asks = kept

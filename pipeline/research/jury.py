@@ -27,7 +27,6 @@ from pipeline.sources.chunk import page_chunks
 from pipeline.verifying.rules import disagreements
 from pipeline.verifying.values import Checked, Page, Quote
 
-_JUDGEMENTS = "judgements.jsonl"
 _OF_CLAIMS = frozenset({"support_present", "unsupported_claim_present", "contradicted_claim_present"})
 """Labels to which a claim that nobody can tell of might say yes."""
 VERIFIER = "citejury-verifier"
@@ -50,7 +49,7 @@ def write_for_jury(folder: RunFolder, run: FinishedRun) -> QueryResponse:
     answer = _stored_answer(run)
     record = _record_of_run(answer, run)
     write_records(folder.path / RESEARCH_RECORDS, [record])
-    write_text(folder.path / _JUDGEMENTS, json_text(_verifier_judgement(answer, run), indent=None) + "\n")
+    write_text(folder.path / "judgements.jsonl", json_text(_verifier_judgement(answer, run), indent=None) + "\n")
     write_answers(folder.path / f"{RESEARCH_RUN}.csv", [answer])
     return record
 

@@ -55,16 +55,13 @@ def link_to(text: str, url: str) -> str:
 
 CitationForm = Literal["c", "n"]
 _MOST_LEFT_OUT = 10
-_MOST_QUERIES = 6
 _MOST_NAMED = 3
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _NEARLY = 0.85
 """Likeness, as difflib counts it, from which a word may be another one misspelt."""
-_MOST_WORDS = 8
 _INDENT = "  "
 """Blanks before a passage's further lines: who reads a report line by line sees that they go on."""
 _LONGEST_FRAGMENT = 200
-_TITLE_LENGTH = 160
 
 
 class LaidOut(NamedTuple):
@@ -94,11 +91,7 @@ def lay_out(
     account: Account | None = None,
     form: CitationForm = "c",
 ) -> LaidOut:
-    """The report from its paragraphs, or the reading list from its passages; the same values give the same bytes.
-
-    Raises:
-        InputError: it cites more than 999 sources.
-    """
+    """The report from its paragraphs, or the reading list from its passages; the same values give the same bytes."""
     urls = list(dict.fromkeys(url for paragraph in written.paragraphs for url in paragraph.urls))
     if len(urls) > MAX_SOURCES:
         raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
@@ -189,7 +182,7 @@ class _Layout(NamedTuple):
         vain = self.open_sections()
         for line, asked in ((words.not_named, self.spelt(unknown)), (words.not_told, unsaid)):
             if asked:
-                vain.append(line.replace("{names}", self.first_of(map(plain_markdown, asked), _MOST_WORDS)))
+                vain.append(line.replace("{names}", self.first_of(map(plain_markdown, asked), 8)))
         vain += self.vain_queries()
         limits, not_found = (words.limits, self.limit_lines()), (words.not_found, vain)
         parts = [
@@ -288,7 +281,7 @@ class _Layout(NamedTuple):
         for sentence, has_results in ((self.words.no_result, False), (self.words.no_use, True)):
             queries = dict.fromkeys(each.query for each in vain if bool(each.urls) == has_results)
             if queries:
-                lines.append(sentence.replace("{queries}", self.first_of(map(self.quoted, queries), _MOST_QUERIES)))
+                lines.append(sentence.replace("{queries}", self.first_of(map(self.quoted, queries), 6)))
         return lines
 
     def left_out_lines(self, dropped: Sequence[Checked]) -> list[str]:
@@ -364,7 +357,7 @@ def _mark_of(numbers: Sequence[int], form: CitationForm) -> str:
 
 
 def _page_title(page: Page) -> str:
-    return cut(" ".join(page.title.split()) or source_domain(page.url), _TITLE_LENGTH)
+    return cut(" ".join(page.title.split()) or source_domain(page.url), 160)
 
 
 def cut(text: str, longest: int) -> str:
@@ -413,10 +406,7 @@ def _orders(page: Page) -> bool:
 
 
 def text_fragment(url: str, quoted: str) -> str:
-    """The URL with a text fragment by which a browser shows the quote; a long one by its beginning and end.
-
-    Source: https://wicg.github.io/scroll-to-text-fragment/ .
-    """
+    """The URL with a fragment that shows the quote in a browser: https://wicg.github.io/scroll-to-text-fragment/."""
     if not quoted:
         return url
     lines = [line for line in quoted.split("\n") if line.strip()]

@@ -23,9 +23,7 @@ from pipeline.text.words import detect_language, known_languages
 StopReason = Literal["seconds", "tokens", "cost", "fetches"]
 """Why a run ended before it had done all it wanted: the limit that it reached. Its last round is none."""
 EXTRACTIVE = "extractive"
-"""The name that stands for no model."""
 _KANA = re.compile(r"[\u3040-\u30ff]")
-_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 class Effort(NamedTuple):
@@ -157,11 +155,7 @@ def checked_options(options: ResearchOptions) -> ResearchOptions:
 
 
 def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> ResearchOptions:
-    """The options of which these are named: a run that was begun adds what it was begun with, a new one gets its id.
-
-    Raises:
-        InputError: one of them cannot be used.
-    """
+    """The options of which these are named: a run that was begun adds what it was begun with, a new one gets its id."""
     named = {**named, "lang": named["lang"].lower()} if named.get("lang") else named
     run_id = named.get("run_id", "")
     held = read_setup(runs_dir / checked_run_id(run_id)) if run_id else None
@@ -200,4 +194,4 @@ def topic_language(topic: str) -> str:
     if _KANA.search(topic):
         return "ja"
     told = detect_language(topic)
-    return told if told != "und" else "zh" if _HAN.search(topic) else "en"
+    return told if told != "und" else "zh" if re.search(r"[\u3400-\u9fff]", topic) else "en"

@@ -37,10 +37,8 @@ class Harvest(NamedTuple):
     found: tuple[FoundPage, ...]
     """Pages worth reading, new in this round: the queries' first results, then their second ones, and so on."""
     results: int = 0
-    """Results of all queries together, those without an http(s) URL left out."""
     dropped: int = 0
     doubled: int = 0
-    """Results that were found before, or stand for the same page."""
     capped: int = 0
     over_budget: int = 0
     failures: tuple[str, ...] = ()
@@ -62,9 +60,6 @@ async def harvest(
 
     `seen` are all pages of earlier rounds: none is found again, and they count for `per_domain_cap`, the most pages of
     a site, and `budget`, the most of the run. The user's own documents have no cap.
-
-    Raises:
-        ProviderError: no query was answered.
     """
     queries = list(dict.fromkeys(plan.queries))
     room = asyncio.Semaphore(max(1, workers))
@@ -233,7 +228,6 @@ class PagesRead(NamedTuple):
     unread: tuple[Unread, ...] = ()
     duplicates: tuple[Duplicate, ...] = ()
     cached: int = 0
-    """How many pages the store had, the useless among them."""
     fetched: int = 0
     away: bool = False
 

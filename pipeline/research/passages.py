@@ -24,10 +24,8 @@ from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import detect_language
 from pipeline.verifying.values import Claim, Page, Paragraph, Quote
 
-_CHUNK_TOKENS = 220
 _PAGES_KEPT = 32
 """Pages that stay cut up: more than the budget of a deep run."""
-_MOST_OF_A_PAGE = 4
 _ENOUGH_PARAGRAPHS, _LEAST_PARAGRAPH, _MOST_LINES = 3, 60, 500
 """How many paragraphs make a page one of two languages, how long they are, and where they are looked for."""
 
@@ -76,7 +74,7 @@ def passages_of(pages: Sequence[Page]) -> list[Passage]:
 
 @lru_cache(maxsize=_PAGES_KEPT)
 def chunks_of(page: Page) -> tuple[Chunk, ...]:
-    return tuple(page_chunks(page.url, page.text, page.lang, _CHUNK_TOKENS))
+    return tuple(page_chunks(page.url, page.text, page.lang, 220))
 
 
 def best_passages(section: str, passages: Sequence[Passage], most: int, language: str) -> list[Passage]:
@@ -90,7 +88,7 @@ def best_passages(section: str, passages: Sequence[Passage], most: int, language
     for place in order:
         url = passages[place].page.url
         taken[url] = taken.get(url, 0) + 1
-        if taken[url] <= _MOST_OF_A_PAGE:
+        if taken[url] <= 4:
             chosen.append(passages[place])
     return chosen[:most]
 

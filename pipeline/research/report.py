@@ -46,7 +46,6 @@ class RunNotes(NamedTuple):
     notes: Sequence[str] = ()
     audit: Sequence[str] = ()
     weaker: Sequence[tuple[str, Verdict]] = ()
-    """The report's sentences that the words of their pages do not support, with what they say of each."""
 
 
 def verification_markdown(
@@ -300,11 +299,7 @@ class ReportStages(NamedTuple):
 
 
 def audit_again(folder: RunFolder, store: Store | None) -> Audit:
-    """The audit of a run's report as it stands now, against what the store knows of the run and of the pages.
-
-    Raises:
-        InputError: as `audit_run`, or the store cannot be read.
-    """
+    """The audit of a run's report as it stands now, against what the store knows of the run and of the pages."""
     runs = store.runs() if store else []
     written = next((each.report_md for each in runs if each.id == folder.run_id), "")
     verified = kept_verified(folder.path)

@@ -31,7 +31,6 @@ from pipeline.verifying.values import Checked, Claim, Page
 
 _ENOUGH_CLAIMS = 3
 _ENOUGH_SOURCES = 2
-"""Claims and independent sources from which a section counts as answered."""
 _MOST_SECTIONS = 3
 _MOST_QUERIES = 4
 _MOST_SUBJECT, _MOST_MISSING, _MOST_HEADING_WORDS = 3, 4, 2
@@ -43,8 +42,6 @@ _WORTH = 1_000
 """What a heading counts that alone has a word of what is asked."""
 _MOST_SHOWN = 6
 _LONGEST_SHOWN = 300
-_MOST_HEADINGS = 20
-_MOST_ASKED_SHOWN = 40
 _OPERATOR = re.compile(r"\b(?:site|inurl|allinurl|intitle|allintitle|intext|filetype|ext|related|cache|link):\S*", re.I)
 
 _SCHEMA: dict[str, Any] = {
@@ -136,18 +133,15 @@ async def _queries_of_model(missing: Sequence[OpenSection], known: Known, model:
         told = [each.claim.text[:_LONGEST_SHOWN] for each in section.claims[:_MOST_SHOWN]]
         texts.append((f"QUESTION {number}", section.heading))
         texts.append((f"ANSWERED SO FAR {number}", "\n".join(told) or "Nothing."))
-    headings = [words for words, _ in Counter(_headings(known.pages)).most_common(_MOST_HEADINGS)]
+    headings = [words for words, _ in Counter(_headings(known.pages)).most_common(20)]
     texts.append(("HEADINGS OF PAGES READ", "\n".join(each[:_LONGEST_SHOWN] for each in headings) or "None."))
-    texts.append(("QUERIES ASKED ALREADY", "\n".join(known.queries[-_MOST_ASKED_SHOWN:])))
+    texts.append(("QUERIES ASKED ALREADY", "\n".join(known.queries[-40:])))
     said = await model.ask(_TASK, texts, _SCHEMA, read, "what is missing")
     return [line for each in said or () if (line := clean_line(_OPERATOR.sub(" ", each)))]
 
 
 def queries_from_words(section: OpenSection, known: Known) -> Iterator[str]:
-    """Queries for what a section lacks, the best first: its words that no claim has, with words of headings near them.
-
-    People do not ask in the words of those who answer.
-    """
+    """Queries for what a section lacks, the best first: people do not ask in the words of those who answer."""
     language = plan_language(known.plan)
     held = _stems((each.claim.text for each in section.claims), language)
     words = subject_words(section.heading, language)
@@ -211,8 +205,6 @@ def _headings(pages: Iterable[Page]) -> Iterator[str]:
 _HARVEST = TypeAdapter(Harvest)
 _PAGES = TypeAdapter(PagesRead)
 _CLAIMS = TypeAdapter(tuple[Claim, ...])
-
-_FIRST_SHARE = 0.8
 
 
 class Round(NamedTuple):
@@ -319,7 +311,7 @@ class ResearchRounds:
         """New pages; a round that is not the last leaves a fifth of what may be read to the queries that follow up."""
         left = self.effort.budget - len(before.pages)
         is_last = self.options.model == EXTRACTIVE or before.rounds + 1 >= self.effort.rounds
-        budget = len(before.found) + (left if is_last else math.ceil(_FIRST_SHARE * left))
+        budget = len(before.found) + (left if is_last else math.ceil(0.8 * left))
         cap, workers, note = self.options.per_domain_cap, self.options.workers, self.search.note
         return await harvest(plan, self.search, before.found, self.effort.k, cap, budget, workers, note)
 

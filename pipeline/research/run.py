@@ -33,15 +33,12 @@ from pipeline.sources.store import Store, open_store
 
 Value = TypeVar("Value")
 
-_LONGEST_ERROR = 500
-
 
 class Progress(NamedTuple):
     """How the one who waits hears of a run."""
 
     begin: Callable[[Stage, int], None] = lambda stage, round_: None
     step: Callable[[int, int], None] = lambda done, total: None
-    """So many of the stage's queries or pages are done."""
     end: Callable[[Stage, int, str], None] = lambda stage, round_, words: None
     """A pass of a stage is done, also one that was done before; what came of it in a few words."""
     spend: Callable[[Spent], None] = lambda spent: None
@@ -117,7 +114,7 @@ class ResearchRun:
 
     def _log_failure(self, stage: Stage, round_: int, error: BaseException) -> None:
         """Of an error that is not ours the kind alone is named: its words may be a page's."""
-        words = redact(str(error))[:_LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
+        words = redact(str(error))[:500] if isinstance(error, CitejuryError) else type(error).__name__
         if self.stopped:
             words = f"stopped by {self.stopped}; the same command goes on"
         self._log(stage, round_, "failed", StageDetails(success=False, error=words))

@@ -19,7 +19,6 @@ from pipeline.sources.schema import Contract
 from pipeline.sources.store import StoredRun, open_store
 
 STORE = "store.db"
-"""The store of all runs in a folder, beside theirs."""
 _RUN_SIGNS = ("clarify.json", "logs/pipeline.jsonl", "logs/plan.json", JOURNAL)
 """What a folder of a research run holds from its first moment on."""
 
@@ -183,10 +182,6 @@ def delete_run(runs_dir: Path, run_id: str) -> None:
     """Remove the run's folder and what the store knows of it; pages that were read stay, for they belong to no run.
 
     A link is never followed. Killed in the middle of it and called again, it goes on.
-
-    Raises:
-        InputError: there is no such run, or its folder is a link.
-        OutputError: the run is going on, or something cannot be removed.
     """
     path = run_path(runs_dir, run_id)
     doomed = half_deleted(runs_dir, run_id)

@@ -26,7 +26,6 @@ from pipeline.sources.schema import SearchResult
 from pipeline.sources.store import Store
 from pipeline.text.sentences import trim_snippet
 
-_LONGEST_TITLE = 256
 _LONGEST_SNIPPET = 1024
 # What search engines put around the words that were found.
 _EMPHASIS = re.compile(r"</?(?:strong|b|em|mark|span)(?:\s[^<>]*)?>", re.IGNORECASE)
@@ -36,12 +35,7 @@ class SearchProvider(Protocol):
     name: str
 
     async def search(self, query: str, k: int) -> list[SearchResult]:
-        """At most `k` pages for the query, the best first; empty where there are none.
-
-        Raises:
-            ProviderError: the provider does not answer, or refuses; what was asked before is not lost.
-            InputError: the documents that are searched cannot be read.
-        """
+        """At most `k` pages for the query, the best first; a ProviderError where nobody answers or refuses."""
         ...
 
 
@@ -75,7 +69,7 @@ def readable_results(raw: Iterable[RawResult], k: int) -> SearchResults:
             dropped += 1
         elif canonical not in results and len(results) < k:
             words = trim_snippet(_plain(snippet), _LONGEST_SNIPPET) or None
-            results[canonical] = SearchResult(title=_plain(title)[:_LONGEST_TITLE], url=canonical, snippet=words)
+            results[canonical] = SearchResult(title=_plain(title)[:256], url=canonical, snippet=words)
     return SearchResults(results.values(), dropped)
 
 

@@ -47,12 +47,7 @@ async def research(options: ResearchOptions, environment: Environment) -> Finish
 
 
 async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intake:
-    """The first stage alone, which needs nothing to work with; `research` of the same options takes it over.
-
-    Raises:
-        ClarificationNeeded: the topic says too little, and `ask` is None.
-        InputError: as `research`, or nothing was answered.
-    """
+    """The first stage alone, which needs nothing to work with; `research` of the same options takes it over."""
     with open_run(options, SILENT) as run:
         return await _run_intake(run, options, ask)
 

@@ -51,7 +51,6 @@ def _says_again(one: _Said, other: _Said, topic: frozenset[str]) -> bool:
 _MOST_SENTENCES = 3
 """Sentences of the head; a passage on a disagreement counts as two, one for each side."""
 _LEAST_RELEVANCE = 0.35
-"""Share of the topic's words from which a claim may answer it."""
 _LEAST_OF_BEST = 0.7
 """Share of what the best claim holds of them that the others must hold."""
 _OWN_WORTH, _SITES_WORTH = 0.15, 0.1
@@ -139,15 +138,11 @@ def _candidate(checked: Checked, topic: str, plan: Plan, page: Page | None, befo
 
 
 _WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
-_MOST_OF_A_PARAGRAPH = 4
 _MOST_SOURCES = 3
 _SAID_ALREADY = "another claim of the report says the same"
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
 _MOST_DISPUTES = 5
 """Disagreements in a report; `verification.md` has the others."""
-_MOST_OF_A_SIDE = 2
-_LONGEST_SIDE = 300
-_LONGEST_NAME = 80
 _BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
 
 
@@ -353,7 +348,7 @@ def _even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
         runs[-1].append(checked)
     parts = []
     for run in runs:
-        count = -(-len(run) // _MOST_OF_A_PARAGRAPH)
+        count = -(-len(run) // 4)
         size = -(-len(run) // count)
         parts += [tuple(run[first : first + size]) for first in range(0, len(run), size)]
     return parts
@@ -385,7 +380,7 @@ def _dispute_paragraphs(
     known = [each for each in found if all(quote.url in by_url for side in each.sides for quote in side)]
     paragraphs = []
     for each in known[:_MOST_DISPUTES]:
-        quotes = [quote for side in each.sides for quote in side[:_MOST_OF_A_SIDE]]
+        quotes = [quote for side in each.sides for quote in side[:2]]
         text = words.disagree + " ".join(_said_by(quote, by_url[quote.url], words) for quote in quotes)
         paragraphs.append(Paragraph(section, text, (), tuple(quote.url for quote in quotes), each.claim_ids))
     return paragraphs
@@ -398,4 +393,4 @@ def _said_by(quote: Quote, page: Page, words: ReportWords) -> str:
     kind = source_kind(page.url)
     told = words.document if kind == "page" and is_document(page.url) else words.kinds[kind]
     about = words.beside.join((told, dated.replace("{date}", day)))
-    return words.side.format(name=cut(name, _LONGEST_NAME), about=about, words=cut(said, _LONGEST_SIDE))
+    return words.side.format(name=cut(name, 80), about=about, words=cut(said, 300))
