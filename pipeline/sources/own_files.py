@@ -27,13 +27,9 @@ MEDIA_TYPES = {
 
 
 async def added_page(key: str, file: Path, extractor: "Extractor") -> StoredPage:
-    """The user's file as the page under this key; it wins over the web for good.
+    """The user's file as the page under this key; it wins over the web for good. InputError where it holds no text.
 
-    What makes a fetched page useless, such as a notice of cookies on it, is the user's to judge: only a file without
-    any text is refused.
-
-    Raises:
-        InputError: the file is missing, too large, of a kind that is not read, or holds no text.
+    What makes a fetched page useless, such as a notice of cookies on it, is the user's to judge.
     """
     body = read_file(file)
     media_type = _media_type_of(file, body)
@@ -45,11 +41,7 @@ async def added_page(key: str, file: Path, extractor: "Extractor") -> StoredPage
 
 
 def read_file(file: Path) -> bytes:
-    """The file's bytes.
-
-    Raises:
-        InputError: there is no such file, or it is too large.
-    """
+    """The file's bytes; InputError where there is no such file, or it is too large."""
     try:
         if file.stat().st_size > _MAX_BYTES:
             raise InputError(f"{str(file)!r} is larger than {_MAX_BYTES:,} bytes; that is no page.")

@@ -8,7 +8,7 @@ from pipeline.core.errors import ProviderError
 from pipeline.core.schema import ProviderName
 from pipeline.providers import read_payload
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
-from tests.support.places import NO_SHARED, SHARED
+from tests.support.places import NO_SHARED, SHARED, cases
 
 RECORDINGS = SHARED / "recordings"
 FOLDERS: dict[str, ProviderName] = {
@@ -67,17 +67,6 @@ def test_other_ends_are_no_refusals() -> None:
     assert not any(map(is_refusal, ends))
 
 
-@pytest.mark.parametrize(
-    ("kind", "message", "wanted"),
-    [
-        ("bad_response", "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO", True),
-        ("bad_response", "Invalid prompt: your prompt was flagged as potentially violating our usage policy.", True),
-        ("bad_response", "The response was filtered due to Azure OpenAI's content management policy.", True),
-        ("bad_response", "Your request was rejected as a result of our safety system.", True),
-        ("bad_response", "This model's maximum prompt length is 131072", False),
-        ("auth", "Your key was flagged", False),
-        ("server", "moderation is down", False),
-    ],
-)
+@pytest.mark.parametrize(("kind", "message", "wanted"), cases("options")["refusal_errors"])
 def test_errors_about_the_content_are_refusals(kind: str, message: str, wanted: bool) -> None:
     assert is_refusal_error(kind, message) is wanted  # type: ignore[arg-type]

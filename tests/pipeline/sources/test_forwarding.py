@@ -4,8 +4,10 @@ import pytest
 
 from pipeline.sources.exchange import Exchange, forwarding_target
 from tests.pipeline.sources.test_fetch import fetch
+from tests.support.places import cases
 from tests.support.web import Page
 
+CASES = cases("forwarding")
 HERE = "https://a.example/old/page?x=1"
 ARTICLE = "<html><body><article><h1>Bees</h1><p>Bees make honey.</p></article></body></html>"
 
@@ -19,44 +21,13 @@ def target(page: str, headers: dict[str, str] | None = None, charset: str = "utf
     return forwarding_target(Exchange(200, told, page.encode(charset)), HERE)
 
 
-@pytest.mark.parametrize(
-    ("page", "leads_to"),
-    [
-        (refresh("0; url=/new"), "https://a.example/new"),
-        (refresh("0;URL='new.html'"), "https://a.example/old/new.html"),
-        (refresh("5,https://b.example/?a=1&amp;b=2"), "https://b.example/?a=1&b=2"),
-        (refresh(" 0.5 ; /new"), "https://a.example/new"),
-        (refresh("; url=/new"), "https://a.example/new"),
-        (refresh("0; url=new", before='<base href="https://b.example/c/">'), "https://b.example/c/new"),
-        ("<meta content='0;url=/new' http-equiv=refresh>", "https://a.example/new"),
-        ("<meta name='x' content='a > b'><meta http-equiv='refresh' content='0;url=/new'>", "https://a.example/new"),
-    ],
-)
+@pytest.mark.parametrize(("page", "leads_to"), CASES["leads"])
 def test_a_page_that_leads_elsewhere_is_a_redirect(page: str, leads_to: str) -> None:
     assert target(page) == leads_to
     assert target(page, charset="utf-16") == leads_to
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        refresh("300; url=/new"),
-        refresh("300"),
-        refresh("0"),
-        refresh("0; url=/old/page?x=1#part"),
-        refresh("0; url=javascript:alert(1)"),
-        refresh("0; url=mailto:a@a.example"),
-        refresh("0; url=https://user:word@b.example/"),
-        refresh("0; url=http://["),
-        refresh("0; url=https://xn--/"),
-        "<!--[if lt IE 9]><meta http-equiv='refresh' content='0;url=/old-browser'><![endif]-->",
-        "<noscript><meta http-equiv='refresh' content='0;url=/without-scripts'></noscript>",
-        "<script>var page = \"<meta http-equiv='refresh' content='0;url=/x'>\"</script>",
-        "<!-- <meta http-equiv='refresh' content='0;url=/x'>",
-        "<p>&lt;meta http-equiv='refresh' content='0;url=/x'&gt;",
-        "<meta name='refresh' content='0;url=/x'>",
-    ],
-)
+@pytest.mark.parametrize("page", CASES["stays"])
 def test_a_page_that_stays_is_no_redirect(page: str) -> None:
     assert target(page) == ""
 

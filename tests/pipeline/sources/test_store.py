@@ -54,17 +54,6 @@ def test_large_fields_alone_are_compressed_and_json_stays_readable(tmp_path: Pat
     plain.close()
 
 
-def test_the_tables_begin_with_the_columns_of_the_seed(tmp_path: Path) -> None:
-    with open_store(tmp_path / "store.db") as store:
-        columns = {
-            table: [name for _, name, *_ in store.connection.execute(f"PRAGMA table_info({table})")]
-            for table in ("pages", "traces", "runs")
-        }
-    assert columns["pages"][:8] == ["url", "text", "title", "domain", "lang", "content_type", "hash", "ts"]
-    assert columns["traces"] == ["id", "ts", "kind", "payload", "run_id", "seq"]
-    assert columns["runs"] == ["id", "topic", "report_md", "report_json", "metrics", "created_at", "status"]
-
-
 def test_a_run_and_its_trace_come_back_in_order_and_go_together(tmp_path: Path) -> None:
     first = StoredRun("one", "Impfung", "2026-11-20", "running")
     second = StoredRun("two", "Klima", "2026-11-21", "done", "# Bericht", {"topic": "Klima"}, {"tokensIn": 3})

@@ -5,20 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.text.words import WordIndex, content_words, numbers_in, without_marks
+from tests.support.places import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "words"),
-    [
-        ("The cats’ owner's B12 doesn't help in 1990s' wars.", "en", ["cats", "owner", "b12", "help", "1990", "wars"]),
-        ("Die Straße war nicht gesperrt.", "de", ["strasse", "gesperrt"]),
-        ("In the war many die.", "", ["war", "many", "die"]),
-        ("１０年間安全です。PCRを", "ja", ["10", "年間", "間安", "安全", "全で", "pcr", "を"]),
-        ("病", "zh", ["病"]),
-        ("नमस्ते दुनिया", "hi", ["नमस्ते", "दुनिया"]),
-        ("", "", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "language", "words"), cases("words")["content"])
 def test_content_words_are_folded_and_leave_out_what_every_text_has(text: str, language: str, words: list[str]) -> None:
     assert content_words(text, language) == words
 

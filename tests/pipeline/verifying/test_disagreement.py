@@ -9,6 +9,7 @@ from pipeline.research.claims import verify
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.rules import Disagreement, disagreements, disputed_ids
 from pipeline.verifying.values import Checked, Claim, Page, Quote
+from tests.support.places import cases
 
 READ_AT = "2026-11-20T00:00:00Z"
 COOLS = "Butter cools a burn at once."
@@ -48,17 +49,7 @@ def test_pages_on_opposite_sides_are_one_disagreement_and_a_third_page_joins_its
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        (f"{COOLS} In truth it keeps the heat in.", DOES_NOT_COOL),
-        (f"{COOLS} {DOES_NOT_COOL}", DOES_NOT_COOL),
-        (f"Grandmothers believe that {COOLS.lower()}", DOES_NOT_COOL),
-        (f"“{COOLS}”", DOES_NOT_COOL),
-        (COOLS.replace("at once", "if it is small"), DOES_NOT_COOL),
-        ("Butter should be put on a burn at once.", DOES_NOT_COOL),
-        (f"{COOLS[:-1]}?", DOES_NOT_COOL),
-        ("It cools a burn at once.", DOES_NOT_COOL),
-        (COOLS, COOLS),
-    ],
+    cases("verdict_rules")["half_said"],
     ids=["called wrong", "says both", "reports", "quotes", "condition", "other words", "asks", "points back", "agrees"],
 )
 def test_who_says_it_only_half_disagrees_with_nobody(one: str, other: str) -> None:

@@ -29,33 +29,11 @@ def quote(of: Page, text: str) -> Quote:
     return Quote(of.url, text, start, start + len(text))
 
 
-@pytest.mark.parametrize(
-    ("claim", "verdict"),
-    [
-        ("Debian 11 includes 59,551 packages.", "supported"),
-        ("debian 11 includes 59,551 packages [3].", "supported"),
-        ("The Debian project was announced by Ian Murdock in August 1993.", "cannot_tell"),
-        ("Debian 11 includes 59.551 packages.", "cannot_tell"),
-        ("Debian 11 includes 57,551 packages.", "contradicted"),
-        ("Debian 12 includes 59,551 packages.", "cannot_tell"),
-        ("Ubuntu 11 includes 59,551 packages.", "cannot_tell"),
-        ("The installer asks for a password.", "contradicted"),
-        ("It was released on 15 August 2021.", "cannot_tell"),
-        ("Linus Torvalds announced the Debian project in August 1993.", "cannot_tell"),
-        ("Windows costs money in the shop.", "not_found"),
-        ("[1]", "cannot_tell"),
-    ],
-)
-def test_a_claim_gets_the_verdict_that_its_page_gives(claim: str, verdict: str) -> None:
-    checked = check_sentence(claim, [read_page(page("https://a.example/", TEXT))])
-    assert checked.verdict == verdict
-    assert bool(checked.problems) == (verdict != "supported")
-
-
 def test_without_a_readable_page_or_in_another_language_nothing_is_known() -> None:
     german = page(
         "https://a.example/", "Der Händler verkauft am Wochenende frisches Obst und Gemüse auf dem Markt.", "de"
     )
+    assert check_sentence("[1]", [PageText(TEXT)]).verdict == "cannot_tell"
     claim = "The merchant sells fresh fruit and vegetables on the market at weekends."
     for pages in ([], [page("https://a.example/", " \n ")], [german]):
         checked = check_sentence(claim, [read_page(each) for each in pages])
