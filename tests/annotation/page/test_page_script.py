@@ -15,7 +15,7 @@ from annotation.argilla.wording import LOCALES, locales
 from annotation.server.page import page_settings, page_texts
 from pipeline.core.errors import InputError
 from tests.support.lossy_link import lossy_link
-from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
+from tests.support.page_campaign import CONTRADICTION, campaign, opened, passage, submit
 from tests.support.page_driver import (
     RECORD_ID,
     answer,
@@ -26,6 +26,7 @@ from tests.support.page_driver import (
     notice,
     open_form,
     press,
+    shown_element,
     shown_text,
     wait,
 )
@@ -127,6 +128,17 @@ class TestPage:
         answer(browser, [("topically_relevant", True)])
         wait(browser, lambda: "You find it under “Entwurf”" in notice(browser))
         browser.execute_cdp_cmd(override, {"userAgent": agent, "acceptLanguage": "en"})
+
+    @pytest.mark.rare
+    def test_what_is_copied_is_what_is_seen(self, owner: Argilla, browser: Chrome) -> None:
+        opened(browser, campaign(owner, records=1, annotators=1), owner.api_url)
+        permissions = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+        browser.execute_cdp_cmd("Browser.grantPermissions", permissions)
+        click(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".record-menu button"))
+        click(browser, lambda: shown_element(browser, "Copy record"))
+        text = wait(browser, lambda: browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])"))
+        assert passage(0).chunks[0].text in text
+        assert "&lt;" not in text
 
 
 def other_record(driver: Chrome, shown: str) -> str | None:
