@@ -127,7 +127,6 @@ def make_base() -> None:
 
 
 def mirror() -> str:
-    """Where this machine's apt takes the suite from."""
     targets = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
     found = [uri for uri, suite in map(str.split, targets.splitlines()) if suite == SUITE]
     if not found:

@@ -14,7 +14,7 @@ from click.testing import Result
 
 from annotation.argilla.client import Argilla
 from pipeline.records.schema import Passage, QueryResponse, join_context
-from tests.support.campaign_book import TASKS, Shelf, languages, record
+from tests.support.campaign_book import TASKS, Shelf, record
 from tests.support.campaign_players import CALIBRATION, LOCALES, ROUNDS, Play, places, record_ids
 from tests.support.places import ROOT
 
@@ -31,7 +31,6 @@ FIRST = [
     record(23, "en", passages=0),
 ]
 LATER = [record(24, "en"), record(25, "de"), record(26, "ja"), record(27, "ja", passages=0)]
-PACKAGES = ROOT
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def test_a_campaign_from_set_up_to_the_last_answer(play: Play) -> None:
 def earlier_edition(folder: Path) -> Path:
     """The folder of a citejury whose guidelines for grounding are other ones, as an earlier release would have."""
     for package in ("annotation", "exports", "pipeline"):
-        shutil.copytree(PACKAGES / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     for guidelines in (folder / "annotation" / "locales" / "guidelines").glob("grounding.*.md"):
         guidelines.write_text(f"{guidelines.read_text(encoding='utf-8')}\n1.\n", encoding="utf-8")
     return folder
@@ -88,9 +87,7 @@ def records_are_pushed(play: Play) -> None:
     """Each record has one place, calibration has its number of each language, and another laptop sees the same."""
     play.push("first.jsonl", FIRST)
     take_places(play, FIRST)
-    for locale in LOCALES:
-        calibrating = {*play.book.units[Shelf("calibration", locale, "generation", 1)].values()}
-        assert len(calibrating) == CALIBRATION
+    calibration_is_full(play)
     play.check_status()
     assert written(play.push("again.jsonl", FIRST[::-1])) == 0
     assert written(play.push("part.jsonl", FIRST[5:9])) == 0
@@ -103,12 +100,12 @@ def take_places(play: Play, records: Sequence[QueryResponse]) -> None:
         each["name"]: set(record_ids(play.owner, each["id"]))
         for each in play.owner.datasets(play.owner.find_workspace(play.workspace))
     }
-    for record_uuid, locale in languages(records, LOCALES).items():
-        each = next(item for item in records if item.record_uuid == record_uuid)
-        play.records[record_uuid] = each
-        rounds = [name for name in ROUNDS if record_uuid in there[play.book.shelf(name, locale, "generation").name]]
-        assert len(rounds) == 1, f"{record_uuid} is in {rounds}"
-        play.book.put(each, rounds[0], locale)
+    for each in records:
+        locale = each.language if each.language in LOCALES else LOCALES[0]
+        play.records[each.record_uuid] = each
+        shelves_of = {name: play.book.shelf(name, locale, "generation").name for name in ROUNDS}
+        (round_name,) = (name for name, shelf in shelves_of.items() if each.record_uuid in there[shelf])
+        play.book.put(each, round_name, locale)
     assert there == {shelf.name: set(units) for shelf, units in play.book.units.items()}
 
 
@@ -124,7 +121,7 @@ def shelves(play: Play, round_name: str, locale: str) -> list[Shelf]:
 
 
 def calibration_is_answered(play: Play) -> None:
-    """Everybody answers everything in her languages; one unit is discarded, one left as a draft, two notes ask."""
+    """Everybody answers everything in their languages; one unit is discarded, one left as a draft, two notes ask."""
     for name, locales in play.people.items():
         for locale in locales:
             for shelf in shelves(play, "calibration", locale):
@@ -186,13 +183,13 @@ def more_records_come(play: Play) -> None:
     """New records go to production, because calibration has its number; nothing else moves."""
     play.push("more.jsonl", [*FIRST, *LATER])
     take_places(play, LATER)
-    assert all(len({*play.book.units[shelf].values()}) == CALIBRATION for shelf in calibrating(play))
+    calibration_is_full(play)
     play.check_status()
 
 
-def calibrating(play: Play) -> list[Shelf]:
-    """The datasets of calibration that hold every record of theirs."""
-    return [play.book.shelf("calibration", locale, "generation") for locale in LOCALES]
+def calibration_is_full(play: Play) -> None:
+    for locale in LOCALES:
+        assert len({*play.book.units[play.book.shelf("calibration", locale, "generation")].values()}) == CALIBRATION
 
 
 def changed(each: QueryResponse) -> QueryResponse:

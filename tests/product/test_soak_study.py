@@ -25,6 +25,7 @@ from annotation.argilla.labels import LABELS, TASKS, TaskName, broken_rules
 from annotation.argilla.units import Assignment, assignment_of
 from exports.cli import main
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, join_context
+from tests.support.campaign_players import Player, read_rows
 from tests.support.planned_records import write_planned
 from tests.support.queue_player import PENDING
 
@@ -74,27 +75,23 @@ def answered(narrative: int, provider: str) -> QueryResponse:
     )
 
 
-class Person:
-    def __init__(self, study: "Study", name: str, password: str) -> None:
-        self.study, self.name = study, name
-        self.http = study.stack.enter_context(contextlib.closing(study.login(study.names[name], password)))
+class Person(Player):
+    def __init__(self, study: "Study", who: str, password: str) -> None:
+        super().__init__(study.server.url, study.names[who], password)
+        study.stack.enter_context(self)
+        self.study, self.who = study, who
         self.clock = MONDAY + timedelta(minutes=11 * len(study.people))
         self.pace = float(np.exp(study.generator.normal(0, 0.25)))
         self.learned: set[tuple[TaskName, str]] = set()
 
-    def call(self, method: str, path: str, **words: Any) -> Any:
-        response = self.http.request(method, path, **words)
-        assert response.is_success, f"{self.name}: {method} {path}: {response.status_code} {response.text[:300]}"
-        return response.json()
-
     def next_record(self, dataset_id: str) -> dict[str, Any] | None:
-        params: dict[str, Any] = {"offset": 0, "limit": 10}
         body = {"query": {}, "filters": {"and": PENDING}}
-        found = self.call("POST", f"/me/datasets/{dataset_id}/records/search", params=params, json=body)
+        path = f"/me/datasets/{dataset_id}/records/search?offset=0&limit=10"
+        found = self.call("POST", path, json=body)
         return found["items"][0]["record"] if found["items"] else None
 
     def work(self, task: TaskName, dataset_id: str, most: int = 100_000) -> int:
-        """Submit what waits for her, so many at most; the number that she submitted."""
+        """Submit what waits for them, so many at most; the number that they submitted."""
         for done in range(most):
             record = self.next_record(dataset_id)
             if record is None:
@@ -114,15 +111,14 @@ class Person:
         self.study.counts[purpose] += 1
         self.study.stamps.append((self.clock, response["id"]))
         if purpose == "practice":
-            explained = self.http.get(f"/citejury/records/{record['id']}/practice")
-            assert explained.is_success, explained.text
-            self.learned |= {(task, label) for label in truth} if self.name in CAREFUL else set()
+            self.call("GET", f"/citejury/records/{record['id']}/practice")
+            self.learned |= {(task, label) for label in truth} if self.who in CAREFUL else set()
 
     def says(self, task: TaskName, record: dict[str, Any], label: str, truth: bool) -> bool:
-        if self.name == BAD:
+        if self.who == BAD:
             return True
-        error = TAUGHT if (task, label) in self.learned or self.name == ADJUDICATOR else UNTAUGHT
-        return truth is not (drawn(self.name, record["id"], label) < error)
+        error = TAUGHT if (task, label) in self.learned or self.who == ADJUDICATOR else UNTAUGHT
+        return truth is not (drawn(self.who, record["id"], label) < error)
 
 
 class Study:
@@ -145,14 +141,6 @@ class Study:
             encoding="utf-8",
         )
 
-    def login(self, username: str, password: str) -> Any:
-        import httpx
-
-        http = httpx.Client(base_url=f"{self.server.url}/api/v1", trust_env=False, timeout=60)
-        token = http.post("/token", data={"username": username, "password": password}).json()["access_token"]
-        http.headers["Authorization"] = f"Bearer {token}"
-        return http
-
     def run(self, *words: str, code: int | None = 0) -> Result:
         environment = {"ARGILLA_API_URL": self.server.url, "ARGILLA_API_KEY": self.server.owner_api_key}
         result = CliRunner(env=environment).invoke(main, words)
@@ -167,10 +155,8 @@ class Study:
 
     def datasets(self, workspace: str | None = None) -> dict[str, str]:
         """Ids of the workspace's datasets by name."""
-        return {
-            each["name"]: each["id"]
-            for each in self.owner.datasets(self.owner.find_workspace(workspace or self.workspace))
-        }
+        found = self.owner.datasets(self.owner.find_workspace(workspace or self.workspace))
+        return {each["name"]: each["id"] for each in found}
 
     def truth(self, task: TaskName, record_id: str) -> tuple[dict[str, bool], str]:
         """The true answers to a record and what it is for; what is known of it, a hash decides for the rest."""
@@ -224,14 +210,9 @@ def alphas(file: Path) -> dict[str, float]:
     }
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def confirm(path: Path) -> None:
-    """A person goes through the planted controls: fills in what only she knows, and confirms each row."""
-    rows = read_rows(path)
+    """A person goes through the planted controls: fills in what only they know, and confirms each row."""
+    rows = list(read_rows(path))
     for row in rows:
         task: TaskName = next(each for each in TASKS if each == row["task"])
         known = {label: row[label] == "yes" for label in LABELS[task] if row[label]}
@@ -271,7 +252,7 @@ def test_a_study_from_its_plan_to_its_last_label(
         study.run("annotation", "plan", "records.jsonl", "--out", "plan", "--hours", "4")
         study.run("annotation", "push", "records.jsonl", "--sample", "plan/sample.csv")
 
-        # Practice: who says yes to everything does not pass, and the lead lets her in all the same.
+        # Practice: who says yes to everything does not pass, and the lead lets them in all the same.
         study.act("practice-", 1000, *workers)
         study.run("annotation", "practice", "show")
         assert study.people[BAD].next_record(study.datasets()["1-retrieval-en"]) is None

@@ -5,7 +5,6 @@ The book counts in plain Python, so that what the commands say can be held again
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
@@ -52,14 +51,8 @@ def record(number: int, language: str, passages: int = 2) -> QueryResponse:
     query, answer, text = SENTENCES.get(language, SENTENCES["en"])
     url = f"https://bridges.example/{number}"
     chunks = tuple(
-        Passage(
-            chunk_id=f"d{number}#{rank}",
-            doc_id=f"d{number}",
-            chunk_rank=rank,
-            text=text.format(n=number, k=rank),
-            url=url,
-        )
-        for rank in range(1, passages + 1)
+        Passage(chunk_id=f"d{number}#{k}", doc_id=f"d{number}", chunk_rank=k, text=text.format(n=number, k=k), url=url)
+        for k in range(1, passages + 1)
     )
     return QueryResponse(
         record_uuid=str(uuid5(NAMESPACE, str(number))),
@@ -92,11 +85,10 @@ class Done(NamedTuple):
     status: str
     """`submitted`, `draft` or `discarded`."""
     labels: dict[str, str]
-    """Her answers; empty for a discard without any."""
+    """Empty for a discard without any."""
     note: str
-    """Her note."""
     guidelines: str
-    """The guidelines that she read: their text's hash."""
+    """The edition of the guidelines that they read."""
 
 
 class Shelf(NamedTuple):
@@ -142,7 +134,7 @@ class Book:
         return self.calibration_overlap[shelf.locale] if shelf.round == "calibration" else self.overlap
 
     def of(self, shelf: Shelf, status: str, who: str | None = None) -> list[tuple[str, str, Done]]:
-        """What was done there with a status, by one person where she is named: unit, person and answer."""
+        """What was done there with a status, by one person where they are named: unit, person and answer."""
         return [
             (unit, person, done)
             for (place, unit, person), done in self.done.items()
@@ -223,17 +215,10 @@ class Book:
             "discarded": len(self.of(shelf, "discarded", who)),
             "broken_rules": self.broken(shelf, who),
             "questions": sum(
-                done.note.startswith("?")
-                for (place, _, person), done in self.done.items()
-                if (place, person) == (shelf, who)
+                done.note.startswith("?") for (*place, by), done in self.done.items() if (place[0], by) == (shelf, who)
             ),
         }
 
     def notes_to_lead(self) -> list[tuple[str, str, str]]:
         """Person, unit and text of each note that begins with a question mark, sorted."""
         return sorted((who, unit, done.note) for (_, unit, who), done in self.done.items() if done.note.startswith("?"))
-
-
-def languages(records: Iterable[QueryResponse], locales: tuple[str, ...]) -> dict[str, str]:
-    """The language of the questions about each record, by `record_uuid`: its own, or the campaign's first."""
-    return {each.record_uuid: each.language if each.language in locales else locales[0] for each in records}

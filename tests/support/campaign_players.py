@@ -18,6 +18,7 @@ from annotation.argilla.client import Argilla
 from exports.cli import main
 from pipeline.records.schema import QueryResponse
 from tests.support.campaign_book import TASKS, Book, Done, Shelf, answers
+from tests.support.queue_player import PENDING
 
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
@@ -37,7 +38,7 @@ WAIT_SECONDS = 60
 
 
 class Player:
-    """An annotator in Argilla with a login of her own, who works as its page does."""
+    """An annotator in Argilla with a login of their own, who works as its page does."""
 
     def __init__(self, api_url: str, name: str, password: str) -> None:
         self.name = name
@@ -58,34 +59,24 @@ class Player:
         return response.json()
 
     def datasets(self) -> dict[tuple[str, str], str]:
-        """Ids of the datasets that her home page lists, by workspace and name."""
+        """Ids of the datasets that their home page lists, by workspace and name."""
         workspaces = {each["id"]: each["name"] for each in self.call("GET", "/me/workspaces")["items"]}
         items = self.call("GET", "/me/datasets")["items"]
         return {(workspaces[each["workspace_id"]], each["name"]): each["id"] for each in items}
 
     def queue(self, dataset_id: str) -> dict[str, str]:
-        """Argilla's ids of what waits for her, by external id, in the page's order."""
-        scopes = ({"entity": "response", "property": "status"}, {"entity": "record", "property": "status"})
-        body = {
-            "filters": {
-                "type": "and",
-                "and": [{"type": "terms", "scope": each, "values": ["pending"]} for each in scopes],
-            }
-        }
+        """Argilla's ids of what waits for them, by external id, in the page's order."""
+        body = {"filters": {"type": "and", "and": PENDING}}
         found: dict[str, str] = {}
-        for page in self.pages(dataset_id, body):
-            found |= {item["record"]["external_id"]: item["record"]["id"] for item in page}
-        return found
-
-    def pages(self, dataset_id: str, body: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
-        """The pages of a search in a dataset, longer than the web page's, so that nothing is held for her."""
         offset, total = 0, 1
         while offset < total:
+            # Pages that are longer than the web page's, so that nothing is held for them.
             params: dict[str, Any] = {"include": ["responses", "suggestions"], "offset": offset, "limit": 500}
             page = self.call("POST", f"/me/datasets/{dataset_id}/records/search", params=params, json=body)
-            yield page["items"]
+            found |= {item["record"]["external_id"]: item["record"]["id"] for item in page["items"]}
             total = page["total"]
             offset += len(page["items"]) or total
+        return found
 
     def respond(self, record_id: str, status: str, labels: dict[str, str], note: str) -> None:
         values = {name: {"value": value} for name, value in labels.items()}
@@ -156,7 +147,7 @@ class Play:
         return self.players[name].datasets()[self.workspace, shelf.name]
 
     def work(self, name: str, shelf: Shelf, most: int = 1000, **special: tuple[str, str]) -> None:
-        """Somebody answers what waits for her in a dataset; `special` are status and note by the place in her queue."""
+        """Somebody answers what waits for them; `special` are status and note by the place in the queue."""
         player, who = self.players[name], self.names[name]
         dataset_id = self.dataset_id(name, shelf)
         expected = self.book.waiting(shelf, who)
@@ -186,7 +177,12 @@ class Play:
         assert sorted(found) == sorted(shelf.name for shelf in self.book.units)
         for shelf in self.book.units:
             expected = self.book.status(shelf)
-            assert comparable(found[shelf.name], expected) == expected, shelf.name
+            there = found[shelf.name]
+            fields = next(iter(expected["annotators"].values()), {})
+            people = {each["annotator"]: {name: each[name] for name in fields} for each in there["annotators"]}
+            half = {each["record_uuid"]: each["done"] for each in there["half_done"]}
+            there = {name: there[name] for name in expected} | {"half_done": half, "annotators": people}
+            assert there == expected, shelf.name
         asked = sorted((each["annotator"], each["external_id"], each["text"]) for each in status["questions"])
         assert asked == self.book.notes_to_lead()
         assert status["needed"] == sum(self.book.status(shelf)["needed"] for shelf in self.book.units)
@@ -211,7 +207,11 @@ class Play:
             for key, (shelf, done) in expected.items():
                 self.check_row(found[key], shelf, done)
                 versions[shelf.name, done.guidelines].add(found[key]["guideline_version"])
-        check_editions(versions)
+        # Each edition of a dataset's guidelines has one version, and another one only where the text is another.
+        assert all(len(each) == 1 and each != {""} for each in versions.values()), versions
+        for (name, edition), version in versions.items():
+            if edition == "second" and (name, "first") in versions:
+                assert (version != versions[name, "first"]) == ("grounding" in name), name
 
     def check_row(self, row: dict[str, str], shelf: Shelf, done: Done) -> None:
         """One row holds what was answered, about what, where and in which language."""
@@ -223,34 +223,14 @@ class Play:
         about = self.records[row["record_uuid"]]
         assert row["language"] == about.language
         assert row["revision_of"] == self.revision_of.get(about.record_uuid, "")
-        texts = {
-            "input_query": about.query,
-            "query": about.query,
-            "answer": about.answer,
-            "context_set": about.context_set,
-            "chunk": next((each.text for each in about.chunks if each.chunk_id == row.get("chunk_id")), ""),
-        }
+        texts = {"input_query": about.query, "query": about.query, "answer": about.answer}
+        texts["context_set"] = about.context_set
+        texts["chunk"] = next((each.text for each in about.chunks if each.chunk_id == row.get("chunk_id")), "")
         assert all(row[column] == text for column, text in texts.items() if column in row)
 
 
 def places() -> list[tuple[str, str]]:
     return [(round_name, locale) for round_name in ROUNDS for locale in LOCALES]
-
-
-def comparable(found: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
-    """What `status` says about a dataset, in the form and with the fields of the book."""
-    half = {each["record_uuid"]: each["done"] for each in found["half_done"]}
-    fields = next(iter(expected["annotators"].values()), {})
-    people = {each["annotator"]: {name: each[name] for name in fields} for each in found["annotators"]}
-    return {name: found[name] for name in expected} | {"half_done": half, "annotators": people}
-
-
-def check_editions(versions: dict[tuple[str, str], set[str]]) -> None:
-    """Each edition of a dataset's guidelines has one version, and another one only where the text is another."""
-    assert all(len(each) == 1 and each != {""} for each in versions.values()), versions
-    for (name, edition), version in versions.items():
-        if edition == "second" and (name, "first") in versions:
-            assert (version != versions[name, "first"]) == ("grounding" in name), name
 
 
 def external_id(row: dict[str, str]) -> str:

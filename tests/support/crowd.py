@@ -14,15 +14,11 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
+from tests.support.queue_player import PENDING
 
 TASK = "generation"
 PATIENCE_SECONDS = 240
 PAGE = {"offset": 0, "limit": 10, "include": ["responses", "suggestions"]}
-PENDING = [
-    {"type": "terms", "scope": {"entity": entity, "property": "status"}, "values": ["pending"]}
-    for entity in ("response", "record")
-]
-
 Answers = dict[tuple[str, str], str]
 """The notes of submitted responses, by record and annotator."""
 
@@ -79,7 +75,14 @@ def work_through(
         try:
             while queue := ask_for_queue(client, dataset, work):
                 for record in queue:
-                    submit(client, record, user, work)
+                    notes = f"{user} on {record}"
+                    begun = time.perf_counter()
+                    reply = client.post(f"/records/{record}/responses", json=response_body(notes))
+                    if reply.status_code == httpx.codes.CREATED:
+                        work.acknowledged[record, user] = notes
+                        work.seconds.append(time.perf_counter() - begun)
+                    else:
+                        work.refused.append((reply.status_code, reply.text))
                     if is_enough():
                         return work
         except httpx.TransportError:
@@ -100,18 +103,6 @@ def ask_for_queue(client: httpx.Client, dataset: str, work: Work) -> list[str]:
         work.refused.append((reply.status_code, reply.text))
         return []
     return [item["record"]["id"] for item in reply.json()["items"]]
-
-
-def submit(client: httpx.Client, record: str, user: str, work: Work) -> None:
-    """Submit a response once, and note what the server says to it."""
-    notes = f"{user} on {record}"
-    begun = time.perf_counter()
-    reply = client.post(f"/records/{record}/responses", json=response_body(notes))
-    if reply.status_code == httpx.codes.CREATED:
-        work.acknowledged[record, user] = notes
-        work.seconds.append(time.perf_counter() - begun)
-    else:
-        work.refused.append((reply.status_code, reply.text))
 
 
 def response_body(notes: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.push.push import push_records
 from annotation.quality.practice import Case, cases_of, prepare_practice
-from tests.support.start_bench import record, waiting
+from tests.support.start_bench import logins_of, record, waiting
 
 
 class Practised(NamedTuple):
@@ -76,17 +76,7 @@ def practised(
     prepare_practice(owner, wanted, workspace, cases)
     for locale in locales:
         push_records(owner, workspace, [record(locale, number) for number in range(3)], locale)
-    keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
-    passwords = {user.username: user.password for user in new}
-    return Practised(
-        owner,
-        workspace,
-        wanted,
-        cases,
-        names,
-        {who: passwords[name] for who, name in names.items()},
-        {who: keys[name] for who, name in names.items()},
-    )
+    return Practised(owner, workspace, wanted, cases, names, *logins_of(owner, names, new))
 
 
 def yes_to_all(task: TaskName) -> dict[str, Any]:

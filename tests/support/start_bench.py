@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.push.push import push_records
 from pipeline.records.schema import Passage, QueryResponse
+from tests.support.queue_player import PENDING
 
 PEOPLE: dict[str, list[str]] = {"anna": ["de"], "ben": ["de", "ja"], "cora": []}
 
@@ -39,27 +40,16 @@ class Start(NamedTuple):
         with Argilla(self.owner.api_url, self.keys[who]) as herself:
             for record in waiting(herself, self.datasets()[dataset])[:count]:
                 task = next(task for task in TASKS if task in dataset)
-                body = {"status": status, "values": values(task)}
+                values = {label: {"value": "yes"} for label in LABELS[task]}
+                body = {"status": status, "values": values}
                 herself.request("POST", f"/records/{record}/responses", json=body)
 
 
 def waiting(herself: Argilla, dataset_id: str, limit: int = 10) -> list[str]:
-    """Ids of the records that her page is given first; they are held for her."""
-    filters = [
-        {"type": "terms", "scope": {"entity": entity, "property": "status"}, "values": ["pending"]}
-        for entity in ("response", "record")
-    ]
-    found = herself.request(
-        "POST",
-        f"/me/datasets/{dataset_id}/records/search",
-        params={"offset": 0, "limit": limit},
-        json={"query": {}, "filters": {"and": filters}},
-    )
+    """Ids of the records that their page is given first; they are held for them."""
+    body, params = {"query": {}, "filters": {"and": PENDING}}, {"offset": 0, "limit": limit}
+    found = herself.request("POST", f"/me/datasets/{dataset_id}/records/search", params=params, json=body)
     return [item["record"]["id"] for item in found["items"]]
-
-
-def values(task: TaskName) -> dict[str, Any]:
-    return {label: {"value": "yes"} for label in LABELS[task]}
 
 
 def start(
@@ -92,15 +82,14 @@ def start(
         if calibration:
             push_records(owner, workspace, answers[:calibration], locale, round_name="calibration")
         push_records(owner, workspace, answers[calibration:], locale)
+    return Start(owner, workspace, names, *logins_of(owner, names, new))
+
+
+def logins_of(owner: Argilla, names: dict[str, str], new: list[Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Passwords and API keys by first name."""
     keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
     passwords = {user.username: user.password for user in new}
-    return Start(
-        owner,
-        workspace,
-        names,
-        {who: passwords[name] for who, name in names.items()},
-        {who: keys[name] for who, name in names.items()},
-    )
+    return {who: passwords[name] for who, name in names.items()}, {who: keys[name] for who, name in names.items()}
 
 
 def record(locale: str, number: int) -> QueryResponse:
