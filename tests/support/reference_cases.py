@@ -11,12 +11,9 @@ import math
 from itertools import combinations
 from typing import Any
 
-import krippendorff
 import numpy as np
-from scipy import stats
-from sklearn.metrics import cohen_kappa_score, confusion_matrix, matthews_corrcoef
-from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
+from tests.support import oracles
 from tests.support.places import DATA
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -49,7 +46,7 @@ def alpha(matrix: FloatArray) -> float:
     votes = matrix[(~np.isnan(matrix)).sum(axis=1) >= 2]
     if len(np.unique(votes[~np.isnan(votes)])) < 2:
         return math.nan
-    return float(krippendorff.alpha(reliability_data=votes.T, level_of_measurement="nominal"))
+    return float(oracles.krippendorff.alpha(reliability_data=votes.T, level_of_measurement="nominal"))
 
 
 def figures(matrix: FloatArray) -> dict[str, Any]:
@@ -68,7 +65,7 @@ def figures(matrix: FloatArray) -> dict[str, Any]:
     kappas = [value for a, b in combinations(matrix.T, 2) if (value := kappa(*shared(a, b))) is not None]
     fleiss = (agreement - (1 - chance)) / chance
     if not np.isnan(matrix).any():
-        fleiss = float(fleiss_kappa(aggregate_raters(matrix.astype(int))[0]))
+        fleiss = float(oracles.inter_rater.fleiss_kappa(oracles.inter_rater.aggregate_raters(matrix.astype(int))[0]))
     return {
         "n_items": len(rated),
         "n_pairable_items": len(pairable),
@@ -95,7 +92,7 @@ def shared(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def kappa(one: FloatArray, other: FloatArray) -> float | None:
     """Cohen's kappa; None where both say one and the same of everything."""
-    return None if len(set(one) | set(other)) < 2 else float(cohen_kappa_score(one, other))
+    return None if len(set(one) | set(other)) < 2 else float(oracles.metrics.cohen_kappa_score(one, other))
 
 
 def pairs(matrix: FloatArray) -> list[dict[str, Any]]:
@@ -103,7 +100,7 @@ def pairs(matrix: FloatArray) -> list[dict[str, Any]]:
     found = []
     for first, second in combinations(range(matrix.shape[1]), 2):
         one, other = shared(matrix[:, first], matrix[:, second])
-        (n00, n01), (n10, n11) = confusion_matrix(one, other, labels=[0, 1]).tolist()
+        (n00, n01), (n10, n11) = oracles.metrics.confusion_matrix(one, other, labels=[0, 1]).tolist()
         n = len(one)
         values = {
             "percent_agreement": (n11 + n00) / n,
@@ -113,7 +110,7 @@ def pairs(matrix: FloatArray) -> list[dict[str, Any]]:
             "bias_index": (n10 - n01) / n,
             "positive_agreement": 2 * n11 / (2 * n11 + n10 + n01),
             "negative_agreement": 2 * n00 / (2 * n00 + n10 + n01),
-            "mcc": float(matthews_corrcoef(one, other)),
+            "mcc": float(oracles.metrics.matthews_corrcoef(one, other)),
         }
         counts = {"n_shared": n, "n11": n11, "n10": n10, "n01": n01, "n00": n00}
         found.append({"rater_a": f"a{first}", "rater_b": f"a{second}"} | counts | values)
@@ -146,8 +143,10 @@ def resampled(matrix: FloatArray) -> dict[str, Any]:
     """The intervals of alpha when the pairable items are drawn again, by scipy."""
     votes = matrix[(~np.isnan(matrix)).sum(axis=1) >= 2]
     places, options = (np.arange(len(votes)),), {"vectorized": False, "rng": np.random.default_rng(1)}
-    drawn = stats.bootstrap(places, lambda at: alpha(votes[at]), n_resamples=RESAMPLES, method="percentile", **options)
-    bca = stats.bootstrap(
+    drawn = oracles.stats.bootstrap(
+        places, lambda at: alpha(votes[at]), n_resamples=RESAMPLES, method="percentile", **options
+    )
+    bca = oracles.stats.bootstrap(
         places, lambda at: alpha(votes[at]), n_resamples=0, method="BCa", bootstrap_result=drawn, **options
     )
     estimate, replicates = alpha(votes), drawn.bootstrap_distribution
@@ -160,7 +159,7 @@ def resampled(matrix: FloatArray) -> dict[str, Any]:
         "percentile_95": list(map(float, drawn.confidence_interval)),
         "bca_95": list(map(float, bca.confidence_interval)),
         "se": float(drawn.standard_error),
-        "bca_z0": float(stats.norm.ppf(share)),
+        "bca_z0": float(oracles.stats.norm.ppf(share)),
         "bca_acceleration": float((away**3).sum() / (6 * (away**2).sum() ** 1.5)),
         "jackknife_se": float(math.sqrt((len(left) - 1) / len(left) * (away**2).sum())),
     }

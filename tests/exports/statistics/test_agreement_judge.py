@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import settings as run_settings
 from hypothesis import strategies as st
-from sklearn import metrics
 
 from exports.cli import main
 from exports.reading.judgements import BAD_LINES_TOLD, read_judges
@@ -24,6 +23,7 @@ from exports.statistics.alt_test import AltTest
 from exports.statistics.judge import JudgedUnits, calibrate, confusion, measure_judge, measure_judges
 from pipeline.core.errors import BadRowsError, InputError
 from tests.exports.report.test_agreement_command import write_export
+from tests.support import oracles
 from tests.support.agreement_data import Row, ratings_of
 from tests.support.report_data import HOSTILE, drawn_ratings
 
@@ -121,22 +121,22 @@ def test_without_both_values_there_is_no_auc_and_without_units_nothing() -> None
 def test_every_figure_is_that_of_scikit_learn(units: list[tuple[float, bool, bool]]) -> None:
     stated = np.array([each[0] for each in units])
     judge, truth = (np.array([each[place] for each in units]) for place in (1, 2))
-    tn, fp, fn, tp = metrics.confusion_matrix(truth, judge, labels=[False, True]).ravel().tolist()
+    tn, fp, fn, tp = oracles.metrics.confusion_matrix(truth, judge, labels=[False, True]).ravel().tolist()
     found, calibration = confusion(tp, fp, fn, tn), calibrate(stated, truth)
     expected = {
-        "precision": metrics.precision_score(truth, judge, zero_division=np.nan),
-        "recall": metrics.recall_score(truth, judge, zero_division=np.nan),
-        "f1": metrics.f1_score(truth, judge, zero_division=np.nan),
-        "accuracy": metrics.accuracy_score(truth, judge),
+        "precision": oracles.metrics.precision_score(truth, judge, zero_division=np.nan),
+        "recall": oracles.metrics.recall_score(truth, judge, zero_division=np.nan),
+        "f1": oracles.metrics.f1_score(truth, judge, zero_division=np.nan),
+        "accuracy": oracles.metrics.accuracy_score(truth, judge),
     }
     if "cohen_kappa" not in found.undefined:
-        expected["cohen_kappa"] = metrics.cohen_kappa_score(truth, judge)
+        expected["cohen_kappa"] = oracles.metrics.cohen_kappa_score(truth, judge)
     for name, value in expected.items():
         assert getattr(found, name) is None if math.isnan(value) else getattr(found, name) == pytest.approx(value)
     assert calibration.brier == pytest.approx(float(np.mean((stated - truth) ** 2)))
     if len(set(truth.tolist())) == 2:
-        assert calibration.auc == pytest.approx(metrics.roc_auc_score(truth, stated))
-        assert calibration.brier == pytest.approx(metrics.brier_score_loss(truth, stated))
+        assert calibration.auc == pytest.approx(oracles.metrics.roc_auc_score(truth, stated))
+        assert calibration.brier == pytest.approx(oracles.metrics.brier_score_loss(truth, stated))
     assert sum(each.n for each in calibration.bins) == len(units)
     assert all(
         each.n == 0 or each.low - 1e-9 <= (each.mean_p_yes or 0) <= each.high + 1e-9 for each in calibration.bins

@@ -4,16 +4,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import krippendorff
 import numpy as np
 import pytest
 from nltk.metrics.agreement import AnnotationTask
-from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
-from statsmodels.stats.inter_rater import fleiss_kappa
 
 from exports.statistics.agreement import TaskFigures, measure_figures
 from exports.statistics.agreement_schema import LabelAgreement
 from exports.statistics.ratings import FloatArray, Ratings
+from tests.support import oracles
 from tests.support.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case, ratings_of_matrix
 from tests.support.places import NO_SHARED
 
@@ -74,15 +72,19 @@ def test_figures_are_those_of_four_libraries(seed: int, n_units: int, n_annotato
     matrix = draw(seed, n_units, n_annotators, missing)
     found = figures(ratings_of_matrix(matrix))
     alpha = found.labels["proper_action"].krippendorff_alpha
-    expected = krippendorff.alpha(reliability_data=matrix.T, level_of_measurement="nominal")
+    expected = oracles.krippendorff.alpha(reliability_data=matrix.T, level_of_measurement="nominal")
     assert alpha == pytest.approx(expected, abs=1e-9)
     votes = [(str(seat), str(unit), int(value)) for (unit, seat), value in np.ndenumerate(matrix) if value == value]
     assert alpha == pytest.approx(AnnotationTask(data=votes).alpha(), abs=1e-9)
     whole = matrix[~np.isnan(matrix).any(axis=1)]
     table = np.stack([(whole == 0).sum(axis=1), (whole == 1).sum(axis=1)], axis=1)
     without_gaps = measured(ratings_of_matrix(whole))
-    assert without_gaps.fleiss_kappa == pytest.approx(fleiss_kappa(table, method="fleiss"), abs=1e-9)
-    assert without_gaps.brennan_prediger == pytest.approx(fleiss_kappa(table, method="randolph"), abs=1e-9)
+    assert without_gaps.fleiss_kappa == pytest.approx(
+        oracles.inter_rater.fleiss_kappa(table, method="fleiss"), abs=1e-9
+    )
+    assert without_gaps.brennan_prediger == pytest.approx(
+        oracles.inter_rater.fleiss_kappa(table, method="randolph"), abs=1e-9
+    )
     pairs = [pair for pair in found.pairs if pair.label == "proper_action"]
     assert len(pairs) == n_annotators * (n_annotators - 1) // 2
     for pair in pairs:
@@ -91,12 +93,12 @@ def test_figures_are_those_of_four_libraries(seed: int, n_units: int, n_annotato
         assert pair.n_shared == len(shared)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kappa = float(cohen_kappa_score(*shared.T))
+            kappa = float(oracles.metrics.cohen_kappa_score(*shared.T))
         assert pair.cohen_kappa == (None if np.isnan(kappa) else pytest.approx(kappa, abs=1e-9))
         if pair.mcc is None:
             assert min(len(set(column)) for column in shared.T) == 1
         else:
-            assert pair.mcc == pytest.approx(matthews_corrcoef(*shared.T), abs=1e-9)
+            assert pair.mcc == pytest.approx(oracles.metrics.matthews_corrcoef(*shared.T), abs=1e-9)
 
 
 def printed_figures(path: Path) -> dict[str, float]:

@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as run_settings
 from hypothesis import strategies as st
-from scipy.stats import t as student
-from scipy.stats import ttest_1samp
-from statsmodels.stats.multitest import multipletests
 
 from annotation.argilla.labels import LABELS
 from exports.report.agreement_page import conclusion, conclusion_sentences, shown_alt_test
 from exports.statistics.alt_test import LEAST_UNITS, AltTest, Answers, alternative_annotator_test, by_rejections
 from exports.statistics.distributions import student_cdf
 from exports.statistics.judge import JudgedUnits, measure_judge
+from tests.support import oracles
 from tests.support.agreement_data import ratings_of_matrix
 from tests.support.places import NO_SHARED, SHARED
 
@@ -55,7 +53,7 @@ def test_a_case_by_hand() -> None:
     ]
     # anna: mean 0, variance 4/39; ben: mean .05, variance (2 - 40 * .05²)/39; so t is -2.962 and -2.865.
     t = [(0 - 0.15) / (4 / 39 / 40) ** 0.5, (0.05 - 0.15) / (1.9 / 39 / 40) ** 0.5]
-    expected = [student.cdf(t[0], 39), *[student.cdf(t[1], 39)] * 2]
+    expected = [oracles.stats.t.cdf(t[0], 39), *[oracles.stats.t.cdf(t[1], 39)] * 2]
     assert [each.p for each in found.people] == pytest.approx(expected, abs=1e-10)
     assert (found.winning_rate, found.advantage_probability, found.epsilon) == (1.0, pytest.approx(0.95), 0.15)
     # At .1 the p values are .028 and .080, and the largest that Benjamini and Yekutieli let pass is .027.
@@ -93,11 +91,11 @@ def plain_test(answers: Answers, epsilon: float) -> tuple[float | None, float | 
                 )
         if len(likenesses) >= LEAST_UNITS:
             differences = [int(theirs >= judges) - int(judges >= theirs) for theirs, judges in likenesses]
-            p_values.append(float(ttest_1samp(differences, epsilon, alternative="less").pvalue))
+            p_values.append(float(oracles.stats.ttest_1samp(differences, epsilon, alternative="less").pvalue))
             shares.append(float(np.mean([judges >= theirs for theirs, judges in likenesses])))
     if not shares:
         return None, None
-    return float(np.mean(multipletests(p_values, 0.05, method="fdr_by")[0])), float(np.mean(shares))
+    return float(np.mean(oracles.multitest.multipletests(p_values, 0.05, method="fdr_by")[0])), float(np.mean(shares))
 
 
 @run_settings(max_examples=25, deadline=None)
@@ -121,14 +119,14 @@ def test_the_test_is_what_plain_loops_and_scipy_give(seed: int, people: int, see
 @pytest.mark.parametrize("degrees", [1, 2, 29, 30, 879, 2001, 40_000])
 @pytest.mark.parametrize("value", [-9.0, -2.5, -0.3, 0.0, 1.7, 6.0])
 def test_students_t_is_that_of_scipy(value: float, degrees: int) -> None:
-    assert student_cdf(value, degrees) == pytest.approx(student.cdf(value, degrees), abs=1e-7)
+    assert student_cdf(value, degrees) == pytest.approx(oracles.stats.t.cdf(value, degrees), abs=1e-7)
 
 
 @run_settings(max_examples=100)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
 def test_what_benjamini_and_yekutieli_reject_is_what_statsmodels_rejects(p_values: list[float]) -> None:
     small = [p**3 for p in p_values]
-    assert by_rejections(small) == multipletests(small, 0.05, method="fdr_by")[0].tolist()
+    assert by_rejections(small) == oracles.multitest.multipletests(small, 0.05, method="fdr_by")[0].tolist()
 
 
 def drawn(people: int, units: int, error: float, judge: float, seats: int = 0, passages: int = 1) -> AltTest:

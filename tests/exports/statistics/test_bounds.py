@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta
 
 from exports.report.words import Fitness, fitness, gate_failures, label_sentence
 from exports.statistics.agreement import measure_agreement, measure_task
 from exports.statistics.agreement_schema import LabelAgreement
 from exports.statistics.resampling import alpha_support
+from tests.support import oracles
 from tests.support.agreement_data import matrix_of, ratings_of_matrix
 
 YES, NO, SPLIT, ONE_YES = "111", "000", "110", "100"
@@ -93,7 +93,7 @@ def test_what_few_split_records_allow_is_the_bound_of_clopper_and_pearson(split:
     ones = np.array([1] * split + [3] * (records // 2) + [0] * (records - split - records // 2))
     support = alpha_support(3 - ones, ones, np.arange(records), records)
     n, n1 = 3 * records, int(ones.sum())
-    share = beta.ppf(0.975, split + 1, records - split)
+    share = oracles.stats.beta.ppf(0.975, split + 1, records - split)
     expected = 1 - share * records * 2 / n / (2 * n1 * (n - n1) / (n * (n - 1)))  # 2 of 3 ratings at worst
     assert support.least_of_few == pytest.approx(expected, abs=1e-9)
 

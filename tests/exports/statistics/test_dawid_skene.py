@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from exports.statistics.consensus import DawidSkene, dawid_skene
 from exports.statistics.ratings import FloatArray
+from tests.support import oracles
 from tests.support.places import NO_SHARED, SHARED
 
 REAL = SHARED / "iaa-cases" / "real"
@@ -139,7 +139,7 @@ def test_without_prior_no_other_rates_make_small_votes_likelier() -> None:
         of_no = np.where(said == 0, specificity, 1 - specificity).prod(axis=1)
         return -float(np.log(prevalence * of_yes + (1 - prevalence) * of_no).sum())
 
-    best = minimize(unlikeliness, np.array([0.0, *[1.5] * 6]), method="BFGS")
+    best = oracles.optimize.minimize(unlikeliness, np.array([0.0, *[1.5] * 6]), method="BFGS")
     model = fitted(found, prior=0)
     assert model.loglik == pytest.approx(-best.fun, abs=1e-4)
     expected = 1 / (1 + np.exp(-best.x))

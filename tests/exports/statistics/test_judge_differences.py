@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as run_settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, permutation_test
 
 from annotation.argilla.labels import LABELS
 from exports.report.agreement_page import difference_sentences
@@ -18,6 +17,7 @@ from exports.statistics.judge import JudgedUnits, compare_judges, exchange_p
 from exports.statistics.ratings import Ratings
 from tests.exports.report.test_agreement_command import write_export
 from tests.exports.statistics.test_agreement_judge import line, response, run, write_lines
+from tests.support import oracles
 from tests.support.agreement_data import ratings_of_matrix
 
 LABEL = LABELS["generation"][0]
@@ -68,7 +68,7 @@ def test_records_are_exchanged_whole_and_judges_on_units_apart_are_not_compared(
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_of_single_units_p_is_that_of_the_exact_sign_test(ahead: int, behind: int) -> None:
     found = exchange_p(np.array([1] * ahead + [-1] * behind + [0] * 7))
-    expected = binomtest(ahead, ahead + behind).pvalue if ahead + behind else 1.0
+    expected = oracles.stats.binomtest(ahead, ahead + behind).pvalue if ahead + behind else 1.0
     assert found == pytest.approx(expected)
 
 
@@ -78,7 +78,7 @@ def test_of_records_p_is_that_of_all_sign_flips(sums: list[int]) -> None:
     def total(values: np.ndarray, axis: int) -> np.ndarray:
         return values.sum(axis=axis)
 
-    flipped = permutation_test((np.array(sums),), total, permutation_type="samples", n_resamples=np.inf)
+    flipped = oracles.stats.permutation_test((np.array(sums),), total, permutation_type="samples", n_resamples=np.inf)
     assert exchange_p(np.array(sums)) == pytest.approx(min(1.0, flipped.pvalue))
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from sklearn.metrics import ndcg_score
 
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Passages
 from exports.statistics.study import Study
+from tests.support import oracles
 from tests.support.study_data import Answer, study_of
 from tests.support.told_answers import Told, told_answers
 
@@ -136,7 +136,7 @@ def test_ndcg_is_that_of_scikit_learn() -> None:
     for passages in records.values():
         gains = [[(relevant + enough) / 2 for relevant, enough in passages]]
         order = [list(range(len(passages), 0, -1))]
-        each.append(float(ndcg_score(gains, order)))
+        each.append(float(oracles.metrics.ndcg_score(gains, order)))
     assert found.rate == pytest.approx(np.mean(each), abs=1e-9)
 
 

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
 
 from exports.statistics.rates import difference_ends, flip_p, rate_ends
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results
 from exports.statistics.study import Study
+from tests.support import oracles
 from tests.support.drawn_studies import draw_votes, study_of_votes
 from tests.support.study_data import Answer, study_of
 
@@ -26,7 +24,7 @@ def helpful(found: Results) -> LabelResults:
 
 
 def scipy_p(differences: FloatArray, resamples: float, seed: int = 0) -> float:
-    found = stats.permutation_test(
+    found = oracles.stats.permutation_test(
         (differences,), np.sum, permutation_type="samples", n_resamples=resamples, vectorized=True,
         rng=np.random.default_rng(seed),
     )  # fmt: skip
@@ -64,7 +62,7 @@ def test_a_p_that_is_certain_is_as_small_as_the_flips_allow_and_ties_count_as_la
 
 def test_an_interval_is_wilsons_without_clusters_and_copies_tell_no_more_than_their_narratives() -> None:
     yes, ones = (np.arange(3000) < 400).astype(np.float64), np.ones(3000)
-    wilson = proportion_confint(400, 3000, method="wilson")
+    wilson = oracles.proportion.proportion_confint(400, 3000, method="wilson")
     assert rate_ends(yes, ones, ones) == pytest.approx(wilson, abs=2e-4)
     assert rate_ends(5 * yes, 5 * ones, 5 * ones) == pytest.approx(wilson, abs=1e-3)
 
@@ -73,7 +71,7 @@ def test_the_interval_of_a_difference_is_students_with_two_imagined_narratives()
     differences = np.array([0.5, 0.0, 1.0, -0.5, 0.25])
     mean = differences.mean()
     squares = float(((differences - mean) ** 2).sum()) + 0.6
-    half = stats.t.ppf(0.975, 4) * (squares / (6 * 7)) ** 0.5
+    half = oracles.stats.t.ppf(0.975, 4) * (squares / (6 * 7)) ** 0.5
     assert difference_ends(differences, np.ones(5), 1.0) == pytest.approx((mean - half, mean + half))
     narrower = difference_ends(differences, np.ones(5), 5.0)
     assert mean - half < narrower[0] < narrower[1] < mean + half
@@ -144,11 +142,13 @@ def test_corrections_are_holms_over_the_pairs_of_a_label_and_over_the_whole_repo
     for label in labels.values():
         for dimension in ((by, crossed) for by in ("model_name", "language") for crossed in (False, True)):
             own = [d for d in label.differences if (d.by, bool(d.within)) == dimension and d.p is not None]
-            corrected = multipletests([d.p for d in own], method="holm")[1] if own else []
+            corrected = oracles.multitest.multipletests([d.p for d in own], method="holm")[1] if own else []
             assert [d.p_holm for d in own] == pytest.approx(list(corrected))
             families.setdefault(dimension, []).extend(own)
     for own in (family for family in families.values() if family):
-        assert [d.stands_out for d in own] == list(multipletests([d.p for d in own], method="holm")[0])
+        assert [d.stands_out for d in own] == list(
+            oracles.multitest.multipletests([d.p for d in own], method="holm")[0]
+        )
     assert any(d.stands_out for label in labels.values() for d in label.differences)
     assert found.flips >= 40 * max(map(len, families.values())) / 0.05
 

@@ -4,10 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-import krippendorff
 import numpy as np
 import pytest
-from statsmodels.stats.multitest import multipletests
 
 from exports.reading.read import export_files, read_tables
 from exports.statistics.agreement import (
@@ -24,6 +22,7 @@ from exports.statistics.agreement import (
 from exports.statistics.agreement_schema import AlphaChange, TaskAgreement
 from exports.statistics.distributions import holm
 from exports.statistics.ratings import Ratings
+from tests.support import oracles
 from tests.support.agreement_data import CASES, START, Row, ratings_of
 from tests.support.places import NO_SHARED
 
@@ -77,7 +76,7 @@ def test_alpha_of_each_week_is_krippendorffs_of_its_units() -> None:
     for week in range(3):
         units = [[row.labels[0] for row in rows if row.record == f"r{unit:02}"] for unit in range(week, 36, 3)]
         table = np.array([own + [np.nan] * (3 - len(own)) for own in units])
-        expected.append(krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal"))
+        expected.append(oracles.krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal"))
     found = [week.labels["proper_action"].krippendorff_alpha for week in task_of(*rows).weeks]
     assert found == pytest.approx(expected, abs=1e-9)
     assert len(set(expected)) == 3
@@ -231,5 +230,5 @@ def test_many_weeks_are_tested_with_as_many_exchanges_as_holm_needs() -> None:
 
 def test_holms_correction_is_that_of_statsmodels() -> None:
     p_values = [0.04, 0.001, 0.2, 0.01, 0.01, 0.9]
-    assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1])
+    assert holm(p_values) == pytest.approx(oracles.multitest.multipletests(p_values, method="holm")[1])
     assert holm([]) == []
