@@ -153,14 +153,34 @@ def host_name(text: str) -> str:
 
 
 LinkKind = Literal["markdown", "image", "angle", "bare"]
-# Ends at the first character that is not ASCII: Japanese runs on without a space. Balanced brackets belong to it.
-_BARE_URL = re.compile(r"""https?://(?:[^\s<>"'()\[\]{}|\\^`\u0080-\U0010ffff]|\([^\s()]*+\))++""")
+_SCHEME = "(?i:https?)://"
+# Letters of any script belong to an address (RFC 3987); what follows are the scripts whose prose runs on without a
+# blank: kana, kanji, hangul and their full-width and half-width forms.
+_UNSPACED = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3041-\u30ff\u3100-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc"
+    "\U00020000-\U0003ffff"
+)
+# No address has them in any script: blanks, controls, quotes, commas, stops, symbols, pictures, private use.
+_NEVER = (
+    "\u0080-\u00a8\u00ab-\u00b4\u00b6\u00b8-\u00bb\u00bf\u00d7\u00f7\u037e\u0589\u060c\u061b-\u061f\u066a-\u066c\u06d4"
+    "\u0964\u0965\u0e5a\u0e5b\u10fb\u1362-\u1368\u1680\u17d4-\u17da\u2000-\u200b\u200e-\u201f\u2020-\u2bff\u2e00-\u2e7f"
+    "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u3036-\u303f\ue000-\uf8ff\ufe10-\ufe6f\ufeff\uff00-\uff0f\uff1a-\uff20"
+    "\uff3b-\uff40\uff5b-\uff65\uffe0-\uffff\U0001d000-\U0001ffff\U000e0000-\U0010ffff\ud800-\udfff"
+)
+# Hyphens, the dash of `Mann–Whitney` and the apostrophe of `L’Équipe` only within words.
+_BARE_URL = re.compile(
+    rf"""{_SCHEME}(?:(?![,;|]{_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]|[\u2010-\u2013\u2019](?=\w)|\([^\s()]*+\))++"""
+)
+_RUN_ON = re.compile(f"[{_UNSPACED}]")
+_RUN_ON_AT_END = re.compile(f"[{_UNSPACED}]++\\Z")
+_HOST_OF_TEXT = re.compile(f"{_SCHEME}([^/?#]*+)")
 # Where brackets say where the URL ends, it keeps what is not ASCII, but for the full-width marks that end a phrase.
 _DELIMITED_URL = re.compile(
-    r"""https?://(?:[^\s<>"'()\[\]{}|\\^`「」『』（）【】、。]"""
+    rf"""{_SCHEME}(?:[^\s<>"'()\[\]{{}}|\\^`「」『』（）【】、。]"""
     r"""|\([^\s()]*+\)|（[^\s（）]*+）|「[^\s「」]*+」|『[^\s『』]*+』|【[^\s【】]*+】)++"""
 )
-_OPENING = re.compile(r"(?:\]\([ \t]*+<?|<)(?=https?://)")
+_OPENING = re.compile(rf"(?:\]\([ \t]*+<?|<)(?={_SCHEME})")
 _CLOSING_OF_LINK = re.compile(r"""[ \t]*+(?:"[^"\n]{0,500}+"|'[^'\n]{0,500}+')?[ \t]*+\)""")
 _LABEL_MARK = re.compile(r"\\.|[\[\]]|\n[ \t]*+\n", re.DOTALL)
 
@@ -173,6 +193,8 @@ class Link(NamedTuple):
     url: str
     label: str
     kind: LinkKind
+    longer: str = ""
+    """A bare URL with the kana, kanji or hangul right behind it, which may be prose; empty where there are none."""
 
 
 def find_links(text: str) -> list[Link]:
@@ -182,8 +204,12 @@ def find_links(text: str) -> list[Link]:
     """
     found = list(_delimited_links(text))
     for match in _BARE_URL.finditer(text):  # those inside other links included
-        if url := _clean_url(match[0]):
-            found.append((*match.span(), Link(match.start(), match.start() + len(url), url, "", "bare")))
+        url, longer = _readings(match[0])
+        if url:
+            end = match.start() + len(url)
+            found.append(
+                (match.start(), match.end() if not longer else end, Link(match.start(), end, url, "", "bare", longer))
+            )
     links: list[Link] = []
     position = 0
     for url_start, url_end, link in sorted(found, key=lambda each: each[0]):
@@ -245,6 +271,25 @@ def _label_starts(text: str, closings: Iterable[int]) -> dict[int, int]:
     return starts
 
 
+def _readings(written: str) -> tuple[str, str]:
+    """A bare URL without the letters behind it that may be prose, and with them; empty where none is in doubt.
+
+    Source: pipeline/contracts/urls.md#in-running-text.
+    """
+    url = _clean_url(written)
+    host = _HOST_OF_TEXT.match(url)
+    if host is None:
+        return "", ""
+    top = host[1].rpartition(".")[2]
+    prose = _RUN_ON.search(top)
+    if prose and prose.start():
+        return _clean_url(url[: host.end() - len(top) + prose.start()]), ""
+    doubtful = _RUN_ON_AT_END.search(url, host.end())
+    if doubtful is None or _RUN_ON.search(host[1]):
+        return url, ""
+    return _clean_url(url[: doubtful.start()]), url
+
+
 def _clean_url(url: str) -> str:
-    url = url.rstrip(".,;:!?*_")
+    url = url.rstrip(".,;:!?*_·’‐‑‒–")
     return url if len(url) > len(url.split("://")[0]) + len("://") else ""

@@ -21,6 +21,8 @@ _THOUGHTS = re.compile(r"\s*+<think>(?:.*?</think>\s*+|.*+\Z)", re.DOTALL)
 _BRACKETS = {"(": ")", "（": "）"}
 REFERENCE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
 NUMBER = re.compile(r"[\[(^]*\d{1,4}[\])]*")
+# A letter, a digit or a picture: a segment of nothing but `**` or `|` says nothing that a source could be for.
+_WORD = re.compile(r"[^\W_]|[\U0001f000-\U0001faff]")
 _SITE = re.compile(r"(?:https?://)?[^\s./]+(?:\.[^\s./]+)+(?:/\S*)?")
 
 
@@ -67,8 +69,8 @@ def build_answer(
 def place(
     text: str, span: tuple[int, int] | None, *, url: str, placement: Placement, title: str = "", cited_text: str = ""
 ) -> Occurrence:
-    """The occurrence at these code points; without a place where they do not fit the text or hold only white space."""
-    if span is None or not 0 <= span[0] < span[1] <= len(text) or text[span[0] : span[1]].isspace():
+    """The occurrence at these code points; without a place where they do not fit the text or hold no word."""
+    if span is None or not 0 <= span[0] < span[1] <= len(text) or not _WORD.search(text, *span):
         return Occurrence(url=url, title=title, cited_text=cited_text)
     start, end = span
     return Occurrence(url=url, title=title, start=start, end=end, placement=placement, cited_text=cited_text)

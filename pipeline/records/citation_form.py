@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pipeline.citations.addresses import Link, find_links, is_grounding_redirect
+from pipeline.citations.placing import place_marks
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
 from pipeline.providers import read_body
@@ -76,7 +77,7 @@ def _marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict
 def _claim_edits(
     text: str, placed: Iterable[Occurrence], numbers: dict[str, int], links: Iterable[Link]
 ) -> list[_Edit]:
-    """One insertion behind each claim, before the white space that ends it; a claim that is a link is left out."""
+    """One insertion behind each claim, where Markdown lets it stand; a claim that is a link is left out."""
     link_spans = {(link.start, link.end) for link in links}
     ends: dict[int, set[int]] = {}
     for occurrence in placed:
@@ -86,7 +87,8 @@ def _claim_edits(
         while end and text[end - 1].isspace():
             end -= 1
         ends.setdefault(end, set()).add(numbers[occurrence.url])
-    return [_Edit(end, end, _marks(found)) for end, found in ends.items()]
+    placed = place_marks(text, {end: _marks(found) for end, found in ends.items()})
+    return [_Edit(each.at, each.at, each.text) for each in placed if each.at is not None]
 
 
 def _link_edit(text: str, link: Link, numbers: dict[str, int]) -> _Edit:
