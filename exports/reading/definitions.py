@@ -9,11 +9,11 @@ from pathlib import Path
 
 from annotation.argilla.labels import LABELS
 from exports.statistics.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
+from pipeline.citations.marks import plain_words, without_citations
 from pipeline.core.errors import SettingsError
 from pipeline.core.files import SETTINGS_FILE
 from pipeline.text.normal_form import INVISIBLE, normal_form
 from pipeline.text.sentences import sentence_spans
-from pipeline.verifying.marks import plain_words, without_citations
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _NOT = "not "

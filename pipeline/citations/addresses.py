@@ -170,7 +170,7 @@ _NEVER = (
 )
 # Hyphens, the dash of `Mann–Whitney` and the apostrophe of `L’Équipe` only within words.
 _BARE_URL = re.compile(
-    rf"""{_SCHEME}(?:(?![,;|]{_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]|[\u2010-\u2013\u2019](?=\w)|\([^\s()]*+\))++"""
+    rf"""{_SCHEME}(?:(?![,;|]{_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]|[\u2010-\u2013\u2019'](?=\w)|\([^\s()]*+\))++"""
 )
 _RUN_ON = re.compile(f"[{_UNSPACED}]")
 _RUN_ON_AT_END = re.compile(f"[{_UNSPACED}]++\\Z")

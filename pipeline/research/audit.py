@@ -9,6 +9,8 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from pipeline.citations.addresses import canonical_url
+from pipeline.citations.lists import Section, read_entries, sections
+from pipeline.citations.marks import CID, Block, find_marks, heading_words, plain_words, read_blocks
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.contracts import Claim, Report
@@ -17,11 +19,9 @@ from pipeline.research.layout import LaidOut, cid
 from pipeline.research.values import Verified, Written
 from pipeline.text.normal_form import INVISIBLE
 from pipeline.text.words import UNSPACED, plain_number, without_marks
-from pipeline.verifying.marks import CID, Block, find_marks, heading_words, plain_words, read_blocks
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import read_report
 from pipeline.verifying.rules import check_sentence
-from pipeline.verifying.source_list import Section, read_entries, sections
 from pipeline.verifying.values import Checked, Page, ReadReport, Sentence
 
 PageOf = Callable[[str], PageText | None]

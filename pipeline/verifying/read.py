@@ -6,13 +6,8 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.core.errors import InputError
-from pipeline.csv.file import is_answers_file, read_answers
-from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
-from pipeline.records.citations_file import CITATIONS, resolved_earlier
-from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import detect_language
-from pipeline.verifying.marks import (
+from pipeline.citations.lists import Section, read_entries, sections
+from pipeline.citations.marks import (
     CELLS,
     CID,
     HARD,
@@ -27,7 +22,13 @@ from pipeline.verifying.marks import (
     read_blocks,
     without_citations,
 )
-from pipeline.verifying.source_list import Lookup, Section, read_entries, sections, to_report
+from pipeline.core.errors import InputError
+from pipeline.csv.file import is_answers_file, read_answers
+from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
+from pipeline.records.citations_file import CITATIONS, resolved_earlier
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import detect_language
+from pipeline.verifying.source_list import Lookup, to_report
 from pipeline.verifying.values import CitedSentence, ReadReport
 
 _LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")

@@ -1,15 +1,14 @@
-"""The source lists of a report, under whatever heading and in whatever language: numbers, titles and URLs."""
+"""Where the marks of a report lead: to the entry of a source list, or to what is known of an answer's numbers."""
 
-import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from pipeline.citations.addresses import Link, canonical_url, find_links
+from pipeline.citations.addresses import canonical_url
+from pipeline.citations.lists import Entry
+from pipeline.citations.marks import CID, Mark
 from pipeline.core.errors import InputError
-from pipeline.verifying.figures import WORDS
-from pipeline.verifying.marks import CID, Block, Mark, heading_words, plain_words
 from pipeline.verifying.values import (
     CitedSentence,
     ListedSource,
@@ -18,154 +17,6 @@ from pipeline.verifying.values import (
     UnresolvedMark,
     UnresolvedReason,
 )
-
-_ENTRY = re.compile(
-    r"[ \t>]{0,12}(?:[-*+•][ \t]{1,4})?(?:\*\*|__)?(?:"
-    r"\\?\[\^(?P<note>[^\]\[\s^]{1,40}+)\](?=[ \t]?[:：])"
-    r"|\[?(?:\\?\[|【|［)(?P<bracketed>\d{1,3}|C\d{3})(?:\\?\]|】|］)\]?"
-    r"|[(（\[]?(?P<cid>C\d{3})[)）\]]?(?=[\s.:：|*—–-])"
-    r"|\|[ \t]*(?:\[|【)(?P<cell>\d{1,3})(?:\]|】)[ \t]*\|"
-    r"|(?P<dotted>\d{1,3})(?:\\?[.)]|[、．])(?!\d)|[(（](?P<round>\d{1,3})[)）]|\|[ \t]*(?P<row>\d{1,3})[ \t]*\|"
-    r")(?:\*\*|__)?[ \t]*[:：.]?(?:\*\*|__)?[ \t|]*(?P<rest>.*)"
-)
-_NUMBERED_BY = ("note", "bracketed", "cid", "cell", "dotted", "round", "row")
-# Several entries on one line.
-_NEXT_ENTRY = re.compile(
-    r"(?<=[\s|;,，；)>])(?:\[(?P<square>\d{1,3})\]|【(?P<lenticular>\d{1,3})】)"
-    r"(?=[ \t]*[^\s\]\[】【.。,，]|[ \t]*\[[^\]\d])"
-)
-_SOURCE_WORDS, _ONLY_SOURCES = (
-    re.compile(WORDS["patterns"][name], re.IGNORECASE | re.VERBOSE) for name in ("source_words", "only_sources")
-)
-_LISTED_URL = re.compile(r"https?://[^\s<>\"|\[\]`（）「」『』【】《》、。，；：]+")
-_TRAILING = ".,;:!?*_'"
-_SHARE = 0.5
-
-
-class Entry(NamedTuple):
-    id: str
-    """Its number without leading zeros, `C001`, or the footnote's name."""
-    is_marked: bool
-    """Whether its number is one in square or lenticular brackets, a footnote, or `C001`; else it is `1.` or `(1)`."""
-    url: str
-    title: str
-    line: int
-    end: int
-    ends_in_url: bool
-
-
-def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: bool) -> list[Entry]:
-    """The entries of all source lists in order.
-
-    An entry whose number is in brackets of a mark is one wherever it stands, if it has a URL or stands among such.
-    Numbered lists are what bodies have too: they count below a heading that says so, and in the last section of a
-    report that `cites_numbers`, where their entries end in a URL.
-    """
-    found: list[Entry] = []
-    for section in sections(blocks):
-        candidates = list(_candidate_entries(lines, section))
-        marked = [entry for entry in candidates if entry.is_marked]
-        in_list = section.lists_sources or sum(bool(entry.url) for entry in marked) > _SHARE * len(marked)
-        found += [entry for entry in marked if entry.url or in_list]
-        numbered = [entry for entry in candidates if not entry.is_marked]
-        ending = sum(entry.ends_in_url for entry in numbered)
-        if section.lists_sources:
-            found += [entry for entry in numbered if entry.url or section.is_about_sources]
-        elif section.is_last and cites_numbers and ending > _SHARE * len(numbered):
-            found += [entry for entry in numbered if entry.ends_in_url]
-    return sorted(found, key=lambda entry: entry.line)
-
-
-class Section(NamedTuple):
-    """A heading, None before the first one, and the blocks between it and the next one."""
-
-    heading: Block | None
-    blocks: tuple[Block, ...]
-    lists_sources: bool
-    """Whether its heading says that sources follow and they do, or it belongs to one that `is_about_sources`."""
-    is_about_sources: bool
-    """Whether its heading, or one above it, says nothing but that sources follow, and they do: no body of a report."""
-    is_last: bool
-
-
-def sections(blocks: Sequence[Block]) -> list[Section]:
-    places = [index for index, block in enumerate(blocks) if block.kind == "heading"]
-    ends = [*places, len(blocks)]
-    found = [Section(None, tuple(blocks[: ends[0]]), False, False, not places)]
-    above: list[tuple[int, bool]] = []
-    for index, end in zip(places, ends[1:], strict=True):
-        heading, inner = blocks[index], tuple(blocks[index + 1 : end])
-        words = heading_words(heading)
-        texts = [piece.text for block in inner for piece in block.pieces]
-        lists = bool(texts) and sum(text.count("://") for text in texts) >= _SHARE * len(texts)
-        above = [(level, about) for level, about in above if level < heading.level]
-        about = any(about for _, about in above) or (bool(_ONLY_SOURCES.fullmatch(words)) and (lists or not inner))
-        above.append((heading.level, about))
-        named = len(words) <= 60 and _SOURCE_WORDS.search(words) is not None
-        found.append(Section(heading, inner, about or (named and lists), about, end == len(blocks)))
-    return found
-
-
-def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry]:
-    for block in section.blocks:
-        if block.kind in ("code", "rule"):
-            continue
-        index = block.line
-        while index < block.end:
-            match = _ENTRY.match(lines[index])
-            if match is None:
-                index += 1
-                continue
-            end = index + 1
-            # A title and its URL may stand on three lines after the one with the number.
-            while end < min(block.end, index + 4) and _carries_on(lines, index, end):
-                end += 1
-            yield from _split_entries(match, lines, index, end)
-            index = end
-
-
-def _carries_on(lines: Sequence[str], start: int, index: int) -> bool:
-    if not lines[index].strip() or _ENTRY.match(lines[index]):
-        return False
-    return not any("://" in line for line in lines[start:index])
-
-
-def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: int) -> Iterator[Entry]:
-    groups = match.groupdict()
-    written = next(value for value in (groups[name] for name in _NUMBERED_BY) if value)
-    is_marked = not (groups["dotted"] or groups["round"] or groups["row"])
-    text = "\n".join([match["rest"], *lines[start + 1 : end]])
-    position = 0
-    for following in _NEXT_ENTRY.finditer(text) if is_marked else ():
-        if "://" in text[position : following.start()] and "://" in text[following.end() :]:
-            yield _entry(written, is_marked, text[position : following.start()], start, end)
-            written, position = following["square"] or following["lenticular"], following.end()
-    yield _entry(written, is_marked, text[position:], start, end)
-
-
-def _entry(written: str, is_marked: bool, text: str, line: int, end: int) -> Entry:
-    number = str(int(written)) if written.isdecimal() else written
-    links = [link for link in find_links(text) if link.kind != "image"]
-    if not links:
-        return Entry(number, is_marked, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
-    link = _whole_bare_url(text, links[0])
-    around = text[: link.start] + " " + text[link.end :]
-    label = link.label if link.label and not link.label.isdecimal() and link.label != link.url else around
-    title = " ".join(plain_words(label).split()).strip(" |:：-–—.,，()（）<>")
-    ends_in_url = not text[max(link.end, links[-1].end) :].strip(" \t.,;。，；)）]>*_|")
-    return Entry(number, is_marked, link.url, title, line, end, ends_in_url)
-
-
-def _whole_bare_url(text: str, link: Link) -> Link:
-    match = _LISTED_URL.match(text, link.start) if link.kind == "bare" else None
-    if match is None:
-        return link
-    url = match[0].rstrip(_TRAILING)
-    surplus = url.count(")") - url.count("(")
-    while surplus > 0 and url.endswith(")"):
-        url, surplus = url[:-1], surplus - 1
-    url = url.rstrip(_TRAILING)
-    return link._replace(url=url, end=link.start + len(url)) if len(url) > len(link.url) else link
 
 
 class Target(NamedTuple):

@@ -4,10 +4,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
+from pipeline.citations.marks import Mark
 from pipeline.core.schema import Frozen
 from pipeline.records.schema import SourceState
 from pipeline.sources.headings import Heading
-from pipeline.verifying.marks import Mark
 
 Verdict = Literal["supported", "contradicted", "not_found", "cannot_tell"]
 _EARLIER_WORDS = {"partial": "cannot_tell", "unknown": "cannot_tell", "unsupported": "not_found"}

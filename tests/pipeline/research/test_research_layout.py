@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import pytest
 from markdown_it import MarkdownIt
 
+from pipeline.citations.marks import find_marks
 from pipeline.research.audit import audit
 from pipeline.research.intake import make_plan
 from pipeline.research.layout import Account, CitationForm, LaidOut, lay_out, plain_markdown, text_fragment
 from pipeline.research.values import ANSWER, AskedQuery, Depth, Intake, Plan, Verified, Written
 from pipeline.research.write import write_report
 from pipeline.sources.headings import Heading
-from pipeline.verifying.marks import find_marks
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 HOSTILE = (
