@@ -219,6 +219,29 @@ def find_links(text: str) -> list[Link]:
     return links
 
 
+def links_of(text: str, attached: Iterable[str]) -> list[Link]:
+    """The links of an answer; one that leads where an `attached` URL does has that URL's form."""
+    forms = {link_key(url): url for url in reversed(list(attached))}
+    links: list[Link] = []
+    for link in find_links(text):
+        if form := forms.get(link_key(link.url)):
+            link = link._replace(url=form)
+        elif link.longer and (form := forms.get(link_key(link.longer))):
+            link = link._replace(url=form, end=link.start + len(link.longer), longer="")
+        links.append(link)
+    return links
+
+
+def link_key(url: str) -> str:
+    """The key under which two spellings are one address; a text that is no URL is its own."""
+    if url.isascii() and "%" not in url:
+        return url
+    try:
+        return canonical_url(url)
+    except InputError:
+        return url
+
+
 def _delimited_links(text: str) -> Iterator[tuple[int, int, Link]]:
     """What begins as a link and does not end as one is a bare URL. With each the code points that its URL takes."""
     openings = list(_OPENING.finditer(text))

@@ -2,16 +2,16 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.citations.addresses import find_links
-from pipeline.citations.marks import Block, heading_words, plain_words
+from pipeline.citations.marks import MARK, Block, Mark, find_marks, heading_words, plain_words, read_blocks
 
 _ENTRY = re.compile(
     r"[ \t>]{0,12}(?:[-*+•][ \t]{1,4})?(?:\*\*|__)?(?:"
-    r"\\?\[\^(?P<note>[^\]\[\s^]{1,40}+)\](?=[ \t]?[:：])"
+    r"\\?\[\^(?P<note>[^\]\[\s^]{1,40}+)\^?\](?=[ \t]?[:：])"
     r"|\[?(?:\\?\[|【|［)(?P<bracketed>\d{1,3}|C\d{3})(?:\\?\]|】|］)\]?"
     r"|[(（\[]?(?P<cid>C\d{3})[)）\]]?(?=[\s.:：|*—–-])"
     r"|\|[ \t]*(?:\[|【)(?P<cell>\d{1,3})(?:\]|】)[ \t]*\|"
@@ -63,6 +63,40 @@ def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: b
         elif section.is_last and cites_numbers and ending > _SHARE * len(numbered):
             found += [entry for entry in numbered if entry.ends_in_url]
     return sorted(found, key=lambda entry: entry.line)
+
+
+class OwnList(NamedTuple):
+    """The source list that an answer itself has."""
+
+    urls: Mapping[str, str]
+    """The URLs by their numbers; empty where no mark outside the list has one of them."""
+    marks: tuple[Mark, ...]
+    """The marks of the text, in the list as well, of which it has every number; one that opens an entry with a colon
+    ends behind that."""
+    lost: tuple[Mark, ...]
+    """The other marks."""
+
+
+def own_list(text: str) -> OwnList:
+    """Which source each number of an answer stands for, by the answer itself."""
+    entries: list[Entry] = []
+    if "://" in text and MARK.search(text):
+        entries = read_entries(text.split("\n"), read_blocks(text), cites_numbers=True)
+    urls: dict[str, str] = {}
+    for entry in entries:
+        if entry.url and entry.id.isdecimal():
+            urls.setdefault(entry.id, entry.url)
+    marks = [mark for mark in find_marks(text, urls) if mark.ids]
+    known = [mark for mark in marks if all(each in urls for each in mark.ids)]
+    lines = {line for entry in entries for line in range(entry.line, entry.end)}
+    if all(text.count("\n", 0, mark.start) in lines for mark in known):
+        return OwnList({}, (), tuple(marks))
+    known = [mark._replace(end=mark.end + 1) if _opens_entry(text, mark) else mark for mark in known]
+    return OwnList(urls, tuple(known), tuple(mark for mark in marks if not all(each in urls for each in mark.ids)))
+
+
+def _opens_entry(text: str, mark: Mark) -> bool:
+    return text[mark.end : mark.end + 1] in (":", "：") and not text[: mark.start].rpartition("\n")[2].strip()
 
 
 class Section(NamedTuple):

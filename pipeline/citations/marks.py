@@ -1,8 +1,12 @@
-"""Citation marks in running text: `(C001)`, `[1]`, `[1, 2]`, `[1-3]`, `【1】`, `[^1]`, full-width forms, and links."""
+"""Citation marks in running text, the blocks of Markdown that hold them, and what a reader reads of it.
+
+Marks are `(C001)`, `[1]`, `[1, 2]`, `[1-3]`, `[1]-[3]`, `【1】`, `[^1]`, `[^1^]`, `[cite: 1, 2]`, superscripts (`²` and
+`<sup>2</sup>`), full-width forms, and links.
+"""
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -108,12 +112,22 @@ def heading_words(block: Block) -> str:
 _SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
 _NUMBERS = rf"\^?\d{{1,3}}(?:(?:{_SEPARATOR})\^?\d{{1,3}})*+"
 _CIDS = r"C\d{3}(?:[ \t]*+[,，、;；][ \t]*+C\d{3})*+"
+_RAISED_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁽⁾", "0123456789-  ")
+# Behind a word or a sentence's end a raised number is a mark; behind `m`, `10` or `x` it is an exponent.
+_BEHIND_WORDS = (
+    "(?:(?<=[^\\W\\d_]{3})|(?<=[.,;:!?\"'”’)\\]»。、，！？」』）])|(?<=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]))"
+)
+# Gemini writes `[cite: 1, 2]`, Kimi `[^1^]`.
 # ChatGPT writes `【4†source】` and `【4†L1-L9】`; some models escape the brackets, and link a number to its entry.
 MARK = re.compile(
-    rf"[(（\[【［](?P<cids>{_CIDS})[)）\]】］]"
+    r"\[(?P<first>\d{1,3})\][ \t]*+[-–—][ \t]*+\[(?P<last>\d{1,3})\]"
+    rf"|[(（\[【［](?P<cids>{_CIDS})[)）\]】］]"
     rf"|(?:(?P<double>\[\[)|\\?\[|【|［)(?P<numbers>{_NUMBERS})(?:†[^\]】］\n]{{0,100}}+)?"
     r"(?(double)\]\]|(?:\\?\]|】|］))(?:\(#[^()\s]{0,200}+\))?"
-    r"|\[\^(?P<note>[^\]\[\s^]{1,40}+)\]"
+    r"|\[\^(?P<note>[^\]\[\s^]{1,40}+)\^?\]"
+    rf"|\[cite:[ \t]*+(?P<cited>{_NUMBERS})[ \t]*+\]"
+    rf"|(?:{_BEHIND_WORDS}[ \t]?<sup>\s*+|<sup>\s*+\[)(?P<superscript>{_NUMBERS})\]?\s*+</sup>"
+    rf"|{_BEHIND_WORDS}(?P<raised>⁽?[⁰¹²³⁴-⁹]{{1,3}}(?:[,⁻˒ ][⁰¹²³⁴-⁹]{{1,3}})*+⁾?)"
 )
 _NUMBER = re.compile(r"(?P<dash>[-–—‐‑~～〜])?[ \t]*+\^?(?P<number>\d+)")
 CID = re.compile(r"C\d{3}")
@@ -138,7 +152,8 @@ class Mark(NamedTuple):
     """What stands in the sentence in its place: a link's words, where they are part of it."""
 
 
-def find_marks(text: str) -> list[Mark]:
+def find_marks(text: str, listed: Container[str] = ()) -> list[Mark]:
+    """Every mark and link in order of place; raised numbers only where all of them are `listed` by some source list."""
     links = find_links(text)
     code = _code_spans(text)
     found = [_mark_of_link(text, link) for link in links if not _within(link.start, code)]
@@ -147,7 +162,9 @@ def find_marks(text: str) -> list[Mark]:
     found += [
         Mark(match.start(), match.end(), ids, "", "")
         for match in MARK.finditer(text)
-        if (ids := _ids_of(match)) and not _within(match.start(), taken)
+        if (ids := _ids_of(match))
+        and not _within(match.start(), taken)
+        and (not (match["raised"] or match["superscript"]) or all(each in listed for each in ids))
     ]
     return sorted(found)
 
@@ -181,8 +198,14 @@ def _ids_of(match: re.Match[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(CID.findall(match["cids"])))
     if match["note"]:
         return (match["note"],)
+    if match["first"]:
+        written = f"{match['first']}-{match['last']}"
+    else:
+        written = (
+            match["numbers"] or match["cited"] or match["superscript"] or match["raised"].translate(_RAISED_DIGITS)
+        )
     ids: list[int] = []
-    for part in _NUMBER.finditer(match["numbers"]):
+    for part in _NUMBER.finditer(written):
         number = int(part["number"])
         # A longer range is a span of years or pages.
         if part["dash"] and ids and not 0 < number - ids[-1] <= 50:
@@ -208,11 +231,11 @@ class PlainText(NamedTuple):
     """Each mark with the character of `text` behind which it stood, in order."""
 
 
-def without_citations(text: str) -> PlainText:
+def without_citations(text: str, listed: Container[str] = ()) -> PlainText:
     parts: list[str] = []
     marks: list[tuple[int, Mark]] = []
     position = length = 0
-    for mark in find_marks(text):
+    for mark in find_marks(text, listed):
         if mark.start < position:
             continue
         before = plain_words(text[position : mark.start])

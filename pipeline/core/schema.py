@@ -59,6 +59,10 @@ class Occurrence(Frozen):
     the source is for, and `[n]` follows it. `none`: no place is known."""
     cited_text: str = ""
     """Text of the source that the provider quotes for this citation; empty where it quotes none."""
+    number: str = ""
+    """The number in the provider's own marker that this source is for; empty where it is no number."""
+    longer: str = ""
+    """The URL with the letters right behind it that may be prose; empty where none are in doubt."""
 
 
 class SearchResult(Frozen):
@@ -89,6 +93,9 @@ class Answer(Frozen):
     """The model that the body names; empty where it names none."""
     stop_reason: str = ""
     """Why the provider stopped, in its own word, such as `end_turn`, `length`, `SAFETY`; empty where not said."""
+    unread: dict[str, int] = Field(default_factory=dict)
+    """What looks like a citation and is none, counted by name: the provider's own tokens, which were cut from the text;
+    marks that no list resolves; attached sources that the answer's own list contradicts; fields that no rule reads."""
 
 
 class AskOptions(Frozen):

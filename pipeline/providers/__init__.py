@@ -18,6 +18,7 @@ from pipeline.providers.answer import read_shared
 from pipeline.providers.http.failure import is_error, payload_error
 from pipeline.providers.http.request import Endpoint, is_near, load_body, read_base_url
 from pipeline.providers.provider import Api, Provider, Shape
+from pipeline.providers.unread import unread_fields
 
 # Responses, which OpenAI, xAI and Perplexity speak, and the chat completions of any provider or proxy. The rules of the
 # provider that answered read them.
@@ -68,6 +69,7 @@ def read_body(provider: ProviderName, body: Any) -> Answer:
         answer = read(body)
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
+    answer = answer.model_copy(update={"unread": {**answer.unread, **unread_fields(body, answer)}})
     return answer if provider == RESULTS_OF else answer.model_copy(update={"search_results": ()})
 
 

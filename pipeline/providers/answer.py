@@ -10,16 +10,26 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from pipeline.citations.addresses import Link, find_links, source_domain
+from pipeline.citations.addresses import Link, link_key, links_of, source_domain
+from pipeline.citations.lists import own_list
+from pipeline.citations.marks import find_marks
 from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
 
-# Left over where search meets structured output: https://github.com/openai/openai-agents-python/issues/2051
-_ARTEFACT = re.compile("\ue200[^\ue200\ue201]*+\ue201|[\ue200-\ue2ff]")
+# Providers' own tokens, left where search meets structured output or where no page renders them:
+# https://github.com/openai/openai-agents-python/issues/2051; `citeturn0search1` has lost its private-use letters.
+_ARTEFACT = re.compile(
+    "\ue200[^\ue200\ue201]*+\ue201|[\ue200-\ue2ff]"
+    r"|[ \t]*+<grok:render\b[^<>]{0,300}(?:/>|>.{0,1000}?</grok:render>)"
+    r"|[ \t]*+\{render_inline_citation\b[^{}\n]{0,300}\}"
+    r"|[ \t]*+(?:\bcite|【)(?:turn\d+[a-z]+\d+)+】?|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?"
+    r"|\[cite_start\]",
+    re.DOTALL,
+)
+_CITE = re.compile(r"[ \t]*+\[cite:[^\[\]\n]{0,100}(?:\]|\Z)")
 # Reasoning models put their thoughts in front; without an end mark they were cut off while thinking.
 _THOUGHTS = re.compile(r"\s*+<think>(?:.*?</think>\s*+|.*+\Z)", re.DOTALL)
 _BRACKETS = {"(": ")", "（": "）"}
-REFERENCE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
 NUMBER = re.compile(r"[\[(^]*\d{1,4}[\])]*")
 # A letter, a digit or a picture: a segment of nothing but `**` or `|` says nothing that a source could be for.
 _WORD = re.compile(r"[^\W_]|[\U0001f000-\U0001faff]")
@@ -39,15 +49,21 @@ def build_answer(
     search_results: Iterable[SearchResult] = (),
     model: str = "",
     stop_reason: str = "",
+    cut: int = 0,
 ) -> Answer:
     """The answer: citations distinct, occurrences in order of place, every citation with at least one.
 
     `sites` names the site behind a redirect, by URL. An occurrence of no citation is left out; of those without a
-    place only the first of a URL is kept, unless it quotes its source, and they come last, in the URLs' order.
+    place only the first of a URL is kept, unless it quotes its source, and they come last, in the URLs' order. What a
+    number means is up to the list that the text itself has. `cut` tokens of the provider were cut from it before.
     """
-    urls = distinct(citations)
+    cleaned = clean_text(text)
+    text = cleaned.text
+    attached = distinct(citations)
+    known = [cleaned.moved_occurrence(each) for each in occurrences if each.url in attached]
+    urls, known, unread = _by_own_list(text, attached, known)
+    unread = {"tokens of the provider": cut + cleaned.n_tokens, **unread}
     rank = {url: index for index, url in enumerate(urls)}
-    known = [each for each in occurrences if each.url in rank]
     placed = sorted((each for each in known if each.start is not None), key=lambda each: (each.start, each.end))
     seen = {each.url for each in placed}
     homeless = []
@@ -63,17 +79,70 @@ def build_answer(
         search_results=tuple(search_results),
         model=model,
         stop_reason=stop_reason,
+        unread={name: count for name, count in unread.items() if count},
     )
 
 
+def _by_own_list(
+    text: str, attached: tuple[str, ...], occurrences: Iterable[Occurrence]
+) -> tuple[tuple[str, ...], list[Occurrence], dict[str, int]]:
+    """Citations and occurrences with numbers that mean what the text's own list says, and what is left over, counted.
+
+    Sources that were attached to such a mark stay citations, without a place.
+    """
+    listed = own_list(text)
+    forms = {link_key(url): url for url in reversed(attached)}
+    urls = {number: forms.get(link_key(url), url) for number, url in listed.urls.items()}
+    agrees = all(attached[int(number) - 1 : int(number)] == (url,) for number, url in urls.items())
+    citations = attached if agrees else distinct([*(urls[number] for number in sorted(urls, key=int)), *attached])
+    own = {mark.start: mark for mark in listed.marks}
+    found: list[Occurrence] = []
+    contradicted = 0
+    for each in occurrences:
+        mark = own.get(each.start) if each.placement == "marker" and each.start is not None else None
+        if mark is None:
+            found.append(each)
+        elif each.url not in {urls[number] for number in mark.ids}:
+            contradicted += 1
+            found.append(each.model_copy(update={"start": None, "end": None, "placement": "none", "number": ""}))
+    found += [
+        Occurrence(url=urls[number], start=mark.start, end=mark.end, placement="marker", number=number)
+        for mark in listed.marks
+        for number in mark.ids
+    ]
+    taken = {each.start for each in found if each.placement == "marker"}
+    left = {
+        "marks without a source": sum(mark.start not in taken for mark in listed.lost),
+        "sources that the answer's own list contradicts": contradicted,
+    }
+    return citations, found, left
+
+
 def place(
-    text: str, span: tuple[int, int] | None, *, url: str, placement: Placement, title: str = "", cited_text: str = ""
+    text: str,
+    span: tuple[int, int] | None,
+    *,
+    url: str,
+    placement: Placement,
+    title: str = "",
+    cited_text: str = "",
+    number: str = "",
+    longer: str = "",
 ) -> Occurrence:
     """The occurrence at these code points; without a place where they do not fit the text or hold no word."""
     if span is None or not 0 <= span[0] < span[1] <= len(text) or not _WORD.search(text, *span):
-        return Occurrence(url=url, title=title, cited_text=cited_text)
+        return Occurrence(url=url, title=title, cited_text=cited_text, longer=longer)
     start, end = span
-    return Occurrence(url=url, title=title, start=start, end=end, placement=placement, cited_text=cited_text)
+    return Occurrence(
+        url=url,
+        title=title,
+        start=start,
+        end=end,
+        placement=placement,
+        cited_text=cited_text,
+        number=number,
+        longer=longer,
+    )
 
 
 class ByteOffsets:
@@ -109,6 +178,8 @@ class Message(NamedTuple):
     annotations: tuple[Annotation, ...]
     model: str
     stop_reason: str
+    cut: int = 0
+    """How many tokens of the provider were cut from the text."""
 
 
 def read_message(body: dict[str, Any]) -> Message:
@@ -157,7 +228,7 @@ def _clean_message(parts: Iterable[tuple[str, list[dict[str, Any]]]], model: str
             if as_text(annotation.get("type")) in ("url_citation", "") and (url := as_text(fields.get("url"))):
                 found.append(Annotation(url, title, span, content))
         base += len(text)
-    return Message(cleaned.text, tuple(found), model, stop_reason)
+    return Message(cleaned.text, tuple(found), model, stop_reason, cleaned.n_tokens)
 
 
 class Cleaned(NamedTuple):
@@ -167,6 +238,8 @@ class Cleaned(NamedTuple):
     starts: tuple[int, ...]
     ends: tuple[int, ...]
     cut: tuple[int, ...]
+    n_tokens: int
+    """How many of the cuts are tokens of the provider."""
 
     def moved(self, offset: int) -> int:
         """Where a code point of the uncut text stands now; one inside a cut stands at the cut."""
@@ -175,15 +248,26 @@ class Cleaned(NamedTuple):
             return offset
         return offset - self.cut[index] + max(0, self.ends[index - 1] - offset)
 
+    def moved_occurrence(self, found: Occurrence) -> Occurrence:
+        """The occurrence where its words stand now; without a place where they were cut."""
+        if not self.starts or found.start is None or found.end is None:
+            return found
+        start, end = self.moved(found.start), self.moved(found.end)
+        place = {"start": start, "end": end} if start < end else {"start": None, "end": None, "placement": "none"}
+        return found.model_copy(update=place)
+
 
 def clean_text(raw: str) -> Cleaned:
     thoughts = _THOUGHTS.match(raw)
     start = thoughts.end() if thoughts else 0
-    spans = [(0, start)] * bool(start) + [match.span() for match in _ARTEFACT.finditer(raw, start)]
+    tokens = [match.span() for match in _ARTEFACT.finditer(raw, start)]
+    if "[cite:" in raw and not own_list(raw[start:]).urls:
+        tokens = sorted(tokens + [match.span() for match in _CITE.finditer(raw, start)])
+    spans = [(0, start)] * bool(start) + tokens
     starts, ends = tuple(begin for begin, _ in spans), tuple(end for _, end in spans)
     kept = [raw[end:begin] for end, begin in zip((0, *ends), (*starts, len(raw)), strict=True)]
     cut = tuple(accumulate((end - begin for begin, end in spans), initial=0))
-    return Cleaned("".join(kept), starts, ends, cut)
+    return Cleaned("".join(kept), starts, ends, cut, len(tokens))
 
 
 def read_shared(body: dict[str, Any]) -> Answer:
@@ -192,9 +276,9 @@ def read_shared(body: dict[str, Any]) -> Answer:
     Where nothing is annotated, the list that a proxy passes on counts as annotated, and `[n]` is its n-th URL.
     """
     message = read_message(body)
-    links = find_links(message.text)
     listed = listed_urls(body.get("citations"))
     annotated = [annotation.url for annotation in message.annotations]
+    links = links_of(message.text, annotated or listed)
     titles = {annotation.url: annotation.title for annotation in reversed(message.annotations)}
     return build_answer(
         message.text,
@@ -206,6 +290,7 @@ def read_shared(body: dict[str, Any]) -> Answer:
         ],
         model=message.model,
         stop_reason=message.stop_reason,
+        cut=message.cut,
     )
 
 
@@ -217,10 +302,12 @@ def listed_urls(value: Any) -> list[str]:
 
 
 def reference_occurrences(text: str, numbers: Mapping[int, str], titles: Mapping[str, str]) -> Iterator[Occurrence]:
-    """Every `[n]` of the text that stands for a URL, and each URL once without a place, for its title."""
-    for match in REFERENCE.finditer(text):
-        if url := numbers.get(int(match[1])):
-            yield place(text, match.span(), url=url, placement="marker", title=titles.get(url, ""))
+    """Every number in a mark of the text that stands for a URL, and each URL once without a place, for its title."""
+    for mark in find_marks(text):
+        for number in mark.ids:
+            if number.isdecimal() and (url := numbers.get(int(number))):
+                span, title = (mark.start, mark.end), titles.get(url, "")
+                yield place(text, span, url=url, placement="marker", title=title, number=number)
     for url in distinct(numbers.values()):
         yield Occurrence(url=url, title=titles.get(url, ""))
 
@@ -246,7 +333,9 @@ def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Ann
         position = max(position, link.end)
         known = about.get(link.url)
         title, cited_text = (known.title, known.content) if known else ("", "")
-        yield place(text, span, url=link.url, placement=placement, title=title, cited_text=cited_text)
+        yield place(
+            text, span, url=link.url, placement=placement, title=title, cited_text=cited_text, longer=link.longer
+        )
 
 
 def _is_words(link: Link) -> bool:

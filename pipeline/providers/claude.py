@@ -10,7 +10,7 @@ days) and https://platform.claude.com/docs/en/api/messages/batches/create, `/lis
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from pipeline.core.errors import InputError
@@ -76,7 +76,7 @@ def _read(body: Any) -> Answer:
     tools = [block for block in blocks if block.get("type") == "tool_use" and block.get("name") == "web_search"]
     searched = [found for block in tools for found in _tool_occurrences(block)]
     text = "".join(_block_text(block) for block in blocks)
-    cited = list(_block_occurrences(text, blocks))
+    cited = list(_block_occurrences(text, blocks, _documents(blocks)))
     return build_answer(
         text,
         [occurrence.url for occurrence in (*searched, *cited)],
@@ -103,17 +103,49 @@ def _tool_occurrences(value: Any) -> Iterator[Occurrence]:
                 yield found.model_copy(update={"title": title}) if isinstance(each, str) else found
 
 
-def _block_occurrences(text: str, blocks: list[dict[str, Any]]) -> Iterator[Occurrence]:
+class _Document(NamedTuple):
+    url: str
+    title: str
+
+
+def _documents(blocks: list[dict[str, Any]]) -> list[_Document]:
+    """The pages that web_fetch read, in the order in which citations count them.
+
+    Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-fetch-tool, read 2026-11.
+    """
+    results = [as_object(block.get("content")) for block in blocks if block.get("type") == "web_fetch_tool_result"]
+    fetched = [result for result in results if result.get("type") == "web_fetch_result"]
+    return [
+        _Document(as_text(result.get("url")), as_text(as_object(result.get("content")).get("title")))
+        for result in fetched
+    ]
+
+
+def _source_of(citation: dict[str, Any], documents: list[_Document]) -> _Document:
+    """Whom a citation names: by its own URL, by `source` of a search result, or by a fetched page's title or place."""
+    url, title = as_text(citation.get("url")), as_text(citation.get("title"))
+    source = as_text(citation.get("source"))
+    if url or source.startswith(("http://", "https://")):
+        return _Document(url or source, title)
+    name, index = as_text(citation.get("document_title")), as_number(citation.get("document_index"))
+    named = [document for document in documents if name and document.title == name]
+    if len(named) == 1:
+        return named[0]
+    return documents[index] if index is not None and 0 <= index < len(documents) else _Document("", "")
+
+
+def _block_occurrences(text: str, blocks: list[dict[str, Any]], documents: list[_Document]) -> Iterator[Occurrence]:
     start = 0
     for block in blocks:
         words = _block_text(block)
         for citation in as_objects(block.get("citations")) if words or block.get("type") == "text" else ():
+            source = _source_of(citation, documents)
             yield place(
                 text,
                 (start, start + len(words.rstrip())),
-                url=as_text(citation.get("url")),
+                url=source.url,
                 placement="claim",
-                title=as_text(citation.get("title")),
+                title=source.title,
                 cited_text=as_text(citation.get("cited_text")),
             )
         start += len(words)

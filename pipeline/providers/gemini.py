@@ -65,17 +65,37 @@ def _read_candidate(body: dict[str, Any]) -> Answer:
     ]
     grounding = as_object(_field(candidate, "groundingMetadata"))
     # Maps, attached files and emptied chunks are gaps, which stay: supports name chunks by their position.
-    webs = [as_object(as_object(chunk).get("web")) for chunk in _listed(_field(grounding, "groundingChunks"))]
+    webs = [_chunk_source(as_object(chunk)) for chunk in _listed(_field(grounding, "groundingChunks"))]
     chunks = [_Web(*(as_text(web.get(name)) for name in ("uri", "title", "domain"))) for web in webs]
+    recited = list(_recited("".join(parts), as_object(_field(candidate, "citationMetadata"))))
     blocked = as_text(_field(as_object(_field(body, "promptFeedback")), "blockReason"))
     return build_answer(
         "".join(parts),
-        [chunk.url for chunk in chunks],
-        _support_occurrences(parts, chunks, as_objects(_field(grounding, "groundingSupports"))),
+        [*(chunk.url for chunk in chunks), *(occurrence.url for occurrence in recited)],
+        [*_support_occurrences(parts, chunks, as_objects(_field(grounding, "groundingSupports"))), *recited],
         sites={chunk.url: chunk.site or chunk.title for chunk in reversed(chunks)},
         model=as_text(_field(body, "modelVersion")),
         stop_reason=as_text(_field(candidate, "finishReason")) or blocked,
     )
+
+
+def _chunk_source(chunk: dict[str, Any]) -> dict[str, Any]:
+    """What a chunk names: a page of the web, or a document that was retrieved and has an address."""
+    found = as_object(chunk.get("web")) or as_object(_field(chunk, "retrievedContext"))
+    return found if as_text(found.get("uri")).startswith(("http://", "https://")) else {}
+
+
+def _recited(text: str, metadata: dict[str, Any]) -> Iterator[Occurrence]:
+    """Where the answer repeats a source word for word; offsets are bytes.
+
+    Source: https://ai.google.dev/api/generate-content, `CitationSource`, read 2026-11.
+    """
+    table = ByteOffsets(text)
+    for source in as_objects(_field(metadata, "citationSources") or metadata.get("citations")):
+        start, end = as_number(_field(source, "startIndex")) or 0, as_number(_field(source, "endIndex"))
+        first, last = table.to_code_point(start), table.to_code_point(end) if end is not None else None
+        span = (first, last) if first is not None and last is not None else None
+        yield place(text, span, url=as_text(source.get("uri")), placement="claim", title=as_text(source.get("title")))
 
 
 def _listed(value: Any) -> list[Any]:
@@ -115,7 +135,9 @@ def _segment_span(
             continue
         if not words or text[base + first : base + last] == words:
             return base + first, base + last
-    return None
+    # Offsets of some bodies are off by a few bytes: https://github.com/googleapis/python-genai/issues/961
+    found = text.find(words) if words.strip() else -1
+    return (found, found + len(words)) if found >= 0 and text.find(words, found + 1) < 0 else None
 
 
 def _read_interaction(body: dict[str, Any]) -> Answer:

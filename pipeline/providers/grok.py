@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from pipeline.citations.addresses import find_links
+from pipeline.citations.addresses import links_of
 from pipeline.core.schema import Answer, AskOptions
 from pipeline.providers import batch
 from pipeline.providers.answer import (
@@ -46,11 +46,10 @@ def _is_grpc(body: Any) -> bool:
 def _read(body: dict[str, Any]) -> Answer:
     """Citations are the list beside the message, else the annotations, else links such as `[[1]](url)`."""
     message = _read_grpc(body) if isinstance(body.get("outputs"), list) else read_message(_with_answer(body))
-    links = find_links(message.text)
-    citations = (
-        distinct(listed_urls(body.get("citations")))
-        or distinct(annotation.url for annotation in message.annotations)
-        or distinct(link.url for link in links if link.label.startswith("[") and NUMBER.fullmatch(link.label))
+    attached = distinct(listed_urls(body.get("citations"))) or distinct(each.url for each in message.annotations)
+    links = links_of(message.text, attached)
+    citations = attached or distinct(
+        link.url for link in links if link.label.startswith("[") and NUMBER.fullmatch(link.label)
     )
     return build_answer(
         message.text,
@@ -58,6 +57,7 @@ def _read(body: dict[str, Any]) -> Answer:
         [*link_occurrences(message.text, links, message.annotations), *annotation_occurrences(message, links)],
         model=message.model,
         stop_reason=message.stop_reason,
+        cut=message.cut,
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from pipeline.citations.marks import find_marks
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Answer, AskOptions, SearchResult
 from pipeline.providers.answer import (
-    REFERENCE,
     Message,
     annotation_occurrences,
     build_answer,
@@ -72,7 +72,7 @@ def _read(body: dict[str, Any]) -> Answer:
         if number is not None and url:
             by_id.setdefault(number, url)
     cited = [annotation.url for annotation in message.annotations]
-    named = (int(match[1]) for match in REFERENCE.finditer(message.text))
+    named = (int(each) for mark in find_marks(message.text) for each in mark.ids if each.isdecimal())
     cited = cited or [by_id[number] for number in named if number in by_id]
     return _to_answer(message, cited, by_id, _read_results(raw_results))
 
@@ -88,6 +88,7 @@ def _to_answer(
         search_results=results,
         model=message.model,
         stop_reason=message.stop_reason,
+        cut=message.cut,
     )
 
 

@@ -5,11 +5,12 @@ Source: pipeline/contracts/records.md#answer.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from pipeline.citations.addresses import Link, find_links, is_grounding_redirect
+from pipeline.citations.addresses import Link, is_grounding_redirect, links_of
+from pipeline.citations.marks import CID, Mark, find_marks
 from pipeline.citations.placing import place_marks
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
@@ -17,13 +18,8 @@ from pipeline.providers import read_body
 from pipeline.providers.http.request import load_body
 
 RESEARCH_RUN = "pipeline"
-# The full-width forms are there for reports that people have edited.
-_ID_MARK = re.compile(r"[(（](C[0-9]{3}(?:[,，、] ?C[0-9]{3}){0,998})[)）]", re.ASCII)
-_NUMBER_MARK = re.compile(r"(?<!\\)\[([0-9]{1,3}(?:, ?[0-9]{1,3}){0,998})\](?!\()", re.ASCII)
-_NUMBER = re.compile(r"[0-9]{1,3}", re.ASCII)
 
 
-_NATIVE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
 _MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
 # What OpenAI's file search writes for a file of the account that asked: https://platform.openai.com/docs/assistants
 _FILE_MARK = re.compile(r"【[^【】\n]{0,80}†[^【】\n]{0,200}】")
@@ -50,13 +46,17 @@ def to_one_form(answer: Answer) -> str:
     placed = [occurrence for occurrence in answer.occurrences if occurrence.placement != "none"]
     spans = _marker_spans(placed, numbers)
     inside = {position for start, end in spans for position in range(start, end)}
-    links = [link for link in find_links(text) if link.start not in inside]
+    links = [link for link in links_of(text, answer.citations) if link.start not in inside]
+    beyond = _numbers_beyond(text, placed, links, len(numbers))
     edits = _applicable(
         [
-            *(_Edit(start, end, _marks(found)) for (start, end), found in spans.items()),
+            *(
+                _Edit(start, end, _marks(found) + beyond.pop(start, _Edit(start, end, "")).text)
+                for (start, end), found in spans.items()
+            ),
+            *beyond.values(),
             *_claim_edits(text, placed, numbers, links),
             *(_link_edit(text, link, numbers) for link in links),
-            *_stray_edits(text, spans, links, len(numbers)),
             *(_widened(text, *match.span()) for match in _FILE_MARK.finditer(text) if match.start() not in inside),
         ]
     )
@@ -98,20 +98,29 @@ def _link_edit(text: str, link: Link, numbers: dict[str, int]) -> _Edit:
     return _Edit(link.start, link.end, shown) if shown else _widened(text, link.start, link.end)
 
 
-def _stray_edits(text: str, spans: Iterable[tuple[int, int]], links: Iterable[Link], count: int) -> list[_Edit]:
-    """One edit for each native `[n]` that stands for no source and would read as one of the `count` of the list.
+def _numbers_beyond(text: str, placed: Iterable[Occurrence], links: Iterable[Link], count: int) -> dict[int, _Edit]:
+    """By its start, each mark with numbers that stand for no source and would read as some of the `count` of the list.
 
-    It gets a number beyond the list: a source that nobody can look up is what the jury has to see.
+    They get numbers beyond the list: a source that nobody can look up is what the jury has to see.
     """
-    taken = set(spans)
-    if not any(_NATIVE.fullmatch(text, start, end) for start, end in taken):
-        return []
+    known: dict[int, set[str]] = {}
+    for each in placed:
+        if each.placement == "marker" and each.start is not None:
+            known.setdefault(each.start, set()).add(each.number)
     labels = {position for link in links for position in range(link.start, link.end)}
-    strays = [match for match in _NATIVE.finditer(text) if match.span() not in taken and match.start() not in labels]
-    found = dict.fromkeys(int(match[1]) for match in strays)
+    lost: dict[Mark, list[int]] = {}
+    for mark in find_marks(text):
+        numbers = [int(each) for each in mark.ids if each.isdecimal()]
+        if mark.start not in labels and "" not in known.get(mark.start, ()):
+            lost[mark] = [number for number in numbers if str(number) not in known.get(mark.start, ())]
+    found = dict.fromkeys(number for numbers in lost.values() for number in numbers)
     clashing = [number for number in found if number <= count]
-    given = {number: index for index, number in enumerate(clashing, start=max(count, *found) + 1)} if found else {}
-    return [_Edit(*match.span(), f"[{given[int(match[1])]}]") for match in strays if int(match[1]) in given]
+    given = {number: index for index, number in enumerate(clashing, start=max(count, *found, 0) + 1)}
+    return {
+        mark.start: _Edit(mark.start, mark.end, "".join(f"[{given.get(number, number)}]" for number in numbers))
+        for mark, numbers in lost.items()
+        if (mark.start in known and numbers) or any(number in given for number in numbers)
+    }
 
 
 def _widened(text: str, start: int, end: int) -> _Edit:
@@ -154,33 +163,28 @@ def _applicable(edits: Iterable[_Edit]) -> list[_Edit]:
 
 
 def _splice(text: str, edits: Iterable[_Edit]) -> str:
-    """The text after these edits; the same marks twice with nothing between them are put once."""
+    """The text after these edits; of the same marks twice in a row one is left, but in an entry of a list."""
     parts: list[str] = []
     position = 0
-    last = ""
+    last, is_entry = "", False
     for edit in edits:
         between = text[position : edit.start]
-        if not (edit.text == last and _MARKS.fullmatch(last) and not between.strip(" \t")):
+        if is_entry or not (edit.text == last and _MARKS.fullmatch(last) and not between.strip(" \t")):
             parts += [between, edit.text]
-        last = edit.text
+        last, is_entry = edit.text, not text[text.rfind("\n", 0, edit.start) + 1 : edit.start].strip()
         position = max(position, edit.end)
     return "".join([*parts, text[position:]])
 
 
-class Mark(NamedTuple):
-    """One citation mark of a report: the code points from `start` up to `end`."""
-
-    start: int
-    end: int
-    numbers: tuple[int, ...]
-    """The references that it names, in its order; `C001` is 1."""
+def report_marks(text: str) -> list[Mark]:
+    """The marks of a research run's report: those of ids such as `(C001)` where there is one, else those of numbers."""
+    marks = [mark for mark in find_marks(text) if mark.ids]
+    return [mark for mark in marks if CID.fullmatch(mark.ids[0])] or [mark for mark in marks if mark.ids[0].isdecimal()]
 
 
-def read_marks(text: str) -> Iterator[Mark]:
-    """Every citation mark in order of place: `(C001, C002)` where there is one of these, else `[1]` and `[1, 2]`."""
-    pattern = _ID_MARK if _ID_MARK.search(text) else _NUMBER_MARK
-    for match in pattern.finditer(text):
-        yield Mark(*match.span(), tuple(map(int, _NUMBER.findall(match[1]))))
+def reference_numbers(mark: Mark) -> tuple[int, ...]:
+    """The references that a mark names; `C001` is 1."""
+    return tuple(int(each.removeprefix("C")) for each in mark.ids)
 
 
 def answer_from_report(stored: StoredAnswer) -> Answer:
@@ -195,9 +199,9 @@ def answer_from_report(stored: StoredAnswer) -> Answer:
             end=mark.end,
             placement="marker",
         )
-        for mark in read_marks(stored.answer_text)
-        if all(1 <= each <= count for each in mark.numbers)
-        for number in mark.numbers
+        for mark in report_marks(stored.answer_text)
+        if all(1 <= each <= count for each in reference_numbers(mark))
+        for number in reference_numbers(mark)
     ]
     cited = {occurrence.url for occurrence in placed}
     unplaced = (Occurrence(url=url, title=titles.get(url, "")) for url in stored.citations if url not in cited)
@@ -235,7 +239,7 @@ def _answer_from_columns(stored: StoredAnswer) -> Answer:
     """The answer that the columns hold: a citation's places are its links in the text."""
     links = [
         Occurrence(url=link.url, start=link.start, end=link.end, placement="claim")
-        for link in find_links(stored.answer_text)
+        for link in links_of(stored.answer_text, stored.citations)
         if link.url in stored.citations
     ]
     linked = {occurrence.url for occurrence in links}

@@ -8,7 +8,7 @@ from uuid import uuid5
 from pipeline.citations.addresses import document_id, source_domain
 from pipeline.core.schema import StoredAnswer
 from pipeline.csv.file import write_answers
-from pipeline.records.citation_form import RESEARCH_RUN, read_marks
+from pipeline.records.citation_form import RESEARCH_RUN, reference_numbers, report_marks
 from pipeline.records.run import RESEARCH_RECORDS, ToldRun, record_from_answer, write_records
 from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, join_context
 from pipeline.research.artefacts import RunFolder, json_text, write_text
@@ -169,4 +169,4 @@ def _label(value: bool, certainty: float) -> dict[str, Any]:
 
 def numbers_in_order(markdown: str) -> tuple[int, ...]:
     """The numbers of the references in the order in which the text first cites them, as `(C001)` or as `[1]`."""
-    return tuple(dict.fromkeys(number for mark in read_marks(markdown) for number in mark.numbers))
+    return tuple(dict.fromkeys(number for mark in report_marks(markdown) for number in reference_numbers(mark)))

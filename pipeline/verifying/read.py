@@ -53,16 +53,17 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     language = detect_language(text[:5_000])
     entries = read_entries(text.split("\n"), blocks, cites_numbers=bool(MARK.search(text)))
     listed = {index for entry in entries for index in range(entry.line, entry.end)}
+    ids = {entry.id for entry in entries}
     cited = [
         sentence
         for section in sections(blocks)
-        for sentence in _section_sentences(section, listed, language, marks_stand_alone=known is None)
+        for sentence in _section_sentences(section, listed, ids, language, marks_stand_alone=known is None)
     ]
     return to_report(cited, Lookup(entries, known or {}))
 
 
 def _section_sentences(
-    section: Section, listed: Container[int], language: str, marks_stand_alone: bool
+    section: Section, listed: Container[int], ids: Container[str], language: str, marks_stand_alone: bool
 ) -> list[CitedSentence]:
     """With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none."""
     found: list[list[CitedSentence]] = []
@@ -73,7 +74,7 @@ def _section_sentences(
             each
             for piece in pieces
             for each in _cited_sentences(
-                piece, section.is_about_sources or (section.lists_sources and "://" in piece.text), language
+                piece, section.is_about_sources or (section.lists_sources and "://" in piece.text), ids, language
             )
         ]
         marks = tuple(mark for each in here for mark in each.marks if mark.ids)
@@ -105,8 +106,8 @@ def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
     return stretches
 
 
-def _cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[CitedSentence]:
-    plain = without_citations(piece.text)
+def _cited_sentences(piece: Piece, names_sources: bool, ids: Container[str], language: str) -> Iterator[CitedSentence]:
+    plain = without_citations(piece.text, ids)
     spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
     if names_sources or not spans or _only_links(plain):
         yield CitedSentence("", tuple(mark for _, mark in plain.marks), piece.line)

@@ -46,7 +46,8 @@ def test_citations_texts_and_results_of_every_recorded_answer_are_those_of_its_s
         cited = tuple(dict.fromkeys(sidecar["seed_citations"] + sidecar["structured_citations"]))
         assert (answer.citations, len(answer.search_results)) == (cited, sidecar["n_search_results"]), path.name
         refusal = answer.stop_reason == "refusal" and sidecar["provider"] == "openai"
-        assert len(answer.text) == sidecar["text_chars"] or refusal, path.name
+        cut = answer.unread.get("tokens of the provider")
+        assert len(answer.text) == sidecar["text_chars"] or refusal or cut, path.name
     assert count > 80
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.core.schema import Answer, Occurrence
 from pipeline.providers import read_payload
-from pipeline.records.citation_form import Mark, answer_from_report, read_marks, to_one_form
+from pipeline.records.citation_form import answer_from_report, reference_numbers, report_marks, to_one_form
 from tests.support.cited_run import cited_answer
 
 WHO = "https://www.who.int/a?utm_source=openai"
@@ -41,7 +41,7 @@ def at(text: str, part: str | int, url: str, placement: str = "marker") -> Occur
         (f"Quelle: {NASA}.", [NASA], {NASA: NASA}, "Quelle: [1]."),
         # A native number of no source is never taken for one of the list.
         ("A [7]. B [2]. C [3]. D [9]. E[1].", [NASA, WHO], {2: NASA, 16: WHO}, "A [1]. B [10]. C [2]. D [9]. E[11]."),
-        (f"Row[2] ([nasa.gov]({NASA})).", [WHO, NASA], {f"([nasa.gov]({NASA}))": NASA}, "Row[2] [2].\n\n[1]"),
+        (f"Row[2] ([nasa.gov]({NASA})).", [WHO, NASA], {f"([nasa.gov]({NASA}))": NASA}, "Row[3] [2].\n\n[1]"),
         ("Paris[1][2] is old[1] [2].", [NASA], {5: NASA, 8: NASA, 18: NASA, 22: NASA}, "Paris[1] is old[1]."),
         ("Vitamin[7]X[7].", [NASA], {7: NASA, 11: NASA}, "Vitamin[1]X[1]."),
         (f"[[7]]({NASA}) says so.", [NASA], {f"[[7]]({NASA})": NASA}, "[1] says so."),
@@ -91,8 +91,11 @@ def test_numbers_of_a_list_that_a_proxy_passes_on_are_its_sources() -> None:
 
 
 def test_marks_of_a_report_are_read_with_their_places_and_numbers() -> None:
-    assert list(read_marks("Warm [1]. Cold [2, 10].")) == [Mark(5, 8, (1,)), Mark(15, 22, (2, 10))]
-    assert list(read_marks("Warm (C001, C012). Not [1].")) == [Mark(5, 17, (1, 12))]
+    def places(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
+        return [(mark.start, mark.end, reference_numbers(mark)) for mark in report_marks(text)]
+
+    assert places("Warm [1]. Cold [2, 10].") == [(5, 8, (1,)), (15, 22, (2, 10))]
+    assert places("Warm (C001, C012). Not [1].") == [(5, 17, (1, 12))]
 
 
 def test_a_reports_marks_are_places_of_its_references_and_a_number_of_none_stays_text() -> None:
