@@ -44,7 +44,7 @@ _PIECE = 1 << 20
 class IndexHead(Frozen):
     """The first line of an index."""
 
-    kind: Literal["citejury index 1"] = "citejury index 1"
+    kind: Literal["citejury index 2"] = "citejury index 2"
     """Says what it is, and of which form."""
     file: str
     """Name of the file that it is of."""
@@ -83,6 +83,10 @@ class IndexLine(Frozen):
     """The distinct cited URLs, in order."""
     places: tuple[tuple[int, str, int | None, int | None, str], ...]
     """Each occurrence of a citation: number of its URL from 1, title, first and last code point, quoted text."""
+    longer: dict[str, str] = Field(default_factory=dict)
+    """Of URLs with letters right behind them that may be prose: the URL with them."""
+    unread: dict[str, int] = Field(default_factory=dict)
+    """What looks like a citation and is none, by name, as `Answer` has it."""
 
     @property
     def usage(self) -> Usage:
@@ -123,6 +127,8 @@ def _answer_line(stored: StoredAnswer, place: Place, answer: Answer, usage: Usag
         searches=usage.searches,
         stated_cost=usage.stated_cost,
         urls=stored.citations,
+        longer={each.url: each.longer for each in answer.occurrences if each.longer and each.url in numbers},
+        unread=answer.unread,
         places=tuple(
             (numbers[each.url], each.title, each.start, each.end, each.cited_text)
             for each in answer.occurrences

@@ -10,11 +10,12 @@ from pipeline.asking.index import cited_urls
 from pipeline.asking.questions import Tell
 from pipeline.citations.addresses import membership_key, site_key, source_domain, without_password
 from pipeline.core.errors import InputError
-from pipeline.records.citations_file import CITATIONS, resolved_earlier
+from pipeline.records.citations_file import CITATIONS, longer_readings, resolved_earlier
 from pipeline.records.run import answers_files, answers_of_run, records_from_run, write_records
 from pipeline.records.schema import QueryResponse
 from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of
 from pipeline.sources.own_files import added_page
+from pipeline.sources.schema import state_of
 from pipeline.sources.store import Store
 
 if TYPE_CHECKING:
@@ -55,12 +56,22 @@ def write_run_records(
     for url in chain.from_iterable(_citations_of_run(run)):
         page = cited_page(url, targets)
         cited.setdefault(page.key or url, page)
-    keys = list(dict.fromkeys(page.key for page in cited.values() if page.key))
+    longer = longer_readings(run / CITATIONS)
+    read_longer = [cited_page(each, targets) for each in longer.values()]
+    keys = list(dict.fromkeys(page.key for page in (*cited.values(), *read_longer) if page.key))
     uncited = _add_pages(store, added, targets, keys, tell) if store and added else ()
     gathered = fetch(store, keys) if store and fetch else None
+    # Letters behind a URL were part of it where there is such a page, else prose.
+    whole = {
+        url: long
+        for (url, long), page in zip(longer.items(), read_longer, strict=True)
+        if state_of(outcome_of(page, store).reason) == "read"
+    }
+    targets |= whole
     shelf = Shelf(store, targets, limits)
     tally = Tally()
     for url, page in cited.items():
+        page = cited_page(url, targets) if url in whole else page
         outcome = outcome_of(page, shelf.store)
         tally.add_page(site_key(url), url, outcome.reason, outcome.detail)
 

@@ -105,6 +105,7 @@ def _count_answers(
     """The counts of a provider's file, whose citations are written, and the bill of those not `kept`."""
     models: Counter[str] = Counter()
     cut_short: Counter[str] = Counter()
+    unread: Counter[str] = Counter()
     bill, new = _Bill(), _Bill()
     answers = cited = 0
     for line in read_index(path):
@@ -113,8 +114,10 @@ def _count_answers(
             place = {"title": title, "start": start, "end": end, "cited_text": cited_text}
             # A redirect whose target was found earlier keeps it: the links expire after weeks.
             target = {"resolved_url": targets[url]} if url in targets else {}
+            target |= {"longer_url": line.longer[url]} if url in line.longer else {}
             citation = {"answer_id": line.answer_id, "n": number, "url": url, **place, **target}
             citations.write((json.dumps(citation, ensure_ascii=False) + "\n").encode())
+        unread.update(line.unread)
         answers += 1
         cited += len(line.urls)
         models[line.model_version] += 1
@@ -130,6 +133,7 @@ def _count_answers(
         answers=answers,
         citations=cited,
         cut_short=dict(sorted(cut_short.items())),
+        unread=dict(sorted(unread.items())),
         **bill._replace(cost=round(bill.cost, _COST_DIGITS))._asdict(),
     )
     return counts, new

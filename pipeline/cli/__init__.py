@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.ask import ask
-from pipeline.cli.options import PATH, FilledCommand, log
+from pipeline.cli.options import PATH, FilledCommand, log, log_unread
 from pipeline.cli.research import research, runs
 from pipeline.cli.sources import sources
 from pipeline.cli.verify import verify
@@ -143,12 +143,14 @@ def reparse(run: Path) -> None:
     Example:
         citejury pipeline reparse answers
     """
+    from pipeline.asking.run_folder import read_manifest
     from pipeline.asking.summary import reparse_run
     from pipeline.settings import read_settings
 
     done = reparse_run(run, read_settings().prices, click.echo)
     unreadable = f", {done.unreadable} cannot be read and stay as they are" if done.unreadable else ""
     log(f"{click.format_filename(run)}: {done.answers} answers, {done.changed} changed{unreadable}")
+    log_unread(read_manifest(run).providers)
     if done.citations_changed:
         log("citations.jsonl changed")
     log(f"Next: citejury pipeline sources {click.format_filename(run)} --out records.jsonl")

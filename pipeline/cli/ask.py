@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.options import PATH, SectionedCommand, check_amount, json_bytes, log, tell_next, usage_errors
+from pipeline.cli.options import (
+    PATH,
+    SectionedCommand,
+    check_amount,
+    json_bytes,
+    log,
+    log_unread,
+    tell_next,
+    usage_errors,
+)
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
 
 if TYPE_CHECKING:
@@ -75,6 +84,7 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
         bad += f", {counts.paused_bodies} of paused turns paid for" if counts.paused_bodies else ""
         line = f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}"
         log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+    log_unread(manifest.providers)
     if manifest.errors:
         log(f"not answered: {_counts(manifest.errors)} (see errors.jsonl)")
     if manifest.last:

@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import augment_usage_errors
 
+from pipeline.core.terminal import printable
+
 if TYPE_CHECKING:
+    from pipeline.asking.run_folder import ProviderCounts
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
@@ -144,3 +148,12 @@ def named_model(
     refuse_unknown_price(chosen, settings.prices, max_cost)
     log(f"Asking {chosen.model} at {chosen.endpoint.base_url}.")
     return chosen
+
+
+def log_unread(providers: "Mapping[str, ProviderCounts]") -> None:
+    """What looks like a citation in a run's answers and is none, a line a provider; nothing where all was read."""
+    for provider, counts in providers.items():
+        if counts.unread:
+            found = ", ".join(f"{count} × {name}" for name, count in counts.unread.items())
+            line = printable(f"{provider}: not read as citations: {found}")
+            log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))

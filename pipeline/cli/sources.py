@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
+from pipeline.cli.options import PATH, SectionedCommand, log, log_unread, tell_next
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def sources(
         if not offline:
             fetch = _run_fetch(run, open_web(allowed, concurrency, bar.tell, refresh), bar, scheduler, allowed)
         made = write_run_records(run, out, held, limits, fetch, added, bar.tell)
-    _end_sources(made, out, path)
+    _end_sources(made, run, out, path)
 
 
 def opened_store(path: Path, named: bool, read_only: bool) -> "AbstractContextManager[Store | None]":
@@ -214,11 +214,14 @@ def _run_fetch(
     return lambda store, keys: fetch_on_cluster(store, keys, cluster, run_id, bar.settle, bar.expect, bar.tell)
 
 
-def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
+def _end_sources(made: "RunSources", run: Path, out: Path, store: Path) -> None:
+    from pipeline.asking.run_folder import MANIFEST, read_manifest
     from pipeline.sources.choose import tally_lines
 
     for line in tally_lines(made.tally):
         log(line)
+    if (run / MANIFEST).is_file():
+        log_unread(read_manifest(run).providers)
     if not store.exists():
         log(f"There is no store {str(store)!r} yet, so no page is held.")
     if made.uncited:

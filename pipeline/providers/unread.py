@@ -20,7 +20,7 @@ def unread_fields(body: Any, answer: Answer) -> dict[str, int]:
     for path, value in _fields(body, "", False):
         if value in _FILE_CITATIONS or (_ADDRESS.fullmatch(value) and link_key(value) not in known):
             found[path] += 1
-    return {f"field {path}": count for path, count in found.items()}
+    return {f"field {path[:100]}": count for path, count in found.items()}
 
 
 def _fields(value: Any, path: str, is_citation: bool) -> Iterator[tuple[str, str]]:

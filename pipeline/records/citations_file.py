@@ -12,13 +12,23 @@ CITATIONS = "citations.jsonl"
 
 
 def resolved_earlier(path: Path) -> dict[str, str]:
-    """The targets in a `citations.jsonl` by the redirect's URL; torn lines are passed over, for it is derived."""
+    """The targets in a `citations.jsonl` by the redirect's URL."""
+    return _by_url(path, "resolved_url")
+
+
+def longer_readings(path: Path) -> dict[str, str]:
+    """By their URL the citations behind which letters stand that may be prose: the URLs with them."""
+    return _by_url(path, "longer_url")
+
+
+def _by_url(path: Path, field: str) -> dict[str, str]:
+    """A field of the lines that have it; torn lines are passed over, for the file is derived."""
     if not path.is_file():
         return {}
     with open(path, "rb") as file:
-        redirects = (raw for raw in file if b'"resolved_url"' in raw)  # most lines have none, and need no reading
-        lines = [line for line in map(_read_citation, redirects) if line and line.get("resolved_url")]
-    return {line["url"]: line["resolved_url"] for line in lines}
+        with_it = (raw for raw in file if f'"{field}"'.encode() in raw)  # most lines have none, and need no reading
+        lines = [line for line in map(_read_citation, with_it) if line and line.get(field)]
+    return {line["url"]: line[field] for line in lines}
 
 
 def read_citations(path: Path) -> Iterator[dict[str, Any]]:
@@ -40,7 +50,7 @@ def _read_citation(raw: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(line, dict):
         return None
-    texts = (line.get("url"), line.get("resolved_url", ""))
+    texts = (line.get("url"), line.get("resolved_url", ""), line.get("longer_url", ""))
     return line if all(isinstance(text, str) for text in texts) else None
 
 
