@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 from zlib import crc32
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from pipeline.asking.questions import Tell
 from pipeline.core.errors import InputError, ProviderError

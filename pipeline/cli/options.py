@@ -17,6 +17,7 @@ from pipeline.core.terminal import printable
 
 if TYPE_CHECKING:
     from pipeline.asking.run_folder import ProviderCounts
+    from pipeline.core.schema import ProviderName
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
@@ -150,7 +151,7 @@ def named_model(
     return chosen
 
 
-def log_unread(providers: "Mapping[str, ProviderCounts]") -> None:
+def log_unread(providers: "Mapping[ProviderName, ProviderCounts]") -> None:
     """What looks like a citation in a run's answers and is none, a line a provider; nothing where all was read."""
     for provider, counts in providers.items():
         if counts.unread:

@@ -87,8 +87,8 @@ def _claim_edits(
         while end and text[end - 1].isspace():
             end -= 1
         ends.setdefault(end, set()).add(numbers[occurrence.url])
-    placed = place_marks(text, {end: _marks(found) for end, found in ends.items()})
-    return [_Edit(each.at, each.at, each.text) for each in placed if each.at is not None]
+    put = place_marks(text, {end: _marks(found) for end, found in ends.items()})
+    return [_Edit(each.at, each.at, each.text) for each in put if each.at is not None]
 
 
 def _link_edit(text: str, link: Link, numbers: dict[str, int]) -> _Edit:

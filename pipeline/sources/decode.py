@@ -15,6 +15,7 @@ _DECLARED = re.compile(
 )
 _GUESSED = "cp1252 cp932 euc_jp gb18030 big5 cp949 cp1251 koi8_r cp1250 cp1253 cp1255 cp1256"
 _SAMPLE = 16_000
+_SEVERAL_BYTES = ("utf-8", "cp932", "shift_jis", "euc_jp", "gb18030", "big5", "big5hkscs", "euc_kr", "cp949")
 
 
 def charset_of(body: bytes, named: str = "") -> str:
@@ -80,15 +81,29 @@ def decoded(body: bytes, charset: str) -> str:
     """The text of the body; what cannot be read at all becomes U+FFFD. `charset` is the server's word, or empty.
 
     That counts for less than the bytes: text that is UTF-8 throughout is in no other charset by chance, and servers
-    name Latin-1 unasked.
+    name Latin-1 unasked. A few bytes that do not fit make no other charset of the one that the rest is in.
     """
     named = charset_of(body, charset)
     for codec in _likely_codecs(body, named):
         try:
             return body.decode(codec)
         except UnicodeDecodeError:
-            continue
+            if (text := _but_for_few(body, codec)) is not None:
+                return text
     return body.decode(named, errors="replace")
+
+
+def _but_for_few(body: bytes, codec: str) -> str | None:
+    """The text with U+FFFD for single bytes that do not fit; None where more than a tenth does not.
+
+    In one alphabet nearly all bytes fit, whatever they mean, so that only those of several bytes a letter are tried.
+    """
+    if codec not in _SEVERAL_BYTES:
+        return None
+    text = body.decode(codec, errors="replace")
+    lost = text.count("\ufffd")
+    fitting = sum(char > "\x7f" for char in text) - lost
+    return text if fitting and lost <= max(1, fitting // 10) else None
 
 
 def _likely_codecs(body: bytes, named: str) -> Iterator[str]:

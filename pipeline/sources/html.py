@@ -203,6 +203,15 @@ def _drop_hidden(tree: Any) -> None:
 _INLINE_TAGS = """a abbr acronym b bdi bdo cite code del dfn em font i img ins kbd mark q s samp small span strong sub
 sup time tt u var wbr"""
 _INLINE = frozenset(_INLINE_TAGS.split())
+# Trafilatura drops what stands in some of these, and what follows others: their text is part of the sentence.
+_UNREAD_INLINE = (
+    *("abbr", "acronym", "bdi", "bdo", "big", "data", "dfn", "font", "ins", "kbd", "mark", "nobr", "output", "samp"),
+    *("rb", "ruby", "small", "time", "tt", "u", "var", "wbr"),
+)
+_HOLDERS = ("article", "blockquote", "center", "details", "div", "main", "section", "td")
+# Fewer characters of its own are a button or an advertisement more often than a sentence.
+_LEAST_OWN = 20
+_AROUND = ("aside", "button", "dialog", "footer", "form", "header", "menu", "nav")
 _WRAPPED = "//text()[contains(., '\n')][not(ancestor::pre or ancestor::code or ancestor::textarea)]"
 _CODE_IN_ITEMS = "//code[not(contains(., '\n') or ancestor::pre)][ancestor::li or ancestor::dd or ancestor::td]"
 _DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(@content, 'publican')]"
@@ -211,14 +220,21 @@ _DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(
 def _mark_paragraphs(tree: Any) -> None:
     """Make each run of text in such a `div` a `p`, and boxes of DocBook's and what holds anchors part of the text."""
     _join_lines(tree)
-    for anchor in tree.xpath("//a[not(@href)]"):
+    for anchor in tree.xpath(f"//a[not(@href)] | //{' | //'.join(_UNREAD_INLINE)}"):
         anchor.drop_tag()
+    for reading in tree.xpath("//rt | //rp"):
+        reading.drop_tree()
+    for caption in tree.xpath("//figcaption[ancestor::figure]"):
+        caption.tag = "p"
+        next(caption.iterancestors("figure")).addnext(caption)
+    for element in tree.xpath("//*[contains(name(), '-')]"):  # of the page's own making, shown like a `div` or `span`
+        element.tag = "span" if all(map(_is_inline, element.iterdescendants())) else "div"
     is_docbook = bool(tree.xpath(_DOCBOOK))
     if is_docbook:
         for box in tree.xpath("//div[@class='sidebar']"):
             box.set("class", "box")
-    for div in list(_paragraphs_of(tree, is_docbook)):
-        if all(map(_is_inline, div.iterdescendants())):
+    for div in [*_paragraphs_of(tree, is_docbook), *_beside_paragraphs(tree)]:
+        if div.tag in ("div", "center") and all(map(_is_inline, div.iterdescendants())):
             div.tag = "p"
         else:
             _part(div)
@@ -241,14 +257,27 @@ def _paragraphs_of(tree: Any, is_docbook: bool) -> Iterator[Any]:
     """Each `div` of a class that the page gives to paragraphs, as DocBook does `para`; of several the first counts."""
     by_class: dict[str, list[Any]] = defaultdict(list)
     for div in tree.iter("div"):
-        has_text = bool((div.text or "").strip()) or any((child.tail or "").strip() for child in div)
-        if has_text and (div.get("class") or "").strip():
+        if _has_own_text(div) and (div.get("class") or "").strip():
             by_class[div.get("class").split()[0]].append(div)
     for name, divs in by_class.items():
         lengths = (len(" ".join(div.text_content().split())) for div in divs)
         # There are several of them, and half are as long as a sentence or two.
         if (is_docbook and name == "para") or (len(divs) >= 3 and median(lengths) >= 100):
             yield from divs
+
+
+def _beside_paragraphs(tree: Any) -> Iterator[Any]:
+    """Each `div` with text of its own where an article's paragraphs are, and what holds these where it has some."""
+    parents = dict.fromkeys(p.getparent() for p in tree.iter("p") if len((p.text or "").strip()) >= 40)
+    articles = [*tree.iter("article", "main"), *(each for each in parents if each.tag in _HOLDERS)]
+    found: dict[Any, None] = {}
+    for article in articles:
+        found.update(dict.fromkeys(each for each in article.iter(*_HOLDERS) if _has_own_text(each, _LEAST_OWN)))
+    yield from (each for each in found if not any(above.tag in _AROUND for above in each.iterancestors()))
+
+
+def _has_own_text(element: Any, least: int = 1) -> bool:
+    return sum(len(text.strip()) for text in (element.text or "", *(child.tail or "" for child in element))) >= least
 
 
 def _is_inline(element: Any) -> bool:
