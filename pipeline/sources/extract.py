@@ -1,6 +1,7 @@
 """A page's bytes turned into the text that is stored, whatever they are: HTML, plain text or PDF."""
 
 import asyncio
+import ctypes
 import gc
 import json
 import os
@@ -181,13 +182,52 @@ def _page_text(document: Any, number: int) -> str:
     try:
         page = document[number]
         words = page.get_textpage()
-        text = words.get_text_range(errors="replace")
+        text = _with_letters_of_marks(page, words)
     except pypdfium2.PdfiumError:
         return ""
     words.close()
     page.close()
     lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
     return stored_text("\n".join(_paragraphs([line for line in lines if line])))
+
+
+def _with_letters_of_marks(page: Any, words: Any) -> str:
+    """The page's text with what `/ActualText` says of objects whose glyphs stand for no letter, such as a ligature.
+
+    Source: ISO 32000-1 section 14.9.4.
+    """
+    from pypdfium2 import raw
+
+    missing: list[tuple[int, str]] = []
+    objects = [raw.FPDFPage_GetObject(page.raw, index) for index in range(raw.FPDFPage_CountObjects(page.raw))]
+    for index, found in enumerate(objects):
+        if raw.FPDFPageObj_CountMarks(found) > 0 and raw.FPDFTextObj_GetText(found, words.raw, None, 0) == 2:
+            missing += [(index, letters)] if (letters := _actual_text(found)) else []
+    if not missing:
+        return str(words.get_text_range(errors="replace"))
+    places = {ctypes.addressof(each.contents): index for index, each in enumerate(objects)}
+    of_letter = [raw.FPDFText_GetTextObject(words.raw, index) for index in range(words.count_chars())]
+    known = [places.get(ctypes.addressof(each.contents), -1) if each else -1 for each in of_letter]
+    parts: list[str] = []
+    position = 0
+    for index, letters in missing:
+        at = next((place for place, of in enumerate(known) if of > index), len(known))
+        parts += [words.get_text_range(position, at - position, errors="replace") if at > position else "", letters]
+        position = at
+    rest = words.get_text_range(position, -1, errors="replace") if position < len(known) else ""
+    return "".join([*parts, rest])
+
+
+def _actual_text(found: Any) -> str:
+    from pypdfium2 import raw
+
+    size = ctypes.c_ulong(0)
+    for index in range(raw.FPDFPageObj_CountMarks(found)):
+        mark = raw.FPDFPageObj_GetMark(found, index)
+        letters = (ctypes.c_ushort * 200)()
+        if raw.FPDFPageObjMark_GetParamStringValue(mark, b"ActualText", letters, 400, ctypes.byref(size)):
+            return bytes(letters)[: max(0, size.value - 2)].decode("utf-16-le", "replace")
+    return ""
 
 
 def _paragraphs(lines: list[str]) -> list[str]:
