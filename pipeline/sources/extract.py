@@ -203,8 +203,13 @@ def _with_letters_of_marks(page: Any, words: Any) -> str:
     for index, found in enumerate(objects):
         if raw.FPDFPageObj_CountMarks(found) > 0 and raw.FPDFTextObj_GetText(found, words.raw, None, 0) == 2:
             missing += [(index, letters)] if (letters := _actual_text(found)) else []
+    text = str(words.get_text_range(errors="replace"))
+    # Pdfium's sign for a glyph that stands for no letter is also its sign for a hyphen at a line's end.
+    for place in [place for place, letter in enumerate(text) if letter == "\ufffe"]:
+        if raw.FPDFText_IsHyphen(words.raw, place) != 1:
+            text = f"{text[:place]}\ufffd{text[place + 1 :]}"
     if not missing:
-        return str(words.get_text_range(errors="replace"))
+        return text
     places = {ctypes.addressof(each.contents): index for index, each in enumerate(objects)}
     of_letter = [raw.FPDFText_GetTextObject(words.raw, index) for index in range(words.count_chars())]
     known = [places.get(ctypes.addressof(each.contents), -1) if each else -1 for each in of_letter]
@@ -212,10 +217,9 @@ def _with_letters_of_marks(page: Any, words: Any) -> str:
     position = 0
     for index, letters in missing:
         at = next((place for place, of in enumerate(known) if of > index), len(known))
-        parts += [words.get_text_range(position, at - position, errors="replace") if at > position else "", letters]
+        parts += [text[position:at], letters]
         position = at
-    rest = words.get_text_range(position, -1, errors="replace") if position < len(known) else ""
-    return "".join([*parts, rest])
+    return "".join([*parts, text[position:]])
 
 
 def _actual_text(found: Any) -> str:
