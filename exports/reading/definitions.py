@@ -9,9 +9,10 @@ from pathlib import Path
 
 from annotation.argilla.labels import LABELS
 from exports.statistics.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
-from pipeline.citations.marks import plain_words, without_citations
+from pipeline.citations.marks import without_citations
 from pipeline.core.errors import SettingsError
 from pipeline.core.files import SETTINGS_FILE
+from pipeline.text.markdown import plain_words
 from pipeline.text.normal_form import INVISIBLE, normal_form
 from pipeline.text.sentences import sentence_spans
 

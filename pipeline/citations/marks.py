@@ -1,113 +1,18 @@
-"""Citation marks in running text, the blocks of Markdown that hold them, and what a reader reads of it.
+"""Citation marks in running text, and the source lists of a text, under whatever heading and in whatever language.
 
 Marks are `(C001)`, `[1]`, `[1, 2]`, `[1-3]`, `[1]-[3]`, `【1】`, `[^1]`, `[^1^]`, `[cite: 1, 2]`, superscripts (`²` and
 `<sup>2</sup>`), full-width forms, and links.
 """
 
 import re
+import tomllib
 from bisect import bisect_right
-from collections.abc import Container, Iterator
-from functools import cache
-from html import unescape
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Container, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from pipeline.citations.addresses import Link, find_links
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
-
-
-BlockKind = Literal["heading", "paragraph", "list", "table", "quote", "code", "html", "rule"]
-_KINDS: dict[str, BlockKind] = {
-    "heading_open": "heading",
-    "paragraph_open": "paragraph",
-    "bullet_list_open": "list",
-    "ordered_list_open": "list",
-    "table_open": "table",
-    "blockquote_open": "quote",
-    "fence": "code",
-    "code_block": "code",
-    "html_block": "html",
-    "hr": "rule",
-}
-CELLS = " | "
-_TAG = re.compile(r"<!--(?:(?!-->).)*+(?:-->|\Z)|</?[a-zA-Z][^<>]{0,500}+>", re.DOTALL)
-_ALL_BOLD = re.compile(r"(\*\*|__)(?P<words>[^*_\n]{1,120}?)[:：]?\1[:：]?")
-
-
-class Piece(NamedTuple):
-    """Running text within a block: a paragraph, an item's paragraph, or a row of a table."""
-
-    text: str
-    line: int
-    """Index of its first line, counted from 0; but for rows, each line of the text is a line of the report."""
-    is_row: bool = False
-    """Whether it is a row of a table, whose text is one line."""
-
-
-class Block(NamedTuple):
-    kind: BlockKind
-    """What it is; a paragraph that is bold as a whole is a heading, for so models write them."""
-    line: int
-    end: int
-    level: int
-    """Level of a heading: 1 to 6, and 7 for a bold paragraph; 0 for everything else."""
-    pieces: tuple[Piece, ...]
-    """Its text in order; empty for rules, and for a table's head."""
-
-
-@cache
-def _block_parser() -> "MarkdownIt":
-    """Links are found elsewhere, in time that is linear; `[1]: url` stays text, for it is an entry of a source list."""
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark").enable("table").disable(["reference", "inline"])
-
-
-def read_blocks(text: str) -> list[Block]:
-    blocks: list[Block] = []
-    tokens = _block_parser().parse(text)
-    start = 0
-    for index, token in enumerate(tokens):
-        if token.level == 0 and token.nesting <= 0:
-            first = tokens[start]
-            kind = _KINDS[first.type]
-            level = int(first.tag[1:]) if kind == "heading" else 0
-            pieces = tuple(_pieces_of(tokens[start : index + 1]))
-            if kind == "paragraph" and _ALL_BOLD.fullmatch(pieces[0].text):
-                kind, level = "heading", 7
-            line, end = first.map or (0, 0)
-            blocks.append(Block(kind, line, end, level, pieces))
-            start = index + 1
-    return blocks
-
-
-def _pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
-    row: list[str] | None = None
-    in_head = False
-    line = 0
-    for token in tokens:
-        line = token.map[0] if token.map else line
-        if token.type in ("thead_open", "thead_close"):
-            in_head = token.nesting > 0
-        elif token.type == "tr_open":
-            row = []
-        elif token.type == "tr_close":
-            if row and not in_head:
-                yield Piece(CELLS.join(cell for cell in row if cell), line, is_row=True)
-            row = None
-        elif token.type == "inline" and row is not None:
-            row.append(token.content.strip())
-        elif token.type == "inline":
-            yield Piece(token.content, line)
-        elif token.type == "html_block" and (shown := _TAG.sub(" ", token.content)).strip():
-            yield Piece(shown, line)
-
-
-def heading_words(block: Block) -> str:
-    return "".join(piece.text for piece in block.pieces).strip(" #*_:：\t")
-
+from pipeline.text.markdown import Block, heading_words, plain_words, read_blocks
 
 _SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
 _NUMBERS = rf"\^?\d{{1,3}}(?:(?:{_SEPARATOR})\^?\d{{1,3}})*+"
@@ -134,11 +39,7 @@ CID = re.compile(r"C\d{3}")
 _NUMBERED_LABEL = re.compile(r"[\[【［(]*\^?\d{1,3}[\]】］)]*")
 _CODE = re.compile(r"(?<!`)(`++)(?!`)")
 _BRACKETS = {"(": ")", "（": "）", "[": "]", "【": "】"}
-_EMPHASIS = re.compile(r"\*{1,3}+(?=\S)|(?<=\S)\*{1,3}+|__|~~|`+|\\(?=[!-/:-@\[-`{-~])")
-_HARD_BREAK = re.compile(r"(?: {2,}|\\)\n")
 _SPACED_WORD = re.compile(r"[^\W\u3000-\u9fff\uff01-\uffef]|[(\"“*]")
-HARD, SOFT = "\x0b", "\x1f"
-"""What stands for a line's end in plain text: both count as blanks, and at the first a sentence ends."""
 
 
 class Mark(NamedTuple):
@@ -250,6 +151,173 @@ def without_citations(text: str, listed: Container[str] = ()) -> PlainText:
     return PlainText("".join(parts), tuple(marks))
 
 
-def plain_words(markdown: str) -> str:
-    text = _HARD_BREAK.sub(HARD, _TAG.sub("", markdown)).replace("\n", SOFT)
-    return unescape(_EMPHASIS.sub("", text))
+_ENTRY = re.compile(
+    r"[ \t>]{0,12}(?:[-*+•][ \t]{1,4})?(?:\*\*|__)?(?:"
+    r"\\?\[\^(?P<note>[^\]\[\s^]{1,40}+)\^?\](?=[ \t]?[:：])"
+    r"|\[?(?:\\?\[|【|［)(?P<bracketed>\d{1,3}|C\d{3})(?:\\?\]|】|］)\]?"
+    r"|[(（\[]?(?P<cid>C\d{3})[)）\]]?(?=[\s.:：|*—–-])"
+    r"|\|[ \t]*(?:\[|【)(?P<cell>\d{1,3})(?:\]|】)[ \t]*\|"
+    r"|(?P<dotted>\d{1,3})(?:\\?[.)]|[、．])(?!\d)|[(（](?P<round>\d{1,3})[)）]|\|[ \t]*(?P<row>\d{1,3})[ \t]*\|"
+    r")(?:\*\*|__)?[ \t]*[:：.]?(?:\*\*|__)?[ \t|]*(?P<rest>.*)"
+)
+_NUMBERED_BY = ("note", "bracketed", "cid", "cell", "dotted", "round", "row")
+# Several entries on one line.
+_NEXT_ENTRY = re.compile(
+    r"(?<=[\s|;,，；)>])(?:\[(?P<square>\d{1,3})\]|【(?P<lenticular>\d{1,3})】)"
+    r"(?=[ \t]*[^\s\]\[】【.。,，]|[ \t]*\[[^\]\d])"
+)
+_HEADINGS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_SOURCE_WORDS, _ONLY_SOURCES = (
+    re.compile(_HEADINGS[name], re.IGNORECASE | re.VERBOSE) for name in ("source_words", "only_sources")
+)
+_SHARE = 0.5
+
+
+class Entry(NamedTuple):
+    id: str
+    """Its number without leading zeros, `C001`, or the footnote's name."""
+    is_marked: bool
+    """Whether its number is one in square or lenticular brackets, a footnote, or `C001`; else it is `1.` or `(1)`."""
+    url: str
+    title: str
+    line: int
+    end: int
+    ends_in_url: bool
+
+
+def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: bool) -> list[Entry]:
+    """The entries of all source lists in order.
+
+    An entry whose number is in brackets of a mark is one wherever it stands, if it has a URL or stands among such.
+    Numbered lists are what bodies have too: they count below a heading that says so, and in the last section of a
+    report that `cites_numbers`, where their entries end in a URL.
+    """
+    found: list[Entry] = []
+    for section in sections(blocks):
+        candidates = list(_candidate_entries(lines, section))
+        marked = [entry for entry in candidates if entry.is_marked]
+        in_list = section.lists_sources or sum(bool(entry.url) for entry in marked) > _SHARE * len(marked)
+        found += [entry for entry in marked if entry.url or in_list]
+        numbered = [entry for entry in candidates if not entry.is_marked]
+        ending = sum(entry.ends_in_url for entry in numbered)
+        if section.lists_sources:
+            found += [entry for entry in numbered if entry.url or section.is_about_sources]
+        elif section.is_last and cites_numbers and ending > _SHARE * len(numbered):
+            found += [entry for entry in numbered if entry.ends_in_url]
+    return sorted(found, key=lambda entry: entry.line)
+
+
+class OwnList(NamedTuple):
+    """The source list that an answer itself has."""
+
+    urls: Mapping[str, str]
+    """The URLs by their numbers; empty where no mark outside the list has one of them."""
+    marks: tuple[Mark, ...]
+    """The marks of the text, in the list as well, of which it has every number; one that opens an entry with a colon
+    ends behind that."""
+    lost: tuple[Mark, ...]
+    """The other marks."""
+
+
+def own_list(text: str) -> OwnList:
+    """Which source each number of an answer stands for, by the answer itself."""
+    entries: list[Entry] = []
+    if "://" in text and MARK.search(text):
+        entries = read_entries(text.split("\n"), read_blocks(text), cites_numbers=True)
+    urls: dict[str, str] = {}
+    for entry in entries:
+        if entry.url and entry.id.isdecimal():
+            urls.setdefault(entry.id, entry.url)
+    marks = [mark for mark in find_marks(text, urls) if mark.ids]
+    known = [mark for mark in marks if all(each in urls for each in mark.ids)]
+    lines = {line for entry in entries for line in range(entry.line, entry.end)}
+    if all(text.count("\n", 0, mark.start) in lines for mark in known):
+        return OwnList({}, (), tuple(marks))
+    known = [mark._replace(end=mark.end + 1) if _opens_entry(text, mark) else mark for mark in known]
+    return OwnList(urls, tuple(known), tuple(mark for mark in marks if not all(each in urls for each in mark.ids)))
+
+
+def _opens_entry(text: str, mark: Mark) -> bool:
+    return text[mark.end : mark.end + 1] in (":", "：") and not text[: mark.start].rpartition("\n")[2].strip()
+
+
+class Section(NamedTuple):
+    """A heading, None before the first one, and the blocks between it and the next one."""
+
+    heading: Block | None
+    blocks: tuple[Block, ...]
+    lists_sources: bool
+    """Whether its heading says that sources follow and they do, or it belongs to one that `is_about_sources`."""
+    is_about_sources: bool
+    """Whether its heading, or one above it, says nothing but that sources follow, and they do: no body of a report."""
+    is_last: bool
+
+
+def sections(blocks: Sequence[Block]) -> list[Section]:
+    places = [index for index, block in enumerate(blocks) if block.kind == "heading"]
+    ends = [*places, len(blocks)]
+    found = [Section(None, tuple(blocks[: ends[0]]), False, False, not places)]
+    above: list[tuple[int, bool]] = []
+    for index, end in zip(places, ends[1:], strict=True):
+        heading, inner = blocks[index], tuple(blocks[index + 1 : end])
+        words = heading_words(heading)
+        texts = [piece.text for block in inner for piece in block.pieces]
+        lists = bool(texts) and sum(text.count("://") for text in texts) >= _SHARE * len(texts)
+        above = [(level, about) for level, about in above if level < heading.level]
+        about = any(about for _, about in above) or (bool(_ONLY_SOURCES.fullmatch(words)) and (lists or not inner))
+        above.append((heading.level, about))
+        named = len(words) <= 60 and _SOURCE_WORDS.search(words) is not None
+        found.append(Section(heading, inner, about or (named and lists), about, end == len(blocks)))
+    return found
+
+
+def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry]:
+    for block in section.blocks:
+        if block.kind in ("code", "rule"):
+            continue
+        index = block.line
+        while index < block.end:
+            match = _ENTRY.match(lines[index])
+            if match is None:
+                index += 1
+                continue
+            end = index + 1
+            # A title and its URL may stand on three lines after the one with the number.
+            while end < min(block.end, index + 4) and _carries_on(lines, index, end):
+                end += 1
+            yield from _split_entries(match, lines, index, end)
+            index = end
+
+
+def _carries_on(lines: Sequence[str], start: int, index: int) -> bool:
+    if not lines[index].strip() or _ENTRY.match(lines[index]):
+        return False
+    return not any("://" in line for line in lines[start:index])
+
+
+def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: int) -> Iterator[Entry]:
+    groups = match.groupdict()
+    written = next(value for value in (groups[name] for name in _NUMBERED_BY) if value)
+    is_marked = not (groups["dotted"] or groups["round"] or groups["row"])
+    text = "\n".join([match["rest"], *lines[start + 1 : end]])
+    position = 0
+    for following in _NEXT_ENTRY.finditer(text) if is_marked else ():
+        if "://" in text[position : following.start()] and "://" in text[following.end() :]:
+            yield _entry(written, is_marked, text[position : following.start()], start, end)
+            written, position = following["square"] or following["lenticular"], following.end()
+    yield _entry(written, is_marked, text[position:], start, end)
+
+
+def _entry(written: str, is_marked: bool, text: str, line: int, end: int) -> Entry:
+    number = str(int(written)) if written.isdecimal() else written
+    links = [link for link in find_links(text) if link.kind != "image"]
+    if not links:
+        return Entry(number, is_marked, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
+    link = links[0]
+    if link.longer:  # no prose follows an address here
+        link = link._replace(url=link.longer, end=link.start + len(link.longer))
+    around = text[: link.start] + " " + text[link.end :]
+    label = link.label if link.label and not link.label.isdecimal() and link.label != link.url else around
+    title = " ".join(plain_words(label).split()).strip(" |:：-–—.,，()（）<>")
+    ends_in_url = not text[max(link.end, links[-1].end) :].strip(" \t.,;。，；)）]>*_|")
+    return Entry(number, is_marked, link.url, title, line, end, ends_in_url)

@@ -65,8 +65,8 @@ def read_payload(provider: ProviderName, text: str) -> Answer:
 def read_body(provider: ProviderName, body: Any) -> Answer:
     try:
         shape = recognise(body)
-        read = get_provider(provider).read_shared if shape in _SHARED_SHAPES else shape.read
-        answer = read(body)
+        own = get_provider(provider).read_shared if shape in _SHARED_SHAPES else None
+        answer = (own or shape.read)(body)
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
     answer = answer.model_copy(update={"unread": {**answer.unread, **unread_fields(body, answer)}})

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pipeline.citations.addresses import Link, link_key, links_of, source_domain
-from pipeline.citations.lists import own_list
-from pipeline.citations.marks import find_marks
+from pipeline.citations.marks import find_marks, own_list
 from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
 

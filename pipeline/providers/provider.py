@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Answer, AskOptions, ProviderName
-from pipeline.providers.answer import read_shared
 from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.providers.http.request import Endpoint, ProviderRequest
@@ -158,7 +157,7 @@ class Provider:
     """The forms in which its APIs take a question for JSON, the most binding first."""
     shapes: tuple[Shape, ...] = ()
     """The shapes that only its answers have, whoever passes them on."""
-    read_shared: Callable[[Any], Answer] = read_shared
+    read_shared: Callable[[Any], Answer] | None = None
     """Reads its answers in a shape that several providers share: Responses and Chat Completions."""
     usage: Callable[[Any], Usage] = usage_of
     """What a body says that it took; the usual function knows the fields of all five."""

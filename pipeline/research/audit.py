@@ -9,14 +9,14 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from pipeline.citations.addresses import canonical_url
-from pipeline.citations.lists import Section, read_entries, sections
-from pipeline.citations.marks import CID, Block, find_marks, heading_words, plain_words, read_blocks
+from pipeline.citations.marks import CID, Section, find_marks, read_entries, sections
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.contracts import Claim, Report
 from pipeline.research.jury import numbers_in_order
 from pipeline.research.layout import LaidOut, cid
 from pipeline.research.values import Verified, Written
+from pipeline.text.markdown import Block, heading_words, plain_words, read_blocks
 from pipeline.text.normal_form import INVISIBLE
 from pipeline.text.words import UNSPACED, plain_number, without_marks
 from pipeline.verifying.page_text import PageText

@@ -6,26 +6,22 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.citations.lists import Section, read_entries, sections
 from pipeline.citations.marks import (
-    CELLS,
     CID,
-    HARD,
     MARK,
-    SOFT,
-    Block,
     Mark,
-    Piece,
     PlainText,
+    Section,
     find_marks,
-    plain_words,
-    read_blocks,
+    read_entries,
+    sections,
     without_citations,
 )
 from pipeline.core.errors import InputError
 from pipeline.csv.file import is_answers_file, read_answers
 from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
 from pipeline.records.citations_file import CITATIONS, resolved_earlier
+from pipeline.text.markdown import CELLS, HARD, SOFT, Block, Piece, plain_words, read_blocks
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import detect_language
 from pipeline.verifying.source_list import Lookup, to_report

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pipeline.citations.addresses import canonical_url
-from pipeline.citations.lists import Entry
-from pipeline.citations.marks import CID, Mark
+from pipeline.citations.marks import CID, Entry, Mark
 from pipeline.core.errors import InputError
 from pipeline.verifying.values import (
     CitedSentence,
