@@ -174,6 +174,7 @@ _BARE_URL = re.compile(
 )
 _RUN_ON = re.compile(f"[{_UNSPACED}]")
 _RUN_ON_AT_END = re.compile(f"[{_UNSPACED}]++\\Z")
+_BEFORE_A_WORD = tuple("/=_-#&+~)")
 _HOST_OF_TEXT = re.compile(f"{_SCHEME}([^/?#]*+)")
 # Where brackets say where the URL ends, it keeps what is not ASCII, but for the full-width marks that end a phrase.
 _DELIMITED_URL = re.compile(
@@ -310,7 +311,8 @@ def _readings(written: str) -> tuple[str, str]:
     doubtful = _RUN_ON_AT_END.search(url, host.end())
     if doubtful is None or _RUN_ON.search(host[1]):
         return url, ""
-    return _clean_url(url[: doubtful.start()]), url
+    short = _clean_url(url[: doubtful.start()])
+    return short, url if short[-1:] in _BEFORE_A_WORD else ""  # behind a letter they are prose
 
 
 def _clean_url(url: str) -> str:

@@ -1,5 +1,6 @@
 """URLs as they are stored, counted as one source and one site, and found in texts."""
 
+import re
 import time
 
 import pytest
@@ -16,7 +17,7 @@ from pipeline.citations.addresses import (
     source_domain,
 )
 from pipeline.core.errors import InputError
-from tests.support.places import cases
+from tests.support.places import DATA, cases
 
 CASES = cases("addresses")
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQ"
@@ -178,3 +179,24 @@ def test_every_span_holds_its_url(text: str) -> None:
     for link in find_links(text):
         assert link.url in text[link.start : link.end]
         assert link.label in text[link.start : link.end]
+
+
+def written_addresses() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Texts of many languages with their addresses, each with its longer reading, empty where there is none."""
+    found = []
+    for line in (DATA / "cases" / "addresses_in_text.tsv").read_text(encoding="utf-8").splitlines():
+        marked = line.partition("\t")[2]
+        places = re.findall(r"\[\[(.+?)(?:\|\|(.+?))?\]\]", marked)
+        found.append((re.sub(r"\[\[(.+?)(?:\|\|(.+?))?\]\]", lambda place: place[2] or place[1], marked), places))
+    return found
+
+
+def test_addresses_of_all_scripts_end_where_their_sentence_goes_on() -> None:
+    texts = written_addresses()
+    assert sum(len(places) for _, places in texts) >= 200
+    wrong = [
+        (text, found, places)
+        for text, places in texts
+        if (found := [(link.url, link.longer) for link in find_links(text)]) != places
+    ]
+    assert not wrong, f"{len(wrong)} of {len(texts)} texts are read wrong: {wrong[:5]}"
