@@ -1,0 +1,157 @@
+"""Kinds of citations that no recording has: which sources an answer gets, its one form, and what is left over."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pipeline.core.schema import ProviderName
+from pipeline.providers import read_payload
+from pipeline.records.citation_form import to_one_form
+
+A, B, C = "https://a.example/one", "https://b.example/two", "https://c.example/three"
+LISTED = f"Tea is old [1]. Cocoa is older [2].\n\nReferences:\n[2] {B}\n[1] {A}"
+
+
+def chat(text: str, *cited: str, **more: Any) -> dict[str, Any]:
+    notes = [{"type": "url_citation", "url_citation": {"url": url, "title": "T"}} for url in cited]
+    return {"choices": [{"message": {"content": text, "annotations": notes}, "finish_reason": "stop"}], **more}
+
+
+def agent(text: str) -> dict[str, Any]:
+    results = [
+        {"id": number, "url": url, "title": "T", "snippet": "s"} for number, url in enumerate((A, B, C), start=1)
+    ]
+    message = {"type": "message", "content": [{"type": "output_text", "text": text, "annotations": []}]}
+    output = [{"type": "search_results", "results": results}, message]
+    return {"object": "response", "status": "completed", "output": output}
+
+
+def messages(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "stop_reason": "end_turn", "content": list(blocks)}
+
+
+def said(text: str, **citation: Any) -> dict[str, Any]:
+    return {"type": "text", "text": text, "citations": [citation]}
+
+
+def fetched(url: str, title: str) -> dict[str, Any]:
+    content = {"type": "web_fetch_result", "url": url, "content": {"type": "document", "title": title}}
+    return {"type": "web_fetch_tool_result", "content": content}
+
+
+def generated(text: str, chunks: list[dict[str, Any]], *segments: tuple[str, int, int], **more: Any) -> dict[str, Any]:
+    supports = [
+        {"segment": {"startIndex": start, "endIndex": end, "text": words}, "groundingChunkIndices": [0]}
+        for words, start, end in segments
+    ]
+    grounding = {"groundingChunks": chunks, "groundingSupports": supports}
+    return {"candidates": [{"content": {"parts": [{"text": text}]}, "groundingMetadata": grounding, **more}]}
+
+
+LOST, TOKENS = "marks without a source", "tokens of the provider"
+DOCUMENT = {"retrievedContext": {"uri": A, "title": "a.pdf"}}
+KINDS = [
+    pytest.param("openai", chat(LISTED), [A, B], LISTED.replace(B, "[2]").replace(A, "[1]"), {}, id="its own list"),
+    pytest.param(
+        "claude",
+        messages(said(LISTED, url=C, title="C", cited_text="c")),
+        [A, B, C],
+        LISTED.replace(B, "[2]").replace(A, "[1][3]"),
+        {},
+        id="its own list beside an attached source",
+    ),
+    pytest.param(
+        "perplexity",
+        {**chat(f"Tea [1].\n\nSources:\n[1] {B}"), "citations": [A, B]},
+        [B, A],
+        "Tea [1].\n\nSources:\n[1] [1]\n\n[2]",
+        {"sources that the answer's own list contradicts": 2},
+        id="a list that contradicts the attached one",
+    ),
+    pytest.param(
+        "openai", chat("Tea [1]. Milk [9]."), [], "Tea [1]. Milk [9].", {"marks without a source": 2}, id="lost"
+    ),
+    pytest.param("perplexity", agent("Tea [1, 3]."), [A, C], "Tea [1][2].", {}, id="two numbers in one mark"),
+    pytest.param("perplexity", agent("Tea [1-2]. Milk 【3】."), [A, B, C], "Tea [1][2]. Milk [3].", {}, id="a range"),
+    pytest.param(
+        "perplexity", agent("Tea [1, 9]."), [A], "Tea [1][9].", {}, id="of two numbers one that leads nowhere"
+    ),
+    pytest.param("perplexity", agent("`row[1]` is Tea [2]."), [B], "`row[1]` is Tea [1].", {}, id="an index in code"),
+    pytest.param(
+        "grok",
+        chat('Tea {render_inline_citation citation_id="7"}. Milk<grok:render card_id="b"><a>3</a></grok:render>.', A),
+        [A],
+        "Tea. Milk.\n\n[1]",
+        {TOKENS: 2},
+        id="its own tokens",
+    ),
+    pytest.param("openai", chat("Tea citeturn0search1.", A), [A], "Tea.\n\n[1]", {TOKENS: 1}, id="bare"),
+    pytest.param(
+        "gemini",
+        generated("Tea is old [cite: 4].", []),
+        [],
+        "Tea is old.",
+        {TOKENS: 1},
+        id="a cite mark without a list",
+    ),
+    pytest.param(
+        "claude",
+        messages(fetched(A, "One"), fetched(B, "Two"), said("Tea is old", document_index=1, type="page_location")),
+        [B],
+        "Tea is old[1]",
+        {},
+        id="a fetched page by its place",
+    ),
+    pytest.param(
+        "claude",
+        messages(said("Tea", source=A, type="search_result_location")),
+        [A],
+        "Tea[1]",
+        {},
+        id="a search result",
+    ),
+    pytest.param(
+        "gemini", generated("Tea. Milk.", [DOCUMENT], ("Tea.", 0, 4)), [A], "Tea.[1] Milk.", {}, id="a document"
+    ),
+    pytest.param(
+        "gemini",
+        generated("Thé. Lait.", [DOCUMENT], ("Lait.", 5, 10)),
+        [A],
+        "Thé. Lait.[1]",
+        {},
+        id="a wrong offset",
+    ),
+    pytest.param(
+        "gemini",
+        generated("Tea. Milk.", [], citationMetadata={"citationSources": [{"startIndex": 0, "endIndex": 4, "uri": A}]}),
+        [A],
+        "Tea.[1] Milk.",
+        {},
+        id="a recited source",
+    ),
+    pytest.param(
+        "openai",
+        chat("Tea.", vertex_ai_grounding_metadata=[{"web": {"uri": A}}]),
+        [],
+        "Tea.",
+        {"field vertex_ai_grounding_metadata[].web.uri": 1},
+        id="a field that no rule reads",
+    ),
+    pytest.param(
+        "openai",
+        chat("Siehe https://a.example/Köln (Stadt).", "https://a.example/K%C3%B6ln"),
+        ["https://a.example/K%C3%B6ln"],
+        "Siehe [1] (Stadt).",
+        {},
+        id="one address in two spellings",
+    ),
+]
+
+
+@pytest.mark.parametrize(("provider", "body", "citations", "form", "unread"), KINDS)
+def test_every_kind_of_citation_is_read_or_counted(
+    provider: ProviderName, body: dict[str, Any], citations: list[str], form: str, unread: dict[str, int]
+) -> None:
+    answer = read_payload(provider, json.dumps(body))
+    assert (list(answer.citations), to_one_form(answer), answer.unread) == (citations, form, unread)
