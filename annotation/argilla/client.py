@@ -19,9 +19,9 @@ import json as json_text
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import httpx
@@ -47,10 +47,6 @@ API_PATH = "/api/v1"
 KEY_HEADER = "X-Argilla-Api-Key"
 # Not all of 127.0.0.0/8: another address of it may have a proxy of its own before it, with a certificate of its own.
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
-_ATTEMPTS = 4
-# POST is missing on purpose: one that was cut off may have been carried out.
-_REPEATABLE_METHODS = frozenset({"GET", "PUT", "DELETE"})
 # After a 500 uvicorn closes the kept-alive connection, so the next call on it breaks although the server is well.
 _BROKEN_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 AS_OF_PATH = "/citejury/datasets/{dataset_id}/records/as-of"
@@ -60,7 +56,7 @@ BATCH_RECORDS = 500  # argilla-server 2.8.0, RECORDS_BULK_UPSERT_MAX_ITEMS
 BATCH_BYTES = 8 * 1024 * 1024  # of JSON; a proxy in front often takes no more than 10 MB
 
 
-class Argilla:
+class Argilla(AbstractContextManager["Argilla"]):
     """A connection to one Argilla server as one user; close it, or use it as a context manager."""
 
     def __init__(self, api_url: str, api_key: SecretStr | str) -> None:
@@ -74,16 +70,13 @@ class Argilla:
             base_url=url.copy_with(path=url.path.rstrip("/") + API_PATH),
             # On this machine compressing takes longer than sending; a proxy cannot reach its own loopback.
             headers={KEY_HEADER: key, **({"Accept-Encoding": "identity"} if is_local else {})},
-            timeout=_TIMEOUT,
+            timeout=httpx.Timeout(120.0, connect=10.0),
             # Nothing is encrypted there, and reading all authorities takes longer than most calls.
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_local and url.scheme == "http" else True,
             trust_env=not is_local,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -115,7 +108,8 @@ class Argilla:
             ) from error
 
     def _send(self, method: str, path: str, params: Mapping[str, Any] | None, json: Any) -> httpx.Response:
-        attempts = _ATTEMPTS if method.upper() in _REPEATABLE_METHODS else 1
+        # POST is missing on purpose: one that was cut off may have been carried out.
+        attempts = 4 if method.upper() in ("GET", "PUT", "DELETE") else 1
         for attempt in range(1, attempts + 1):
             try:
                 response = self._http.request(method, path.lstrip("/"), params=params, json=json)

@@ -151,15 +151,21 @@ def shown_query(record: Mapping[str, Any], wording: Wording) -> str:
 
 def shown_anew(record: Mapping[str, Any]) -> dict[str, Any]:
     """The fields and metadata of a record, whose answer an earlier version showed by Argilla's own Markdown."""
-    hidden = (record.get("metadata") or {}).get(HIDDEN)
     fields, metadata = record["fields"], record["metadata"]
-    if not isinstance(hidden, dict) or not fields.get("answer"):
-        return {"fields": fields, "metadata": metadata}
-    answer = original_text(record, hidden["task"], "answer")
-    if not (html := rendered_answer(answer).html):
-        return {"fields": fields, "metadata": metadata}
-    originals = {**hidden.get("originals", {}), "answer": answer}
-    return {"fields": {**fields, "answer": html}, "metadata": {**metadata, HIDDEN: {**hidden, "originals": originals}}}
+    hidden = (metadata or {}).get(HIDDEN)
+    if isinstance(hidden, dict) and fields.get("answer"):
+        answer = original_text(record, hidden["task"], "answer")
+        if html := rendered_answer(answer).html:
+            originals = {**hidden.get("originals", {}), "answer": answer}
+            fields = {**fields, "answer": html}
+            metadata = {**metadata, HIDDEN: {**hidden, "originals": originals}}
+    return {"fields": fields, "metadata": metadata}
+
+
+def is_as_pushed(item: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Whether the server's record holds all that pushing the body would write."""
+    there = item["metadata"] or {}
+    return item["fields"] == body["fields"] and all(there.get(key) == kept for key, kept in body["metadata"].items())
 
 
 def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from html.entities import html5
 from typing import TYPE_CHECKING, Final
@@ -35,14 +35,11 @@ KINDS: Final = {guard: kind for kind, guard in _GUARDS.items()}
 PIPE = "\ufddf"  # stands for an escaped `|`, of which a table would take the backslash away
 OUR_CHARACTERS = re.compile("[\ufdd0-\ufdef]")
 
-_LEAD = re.compile(r"(?:[ \t]*>)*[ \t]*")
 _MARKER = re.compile(r"([-+*]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
 _SHOWN_MARKER = re.compile(r"(?:[-+*]|(?:0|[1-9][0-9]{0,2})\.)\Z")  # the page has room for three digits
 _NUMBER = r"\(?[€$£¥₹]?[ \t]?[.,]?[\d∞¼-¾⅐-⅞]"
-_BEGINS_WITH_NUMBER = re.compile(_NUMBER)
-_YEAR = re.compile(
-    r"(?:19|20)\d\d(?:年|[:：–—]|-(?:19|20)\d\d)"
-)  # `- 2024:`, `- 2024-2025`, which no minus stands before
+# `- 2024:`, `- 2024-2025`, which no minus stands before
+_YEAR = re.compile(r"(?:19|20)\d\d(?:年|[:：–—]|-(?:19|20)\d\d)")
 _COMPARISON = re.compile(
     rf"((?:[ \t]*(?:[-+*]|[0-9]{{1,9}}[.)])[ \t]+)?[ \t]*)>[> \t]*=?[ \t]*[-+−±~≈]?[ \t]*{_NUMBER}"
 )
@@ -50,7 +47,6 @@ _RULE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _EMPTY_HEADING = re.compile(r"#{1,6}[ \t]*\Z")
 _CLOSED_HEADING = re.compile(r"#{1,6}[ \t].*?([ \t]#+[ \t]*)\Z")
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
-_FORMULAS = (("$$", "$$"), ("\\[", "\\]"))
 
 
 def guarded(text: str) -> str:
@@ -58,7 +54,9 @@ def guarded(text: str) -> str:
     formula = _formula_lines(text)
     lines, above = [], ""
     for number, line in enumerate(text.split("\n")):
-        place, kind = (_lead(line), "formula") if number in formula else _guard_of(line, above)
+        place, kind = _guard_of(line, above)
+        if number in formula:
+            place, kind = len(line) - len(line.lstrip(" \t>")), "formula"
         lines.append(f"{line[:place]}{_GUARDS[kind]}{line[place:]}" if kind else line)
         above = line
     return "\n".join(lines).replace("\\|", PIPE)
@@ -67,33 +65,26 @@ def guarded(text: str) -> str:
 def _formula_lines(text: str) -> set[int]:
     """The numbers of lines that go on with a formula of the line before: `$$ … $$` or `\\[ … \\]` in a paragraph."""
     found: set[int] = set()
-    if any(opening in text for opening, _ in _FORMULAS):
-        line = counted = 0
-        for paragraph in _PARAGRAPH.finditer(text):
-            line += text.count("\n", counted, paragraph.start())
-            counted = paragraph.start()
-            for start, end in _formulas_of(paragraph[0]):
-                first = line + paragraph[0].count("\n", 0, start)
-                found.update(range(first + 1, first + paragraph[0].count("\n", start, end) + 1))
+    formulas = [formula for formula in (("$$", "$$"), ("\\[", "\\]")) if formula[0] in text]
+    line = counted = 0
+    for paragraph in _PARAGRAPH.finditer(text) if formulas else ():
+        line += text.count("\n", counted, paragraph.start())
+        counted = paragraph.start()
+        for opening, closing in formulas:
+            start = paragraph[0].find(opening)
+            while start >= 0 and (end := paragraph[0].find(closing, start + 2)) >= 0:
+                if inside := paragraph[0].count("\n", start, end):
+                    first = line + paragraph[0].count("\n", 0, start)
+                    found.update(range(first + 1, first + inside + 1))
+                start = paragraph[0].find(opening, end + 2)
     return found
-
-
-def _formulas_of(paragraph: str) -> Iterator[tuple[int, int]]:
-    if "\n" not in paragraph:
-        return
-    for opening, closing in _FORMULAS:
-        start = paragraph.find(opening)
-        while start >= 0 and (end := paragraph.find(closing, start + 2)) >= 0:
-            if "\n" in paragraph[start:end]:
-                yield start, end
-            start = paragraph.find(opening, end + 2)
 
 
 def _guard_of(line: str, above: str) -> tuple[int, str]:
     if ">" in line and (comparison := _COMPARISON.match(line)):
         return comparison.end(1), "quotation"
-    lead = _lead(line)
-    rest = line[lead:]
+    rest = line.lstrip(" \t>")
+    lead = len(line) - len(rest)
     if rest[:1] not in set("-+*_#0123456789"):
         return 0, ""
     if _RULE.match(rest):
@@ -105,28 +96,18 @@ def _guard_of(line: str, above: str) -> tuple[int, str]:
     return lead, "list marker" if marker and not _is_item(marker[1], rest[marker.end() :]) else ""
 
 
-def _lead(line: str) -> int:
-    found = _LEAD.match(line)
-    return found.end() if found else 0
-
-
 def _is_item(marker: str, content: str) -> bool:
     """A minus before a number may be a minus, a second marker makes a date (`1. 5. 2024`); a marker alone is a sign."""
     if not _SHOWN_MARKER.match(marker) or not content.strip() or _MARKER.match(content):
         return False
-    return marker[-1] == "." or not _BEGINS_WITH_NUMBER.match(content) or bool(_YEAR.match(content))
+    return marker[-1] == "." or not re.match(_NUMBER, content) or bool(_YEAR.match(content))
 
 
 COUNTS = "kept"  # key of the reader's environment: how often each kind of markup was kept as text
 _RUNS = "runs of backticks"
 _DEEPEST = 20
 _ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]")
-_FORMULA = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])(?:[^$\n\\]|\\.)*(?<![\s\\])\$(?!\d)")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\s]*>")
-_TARGET = re.compile(r"\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|:(?=[ \t]*(?:https?:|<)))")
-_ADDRESS = re.compile(r"://(?:[^\s<>\"`*|\\^{}\u0100-\U0010ffff]|\*+(?=[A-Za-z0-9/]))+")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);?")
-_STRUCK = re.compile(r"(~~?)(?=\S)[^~\n]*(?<=\S)\1(?!~)")
 # Of words between two underscores each these are names of code; others are bold.
 _NAMED = (
     "all|annotations|bases|bool|builtins|call|class|contains|debug|del|dict|dirname|doc|enter|eq|exit|file|filename|"
@@ -187,17 +168,22 @@ def _backslash(state: "StateInline", src: str, pos: int) -> bool:
     return bool(_ESCAPED.match(src, pos)) and _keep(state, pos + 2, "escape")
 
 
-def _matching(pattern: re.Pattern[str], kind: str) -> Callable[["StateInline", str, int], bool]:
+def _matching(pattern: str, kind: str) -> Callable[["StateInline", str, int], bool]:
+    compiled = re.compile(pattern)
+
     def taken(state: "StateInline", src: str, pos: int) -> bool:
-        found = pattern.match(src, pos)
+        found = compiled.match(src, pos)
         return bool(found) and _keep(state, found.end(), kind)  # type: ignore[union-attr]
 
     return taken
 
 
+_tag = _matching(r"</?[a-zA-Z][^<>]*>|<[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\s]*>", "")
+
+
 def _angle(state: "StateInline", src: str, pos: int) -> bool:
     if not src.startswith("<!--", pos) or state.cache.get(-ord("<"), pos) == -1:
-        return _matching(_TAG, "")(state, src, pos)
+        return _tag(state, src, pos)
     end = state.cache[-ord("<")] = src.find("-->", pos + 4)
     return end >= 0 and _keep(state, end + 3, "")
 
@@ -208,19 +194,14 @@ def _ampersand(state: "StateInline", src: str, pos: int) -> bool:
     return bool(found and is_read) and _keep(state, found.end(), "entity")  # type: ignore[union-attr]
 
 
-def _tilde(state: "StateInline", src: str, pos: int) -> bool:
-    found = _STRUCK.match(src, pos)
-    return bool(found) and _keep(state, found.end(1), "tilde")  # type: ignore[union-attr]
-
-
 _VERBATIM: dict[str, Callable[["StateInline", str, int], bool]] = {
     "\\": _backslash,
-    "$": _matching(_FORMULA, "formula"),
+    "$": _matching(r"\$\$[^$]+\$\$|\$(?![\s$])(?:[^$\n\\]|\\.)*(?<![\s\\])\$(?!\d)", "formula"),
     "<": _angle,
-    "]": _matching(_TARGET, ""),
-    ":": _matching(_ADDRESS, ""),
+    "]": _matching(r"\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|:(?=[ \t]*(?:https?:|<)))", ""),
+    ":": _matching(r"://(?:[^\s<>\"`*|\\^{}\u0100-\U0010ffff]|\*+(?=[A-Za-z0-9/]))+", ""),
     "&": _ampersand,
-    "~": _tilde,
+    "~": _matching(r"(~~?)(?=(?=\S)[^~\n]*(?<=\S)\1(?!~))", "tilde"),
 }
 
 

@@ -94,7 +94,11 @@ def marked_words(record: Mapping[str, Any], marks: Sequence[tuple[int, int]]) ->
     """What each mark, given by its offsets in the page, is on: headings and what is between passages are cut off."""
     shown = shown_text(record)
     context = original_text(record, "grounding", "context_set")
-    passages = [_read_passage(kept, context) for kept in hidden_metadata(record).get(_PASSAGES) or ()]
+    passages = []
+    for kept in hidden_metadata(record).get(_PASSAGES) or ():
+        text = kept["text"] if isinstance(kept["text"], str) else context[slice(*kept["text"])]
+        passage = MarkedPassage(kept["chunk_id"], kept["doc_id"], kept["chunk_rank"], text)
+        passages.append((passage, kept["start"], kept["runs"]))
     found = []
     for start, end in marks:
         first, last = _code_points(shown, start), _code_points(shown, end, up=True)
@@ -114,12 +118,6 @@ def is_on_words(shown: str, start: int, end: int) -> bool:
     bodies = passage_bodies(shown)
     first, last = _code_points(shown, start), _code_points(shown, end, up=True)
     return not bodies or any(shown[max(begin, first) : min(finish, last)].strip() for begin, finish in bodies)
-
-
-def _read_passage(kept: Mapping[str, Any], context: str) -> tuple[MarkedPassage, int, list[Run]]:
-    text = kept["text"] if isinstance(kept["text"], str) else context[slice(*kept["text"])]
-    passage = MarkedPassage(kept["chunk_id"], kept["doc_id"], kept["chunk_rank"], text)
-    return passage, kept["start"], [(shown, original, length) for shown, original, length in kept["runs"]]
 
 
 def _words(passage: MarkedPassage, runs: Sequence[Run], start: int, end: int) -> MarkedWords | None:

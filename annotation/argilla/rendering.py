@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from html.parser import HTMLParser
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from annotation.argilla.markdown import COUNTS, KINDS, OUR_CHARACTERS, PIPE, guarded, reader
@@ -66,14 +66,11 @@ def harmless_characters(text: str) -> str:
 
 def _without_towers(text: str) -> str:
     runs = groupby(text, key=lambda character: unicodedata.category(character) in ("Mn", "Me"))
-    return "".join(
-        "".join(characters)[:_MARKS_IN_A_ROW] if are_marks else "".join(characters) for are_marks, characters in runs
-    )
+    return "".join("".join(islice(run, _MARKS_IN_A_ROW if are_marks else None)) for are_marks, run in runs)
 
 
 _OPENING = '<div class="citejury-answer" dir="'
 """How every rendered answer begins; no other text of a field can begin so."""
-_COUNTED = re.compile(f"[{''.join(guard for guard, kind in KINDS.items() if kind != 'formula')}]")
 _DEEPEST = 60
 # The page looks for spaces before a line's end in time that is quadratic in the spaces.
 _SPACES = re.compile(r"[^\S\n]{99}(?=([^\S\n]))[^\S\n]")
@@ -157,7 +154,7 @@ def _inline(tokens: "Sequence[Token]", counts: Counter[str]) -> list[str]:
     depth = 0
     for token in tokens:
         if token.type == "text":
-            counts.update(KINDS[guard] for guard in _COUNTED.findall(token.content))
+            counts.update(KINDS[sign] for sign in token.content if KINDS.get(sign, "formula") != "formula")
             parts.append(_unguarded(token.content).replace("\n", "<br>"))
         elif token.type in ("softbreak", "hardbreak"):
             parts.append("<br>")
@@ -180,9 +177,6 @@ _MARKUP = {
 }
 _BULLET = re.compile(r"[-+*](?=\s)")
 _CODE = re.compile("`+")
-_FENCE = re.compile(r"`{3,}|~{3,}")
-_PIPE = re.compile(r"\|?")
-_LAST_PIPE = re.compile(r"[ \t]*\|?")
 _UNDER_HEAD = re.compile(r"[|:\- \t]*-[|:\- \t]*(?=\n|\Z)")
 _CITATION = re.compile(r"\[\d+(?:, ?\d+)*\]")
 _EMPTY_QUOTED_LINES = re.compile(r"(?:\s*\n(?:[ \t]*>)+[ \t]*(?=\n|\Z))*")
@@ -252,20 +246,14 @@ class _Reading(HTMLParser):
         elif tag == "li":
             self.take(re.compile(f"{dict(attrs).get('value')}\\.(?=\\s)") if self.lists[-1] == "ol" else _BULLET)
         elif tag in ("td", "th"):
-            self.take(_PIPE)
+            self.take(re.compile(r"\|?"))
         elif tag[0] == "h":
             self.take(re.compile(rf"#{{{tag[1]}}}(?=\s)"))
         elif tag == "pre":
-            self.open_code_block()
+            self.is_code_block = True
+            self.runs.append(self.take(re.compile("(?:`{3,}|~{3,})?")))
         elif tag == "code" and not self.is_code_block:
             self.runs.append(self.take(_CODE))
-
-    def open_code_block(self) -> None:
-        self.is_code_block = True
-        self.skip_space()
-        found = _FENCE.match(self.source, self.place)
-        self.runs.append(found[0] if found else "")
-        self.place += len(self.runs[-1])
 
     def handle_endtag(self, tag: str) -> None:
         if tag in ("strong", "em"):
@@ -276,20 +264,16 @@ class _Reading(HTMLParser):
         elif tag in ("ul", "ol"):
             self.lists.pop()
         elif tag == "tr":
-            self.take(_LAST_PIPE)
+            self.take(re.compile(r"[ \t]*\|?"))
         elif tag == "thead":
             self.take(_UNDER_HEAD)
         elif tag == "pre":
             self.is_code_block = False
             run = self.runs.pop()
-            closing = re.compile(f"(?:{run[:3]}{run[:1]}*(?=[ \\t]*(?:\\n|\\Z)))?") if run else None
-            if closing:
-                self.take(closing)
+            if run:
+                self.take(re.compile(f"(?:{run[:3]}{run[:1]}*(?=[ \\t]*(?:\\n|\\Z)))?"))
         elif tag == "code" and not self.is_code_block:
             self.take(re.compile(f"{self.runs.pop()}(?!`)"))
-
-
-_LONGEST = 400_000  # characters; a second of work here, and as much as a page can scroll through
 
 
 class Rendered(NamedTuple):
@@ -305,10 +289,14 @@ def rendered_answer(answer: str) -> Rendered:
     text = harmless_characters(answer)
     if not text.strip():
         return Rendered("", {}, "")
-    if len(text) > _LONGEST:
-        return Rendered(_whole([_as_written(text)], text), {}, f"longer than {_LONGEST:,} characters")
+
+    def as_written(reason: str) -> Rendered:
+        return Rendered(_whole([_as_written(text)], text), {}, reason)
+
+    if len(text) > 400_000:  # a second of work here, and as much as a page can scroll through
+        return as_written("longer than 400,000 characters")
     if OUR_CHARACTERS.search(text):
-        return Rendered(_whole([_as_written(text)], text), {}, "it has characters that stand for none (noncharacters)")
+        return as_written("it has characters that stand for none (noncharacters)")
     counts: Counter[str] = Counter()
     env: dict[Any, Any] = {COUNTS: counts}
     source = guarded(text)
@@ -317,8 +305,7 @@ def rendered_answer(answer: str) -> Rendered:
         counts["emphasis"] = _differing(tokens, reader(common=True).parse(source, {COUNTS: Counter()}))
     blocks = [_checked(block, source, counts) for block, source in _blocks_of(tokens, text)]
     if counts["part as written"] == len(blocks):
-        reason = "no part of it could be shown as Markdown without losing a character"
-        return Rendered(_whole([_as_written(text)], text), {}, reason)
+        return as_written("no part of it could be shown as Markdown without losing a character")
     repairs = {kind: count for kind, count in sorted(counts.items()) if count}
     return Rendered(_whole(blocks, text), repairs, "")
 

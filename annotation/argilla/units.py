@@ -195,15 +195,14 @@ def rows_page(argilla: Argilla, dataset_id: str, after: str | None) -> Mapping[s
 def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
     for _, page in argilla.record_pages(dataset_id):
         for record in page:
-            answers = map(_answer, record["responses"] or ())
+            answers = []
+            for each in record["responses"] or ():
+                labels, question = labels_and_question(each["values"])
+                first, last = _moment(each["inserted_at"]), _moment(each["updated_at"])
+                is_first = last - first < AT_ONCE
+                answers.append(Answer(each["user_id"], each["status"], last, _yes_and_no(labels), question, is_first))
             external_id, is_open = record["external_id"] or record["id"], record["status"] == "pending"
             yield Unit(record["id"], external_id, is_open, _in_order(answers), assignment_of(record))
-
-
-def _answer(response: Mapping[str, Any]) -> Answer:
-    labels, question = labels_and_question(response["values"])
-    first, last = _moment(response["inserted_at"]), _moment(response["updated_at"])
-    return Answer(response["user_id"], response["status"], last, _yes_and_no(labels), question, last - first < AT_ONCE)
 
 
 def _in_order(answers: Iterable[Answer]) -> tuple[Answer, ...]:

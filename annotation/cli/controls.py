@@ -1,16 +1,17 @@
 """The groups `controls` and `practice`: units whose answers are known, mixed among the others or practised before."""
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from annotation.cli.options import TASK_NAMES, api_url_option, named_server, tasks_option, workspace_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import PATH, SectionedCommand, log
-from pipeline.core.errors import BadRowsError, InputError, NotFoundError
+from pipeline.core.errors import BadRowsError, InputError, NotFoundError, OutputError
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
@@ -76,7 +77,6 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
     from annotation.argilla.labels import TASKS
     from annotation.quality.control_files import write_controls
     from annotation.quality.planting import plant_controls
-    from pipeline.core.errors import InputError, OutputError
 
     if out.exists() and not force:
         raise OutputError(
@@ -87,15 +87,10 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
     if not planted:
         raise InputError(f"The records give no control of {', '.join(chosen)}: none has passages.")
     records = write_controls(out, planted)
-    kinds: dict[tuple[str, str, str], int] = {}
-    for each in planted:
-        key = (each.task, each.record.language, each.kind)
-        kinds[key] = kinds.get(key, 0) + 1
-    click.echo(
-        Table([("task", "language", "kind", "units"), *((*key, kinds[key]) for key in kinds)], left=3).terminal()
-    )
-    for task, language in sorted({key[:2] for key in kinds}):
-        units = sum(count for key, count in kinds.items() if key[:2] == (task, language))
+    kinds = Counter((each.task, each.record.language, each.kind) for each in planted)
+    rows = [(*key, count) for key, count in kinds.items()]
+    click.echo(Table([("task", "language", "kind", "units"), *rows], left=3).terminal())
+    for (task, language), units in sorted(Counter((each.task, each.record.language) for each in planted).items()):
         if units < number:
             log(f"{task} {language}: {units} of {number}, as the records give no more.")
     log(
@@ -135,13 +130,11 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
 def push(
     path: Path,
     records: tuple[Path, ...],
-    rate: float | None,
-    dry_run: bool,
     skipped: tuple[str, ...],
     workspace: str | None,
-    locale: str | None,
-    round_name: str,
     api_url: str | None,
+    dry_run: bool,
+    **chosen: Any,
 ) -> None:
     """Put the confirmed controls of CONTROLS.csv among the annotators' other work.
 
@@ -178,17 +171,8 @@ def push(
     found = read_controls(path, _read_records(records or (records_path(path),)), skipped)
 
     with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("records") as bars:
-        report = push_controls(
-            argilla,
-            settings.workspace,
-            campaign,
-            found.units,
-            rate,
-            locale=locale,
-            round_name=round_name,
-            dry_run=dry_run,
-            progress=bars.report,
-        )
+        where = (argilla, settings.workspace, campaign)
+        report = push_controls(*where, found.units, dry_run=dry_run, progress=bars.report, **chosen)
     _tell_controls(report)
     if found.unscored:
         log(f"Left out, because every label that they tell is skipped: {counted(found.unscored, 'control')}.")
@@ -226,14 +210,14 @@ def _tell_controls(report: "ControlReport") -> None:
             "ask its API which they are. Use `citejury annotation serve`."
         )
         return
-    log(_told_rates(report.rates))
+    _report_rates(report.rates)
 
 
-def _told_rates(rates: Sequence[float]) -> str:
-    told = " or ".join(f"{rate:.0%}" for rate in sorted(set(rates)))
-    return (
-        f"About {told} of each annotator's units are controls and repeats from now on; more where others are there at "
-        "a higher rate."
+def _report_rates(rates: Sequence[float]) -> None:
+    shares = " or ".join(f"{rate:.0%}" for rate in sorted(set(rates)))
+    log(
+        f"About {shares} of each annotator's units are controls and repeats from now on; more where others are there "
+        "at a higher rate."
     )
 
 
@@ -260,15 +244,7 @@ def _told_rates(rates: Sequence[float]) -> str:
 @_ROUND
 @api_url_option
 def repeat(
-    share: float,
-    distance: int,
-    rate: float | None,
-    dry_run: bool,
-    seed: int,
-    workspace: str | None,
-    locale: str | None,
-    round_name: str,
-    api_url: str | None,
+    workspace: str | None, locale: str | None, round_name: str, api_url: str | None, dry_run: bool, **chosen: Any
 ) -> None:
     """Show each annotator some of the units again that she submitted a while ago, to see whether she says the same.
 
@@ -287,9 +263,7 @@ def repeat(
     with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("units") as bars:
         names = standing_workspaces(argilla, campaign, settings.workspace)
         datasets, people = datasets_of(argilla, names, round_name, locale)
-        reports = push_repeats(
-            argilla, datasets, people, share, distance, rate, seed=seed, dry_run=dry_run, progress=bars.report
-        )
+        reports = push_repeats(argilla, datasets, people, dry_run=dry_run, progress=bars.report, **chosen)
         usernames = argilla.usernames()
     rows = [
         (printable(usernames.get(who, who)), each.dataset.name, each.new.get(who, 0), each.there.get(who, 0))
@@ -301,7 +275,7 @@ def repeat(
     new = sum(sum(each.new.values()) for each in reports)
     done = "Nothing was written (dry run)." if dry_run else "They come up among their other work."
     if new:
-        log(_told_rates([each.rate for each in reports if each.new]))
+        _report_rates([each.rate for each in reports if each.new])
     for each in reports:
         if each.idle:
             who = ", ".join(printable(usernames.get(user, user)) for user in each.idle)
@@ -342,8 +316,9 @@ def show(workspace: str | None, api_url: str | None) -> None:
             for each in standings_of(argilla, dataset):
                 right = f"{each['right']} of {each['known']}, {each['wanted']} wanted"
                 done = f"{each['answered']} of {each['cases']}"
-                name = printable(each["username"])
-                rows.append((dataset.task, dataset.locale, name, done, right, str(each["attempts"] + 1), _state(each)))
+                is_open = "by the lead" if each["opened"] else "yes" if each["opens"] else "no"
+                who = (dataset.task, dataset.locale, printable(each["username"]))
+                rows.append((*who, done, right, str(each["attempts"] + 1), is_open))
     click.echo(Table([("task", "language", "user", "cases", "answers right", "try", "open"), *rows]).terminal())
     closed = any(row[-1] == "no" for row in rows)
     log("Next: citejury annotation practice open NAME" if closed else "Next: citejury annotation status")
@@ -398,9 +373,3 @@ def _practices(argilla: "Argilla", campaign: "Campaign | None", workspace: str) 
             "and run `citejury annotation setup`."
         )
     return found
-
-
-def _state(standing: dict[str, object]) -> str:
-    if standing["opened"]:
-        return "by the lead"
-    return "yes" if standing["opens"] else "no"

@@ -1,5 +1,6 @@
 """The command `judge`: a machine that answers the annotators' questions, with or without a model."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,14 +12,10 @@ from pipeline.core.tables import Table
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from annotation.argilla.labels import TaskName
     from annotation.judge.run import Outcome, Work
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
-
-    Report = Callable[[int, int], None]
 
 _BASELINE = "baseline"
 
@@ -79,11 +76,7 @@ def judge(**given: Any) -> None:
     chosen = _choose(options, settings)
     limits = Limits(options.concurrency, options.max_cost, settings.prices)
     with ProgressBars("units", remaining=True) as bars:
-
-        def report(done: int, total: int) -> None:
-            bars.report("judging", done, total)
-
-        tasks = options.task_names or TASKS
+        tasks, report = options.task_names or TASKS, partial(bars.report, "judging")
         work = Work(options.records, options.out, tasks, options.explain, options.sample, limits, report, bars.tell)
         outcome = judge_by_model(work, chosen, options.attempts) if chosen else judge_by_words(work)
     _tell_outcome(outcome, work, chosen.model if chosen else _BASELINE)
@@ -106,8 +99,7 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     from pipeline.models.structured import spent_words
 
     tally = outcome.tally
-    failing = status_table(tally)
-    if len(failing) > 1:
+    if len(failing := status_table(tally)) > 1:
         click.echo(Table(failing).terminal())
     counts = ", ".join(f"{count} {status}" for status, count in sorted(tally.units.items())) or "none"
     log(f"Judgements by {model}: {counts}.")
@@ -128,11 +120,10 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     if not outcome.unsettled and not tally.units["ok"]:
         raise InputError(f"Nothing was judged ({counts}); the reasons are in {str(work.out)!r}.")
     records, out = click.format_filename(work.records), click.format_filename(work.out)
-    if outcome.stopped not in SIGNAL_EXITS:
-        log(f"Next: citejury annotation push {records} --suggestions {out}")
-        log(f"Or, once there are responses: citejury exports agreement EXPORT --judge {out}")
-    else:
+    if outcome.stopped in SIGNAL_EXITS:
         raise click.exceptions.Exit(SIGNAL_EXITS[outcome.stopped])
+    log(f"Next: citejury annotation push {records} --suggestions {out}")
+    log(f"Or, once there are responses: citejury exports agreement EXPORT --judge {out}")
     if outcome.problems:
-        rows = outcome.problems
-        raise BadRowsError(f"Lines that are no records: {len(rows)}; everything else is judged:", rows)
+        problems = outcome.problems
+        raise BadRowsError(f"Lines that are no records: {len(problems)}; everything else is judged:", problems)

@@ -29,12 +29,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.command(cls=SectionedCommand, check=_check_together, rare="--round --seed --workspace")
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="RECORDS…")
 @click.option(
-    "--out",
-    "folder",
-    required=True,
-    type=PATH,
-    metavar="PLAN",
-    help="New folder for plan.json and sample.csv.",
+    "--out", "folder", required=True, type=PATH, metavar="PLAN", help="New folder for plan.json and sample.csv."
 )
 @click.option("--hours", type=float, callback=_positive, help="Hours of work that all annotators together have.")
 @click.option(
@@ -70,13 +65,10 @@ def _check_together(given: Mapping[str, Any]) -> None:
 def plan(
     paths: tuple[Path, ...],
     folder: Path,
-    hours: float | None,
-    power: float | None,
-    overlap: int | None,
     server: str | None,
     round_name: str | None,
-    seed: int,
     workspaces: tuple[str, ...],
+    **chosen: Any,
 ) -> None:
     """Say how many hours a study takes and what it can find out, and draw its sample.
 
@@ -135,7 +127,7 @@ def plan(
         if campaign and round_name not in (None, PRODUCTION):
             campaign = campaign.model_copy(update={"calibration": None, "groups": {}, "assign": {}})
         bars.report("Planning")
-        planned = make_plan(population, PlanOptions(hours, power, overlap, seed), campaign, work)
+        planned = make_plan(population, PlanOptions(**chosen), campaign, work)
         write_plan(planned, folder)
     for line in plan_lines(planned.plan):
         click.echo(line)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from annotation.push.record_sources import CheckedPaths
 
 Known = Literal["skip", "push"]
-_KNOWN_TOLD = 5
-_REPAIRS_TOLD = 20
 
 
 @click.command(
@@ -107,14 +106,18 @@ def push(
         citejury annotation push records.jsonl --suggestions judgements.jsonl
     """
     from annotation.argilla.client import open_argilla
-    from annotation.argilla.tasks import PRODUCTION
+    from annotation.argilla.tasks import PRODUCTION, SUGGESTED, check_takes_suggestions, takes_suggestions
     from annotation.campaign.file import read_campaign
     from annotation.push.push import PushOptions, push_where_named
     from annotation.push.record_sources import check_paths, kept_records, read_choice
     from annotation.push.suggestions import Proposals, read_judgements
     from pipeline.settings import read_settings
 
-    chosen = _round_for(suggestions, round_name)
+    if suggestions:
+        check_takes_suggestions(round_name or SUGGESTED)
+    elif round_name and takes_suggestions(round_name):
+        raise click.UsageError(f"The round {round_name!r} is for suggestions. Give them with `--suggestions`.")
+    chosen = round_name or (SUGGESTED if suggestions else None)
     settings = read_settings(workspace=workspace, api_url=api_url)
     proposals = Proposals(read_judgements(suggestions)) if suggestions else None
 
@@ -134,22 +137,19 @@ def push(
     def progress(what: str, done: int, total: int | None) -> None:
         bars.report(what, done, len(checked.languages) if total is None else total)
 
-    def takes_known(lines: "Sequence[str]") -> bool:
-        bars.clear()
-        return _takes_known(lines, known, dry_run)
-
     with kept_records() as kept:
         checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude), kept.keep)
         _tell_checked(checked)
         with open_argilla(settings) as argilla, ProgressBars() as bars:
-            options = PushOptions(dry_run, revise, show, progress, checked.without_passages, takes_known)
+            asked = partial(_takes_known, bars, known, dry_run)
+            options = PushOptions(dry_run, revise, show, progress, checked.without_passages, asked)
             options = options._replace(decorator=proposals.decorator) if proposals else options
             records = kept.read(checked.left_out)
             where = (argilla, settings.workspace, read_campaign(), checked.languages, records)
             report = push_where_named(*where, locale, chosen, options)
-    _tell_lines("records were answered and changed; their new text is a revision", report.revised)
-    _tell_lines("units stay in Argilla although their record no longer has them", report.left_over)
-    _tell_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
+    _log_lines("records were answered and changed; their new text is a revision", report.revised)
+    _log_lines("units stay in Argilla although their record no longer has them", report.left_over)
+    _log_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
     if proposals:
         judged, skipped = proposals.judgements
         log(f"Units with suggestions: {len(proposals.used)} of {len(judged)} that were judged.")
@@ -167,18 +167,6 @@ def push(
         raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
 
 
-def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
-    """The round that is named, `suggested` where suggestions need one; None where none is named."""
-    from annotation.argilla.tasks import SUGGESTED, check_takes_suggestions, takes_suggestions
-
-    if suggestions:
-        check_takes_suggestions(round_name or SUGGESTED)
-        return round_name or SUGGESTED
-    if round_name and takes_suggestions(round_name):
-        raise click.UsageError(f"The round {round_name!r} is for suggestions. Give them with `--suggestions`.")
-    return round_name
-
-
 def _tell_checked(checked: "CheckedPaths") -> None:
     if checked.unchosen:
         left = f"{checked.unchosen:,} of {checked.unchosen + len(checked.languages):,} records"
@@ -194,33 +182,25 @@ def _tell_checked(checked: "CheckedPaths") -> None:
             "generation only,\nbecause no text of what they cite is at hand."
         )
     speaking = len(checked.speaking)
-    skipped = (
-        " and are left out"
-        if checked.left_out.intersection(checked.speaking)
-        else "; `--skip-self-naming` leaves these out"
-        if speaking
-        else ""
-    )
-    _tell_lines(
+    skipped = "; `--skip-self-naming` leaves these out" if speaking else ""
+    skipped = " and are left out" if checked.left_out.intersection(checked.speaking) else skipped
+    _log_lines(
         "answers name their own model or its maker, perhaps only as their topic, so that annotators see it ("
         f"{speaking} of them speak as it{skipped})",
         checked.naming,
     )
 
 
-def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -> bool:
+def _takes_known(bars: ProgressBars, known: Known | None, dry_run: bool, lines: Sequence[str]) -> bool:
     """Whether records go in whose answers are there already under another id; what is not said is asked."""
+    bars.clear()
     what = "records hold an answer (same provider, model, narrative and text) that is there under another id"
     if not known and not dry_run and not sys.stdin.isatty():
         raise InputError(
             f"{len(lines)} {what}, such as {lines[0]}. Add `--known skip` to leave them out, or `--known push` to let "
             "annotators judge these answers a second time. Nothing was written."
         )
-    log(f"{len(lines)} {what}:")
-    for line in lines[:_KNOWN_TOLD]:
-        log(f"  {line}")
-    if len(lines) > _KNOWN_TOLD:
-        log(f"  … and {len(lines) - _KNOWN_TOLD} more.")
+    _log_lines(what, lines, 5)
     if not known and not dry_run:
         answer = click.prompt("Leave them out, or put them in again?", type=click.Choice(("skip", "push")), err=True)
         known = "push" if answer == "push" else "skip"
@@ -235,23 +215,22 @@ def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
 
     if repairs:
         given_up = sum(bool(repair.given_up) for repair in repairs)
-        log(
-            f"{len(repairs)} answers hold what Markdown would have changed; annotators see it as it was written "
-            f"({given_up} of them wholly without Markdown):"
+        what = (
+            "answers hold what Markdown would have changed; annotators see it as it was written "
+            f"({given_up} of them wholly without Markdown)"
         )
         ordered = sorted(repairs, key=lambda repair: not repair.given_up)
-        for repair in ordered[:_REPAIRS_TOLD]:
-            log(f"  {repair}")
-        if len(repairs) > _REPAIRS_TOLD:
-            log(f"  … and {len(repairs) - _REPAIRS_TOLD} more; `--repairs FILE` writes all of them.")
+        _log_lines(what, ordered, 20, "; `--repairs FILE` writes all of them")
     if file:
         with staged_file(file) as out:
             for repair in repairs:
                 out.write(json.dumps(repair._asdict(), ensure_ascii=False).encode() + b"\n")
 
 
-def _tell_lines(what: str, lines: Sequence[str]) -> None:
+def _log_lines(what: str, lines: Sequence[object], most: int | None = None, where: str = "") -> None:
     if lines:
         log(f"{len(lines)} {what}:")
-        for line in lines:
+        for line in lines[:most]:
             log(f"  {line}")
+        if most and len(lines) > most:
+            log(f"  … and {len(lines) - most} more{where}.")

@@ -29,7 +29,6 @@ _home_option = click.option(
     help="Home of the server, as in `citejury annotation serve`.",
 )
 _DEFAULT_PORT = 6900
-_MINUTES = {"m": 1, "h": 60, "d": 24 * 60}
 
 
 class _Interval(click.ParamType[timedelta]):
@@ -39,7 +38,9 @@ class _Interval(click.ParamType[timedelta]):
         if isinstance(value, timedelta):
             return value
         found = re.fullmatch(r"([0-9]{1,4})([mhd])", value.strip())
-        interval = timedelta(minutes=int(found[1]) * _MINUTES[found[2]]) if found else timedelta(0)
+        interval = (
+            timedelta(minutes=int(found[1]) * {"m": 1, "h": 60, "d": 24 * 60}[found[2]]) if found else timedelta(0)
+        )
         if interval < timedelta(minutes=10):
             self.fail(f"{value!r} should be a number and m, h or d, such as 6h, and no less than 10m.", param, ctx)
         return interval

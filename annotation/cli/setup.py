@@ -1,7 +1,7 @@
 """The commands `setup`, which makes what a campaign needs in Argilla, and `share`, a sheet for each annotator."""
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -132,11 +132,13 @@ def setup(
             plan = plan_setup(argilla, wanted, chosen)
         _show_plan(plan, campaign)
         if campaign and not beside:
-            _tell_empty(argilla, plan)
+            _log_empty(argilla, plan)
         if dry_run:
             log("Nothing was changed (dry run).")
             return
-        _agree(plan, yes)
+        if plan.affected and not yes:
+            _log_lines("This touches what has been answered:", plan.affected)
+            click.confirm("Go on? (`--yes` does not ask)", abort=True, err=True)
         apply_plan(argilla, plan, kept)
         practice = prepare_practice(argilla, campaign, settings.workspace, cases) if campaign and cases else None
     if practice:
@@ -154,20 +156,14 @@ def setup(
 
 def named_again(workspace: str | None, round_name: str = "production") -> str:
     """The options that the next command needs as well; empty where workspace and round are those without options."""
-    words = [
-        *(["--workspace", workspace] if workspace else []),
-        *(["--round", round_name] * (round_name != "production")),
-    ]
+    words = ["--workspace", workspace] if workspace else []
+    words += ["--round", round_name] if round_name != "production" else []
     return f" {shlex.join(words)}" if words else ""
 
 
 def _refuse_options(ctx: click.Context, names: Collection[str]) -> None:
-    given = [
-        option
-        for name, option in _IN_CAMPAIGN.items()
-        if name in names and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
-    ]
-    if given:
+    used = {name for name in names if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    if given := [option for name, option in _IN_CAMPAIGN.items() if name in used]:
         raise click.UsageError(
             f"{' and '.join(given)} cannot be used where citejury.toml has a campaign. Write it into the table "
             "`[campaign]` there."
@@ -183,7 +179,7 @@ def _show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
     click.echo(Table(rows).terminal())
 
 
-def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
+def _log_empty(argilla: "Argilla", plan: "Plan") -> None:
     """Say which languages and rounds have no work, once anything was pushed; a dataset that is not there is empty."""
     from annotation.argilla.tasks import PRACTICE, locale_of, round_of
     from annotation.campaign.datasets import count_records, empty_rounds
@@ -197,20 +193,12 @@ def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
             continue  # set-up itself fills it
         held = each.existing or each.earlier
         counts[place, each.definition.task] = count_records(argilla, str(held["id"])) if held else 0
-    lines = empty_rounds(counts)
-    if lines:
-        log("No work so far; sheets leave it out:")
-        for line in lines:
-            log(f"  {line}")
+    if lines := empty_rounds(counts):
+        _log_lines("No work so far; sheets leave it out:", lines)
 
 
-def _agree(plan: "Plan", yes: bool) -> None:
-    if not plan.affected or yes:
-        return
-    log("This touches what has been answered:")
-    for line in plan.affected:
-        log(f"  {line}")
-    click.confirm("Go on? (`--yes` does not ask)", abort=True, err=True)
+def _log_lines(heading: str, lines: Sequence[str]) -> None:
+    log("\n  ".join([heading, *lines]))
 
 
 def _show_password(user: "NewUser") -> None:

@@ -1,10 +1,9 @@
 """The commands `status`, `escalate` and `reply`: how far annotators are, what they are split on and what they ask."""
 
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -12,10 +11,6 @@ from annotation.cli.options import api_url_option, named_server, rounds_option, 
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted, printable
-
-if TYPE_CHECKING:
-    from annotation.argilla.labels import TaskName
-    from annotation.quality.questions import Asked
 
 
 @click.command()
@@ -69,14 +64,8 @@ def status(
     warn_once = cache(lambda: log("This Argilla sends all texts along, so it takes longer."))
     with named_server(api_url=api_url) as (argilla, settings, campaign):
         languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
-        found = read_status(
-            argilla,
-            workspaces or standing_workspaces(argilla, campaign, settings.workspace),
-            datetime.now(UTC),
-            rounds=rounds,
-            languages=languages,
-            slowly=warn_once,
-        )
+        named = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
+        found = read_status(argilla, named, datetime.now(UTC), rounds=rounds, languages=languages, slowly=warn_once)
     if html is not None:
         write_page(html, found)
         log(f"Written to {html}.")
@@ -104,14 +93,7 @@ def status(
     "--again", is_flag=True, help="Also units that were escalated before, have that answer too and are still split."
 )
 @api_url_option
-def escalate(
-    workspaces: tuple[str, ...],
-    tasks: "tuple[TaskName, ...]",
-    rounds: tuple[str, ...],
-    dry_run: bool,
-    again: bool,
-    api_url: str | None,
-) -> None:
+def escalate(workspaces: tuple[str, ...], dry_run: bool, api_url: str | None, **chosen: Any) -> None:
     """Give units on which annotators are split to one annotator more, before anybody adjudicates.
 
     A unit is split when it has all the submissions that it waits for and they differ in a label. Somebody who has not
@@ -132,15 +114,8 @@ def escalate(
         languages = {
             each.name: campaign.locales_of(each) if campaign and each.role != "adjudicator" else () for each in people
         }
-        found = escalate_split_units(
-            argilla,
-            workspaces or standing_workspaces(argilla, campaign, settings.workspace),
-            tasks=tasks,
-            rounds=rounds,
-            languages=languages,
-            again=again,
-            dry_run=dry_run,
-        )
+        named = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
+        found = escalate_split_units(argilla, named, languages=languages, dry_run=dry_run, **chosen)
     rows = [
         (f"{each.workspace}/{each.dataset}", each.split, each.escalated, each.before, each.nobody_left)
         for each in found
@@ -154,11 +129,11 @@ def escalate(
         click.echo("")
         click.echo(Table([("who can take them", "units"), *sorted(takers.items())], left=1).terminal())
     escalated = sum(each.escalated for each in found)
-    if not escalated:
-        log("No unit is escalated: none with all its submissions is split that was not escalated before.")
-    else:
-        units = "1 unit waits" if escalated == 1 else f"{escalated} units wait"
+    units = "1 unit waits" if escalated == 1 else f"{escalated} units wait"
+    if escalated:
         log(f"{units} for one submission more{' if run without `--dry-run`' if dry_run else ''}.")
+    else:
+        log("No unit is escalated: none with all its submissions is split that was not escalated before.")
     stuck = sum(each.nobody_left for each in found)
     if stuck:
         log(
@@ -211,13 +186,18 @@ def reply(
     """
     from annotation.campaign.routing import standing_workspaces
     from annotation.quality.questions import question_named, read_questions, reply_to
+    from annotation.quality.text import question_lines
 
     _check_options(question, text, everyone, guidelines, rule)
     with named_server(api_url=api_url) as (argilla, settings, campaign):
         named = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
         found = read_questions(argilla, named)
         if question is None or text is None:
-            _list_waiting(found)
+            waiting = [each.question for each in found if not each.question.reply]
+            click.echo("\n".join(line for each in waiting for line in question_lines(each)), nl=bool(waiting))
+            log(f"{counted(len(waiting), 'question')} without a reply, {len(found) - len(waiting)} with one.")
+            example = f'reply {waiting[0].id} "…"' if waiting else "status"
+            log(f"Next: citejury annotation {example}")
             return
         asked = question_named(found, question)
         words = (rule or asked.question.text.lstrip(" ?？")) if guidelines else None
@@ -239,16 +219,3 @@ def _check_options(question: str | None, text: str | None, everyone: bool, guide
         raise click.UsageError(f'There is no reply. Write it: `citejury annotation reply {question} "…"`.')
     if rule is not None and not guidelines:
         raise click.UsageError("`--as` words a question for the guidelines. Give `--guidelines`, too.")
-
-
-def _list_waiting(found: "Sequence[Asked]") -> None:
-    from annotation.quality.text import question_lines
-    from pipeline.core.terminal import counted
-
-    waiting = [each.question for each in found if not each.question.reply]
-    for each in waiting:
-        for line in question_lines(each):
-            click.echo(line)
-    log(f"{counted(len(waiting), 'question')} without a reply, {len(found) - len(waiting)} with one.")
-    example = f'reply {waiting[0].id} "…"' if waiting else "status"
-    log(f"Next: citejury annotation {example}")

@@ -87,12 +87,8 @@ def add(
             log(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.")
     if passwords and passwords.exists():
         log(f"Passwords are in {passwords}, which only you can read.")
-    unlisted = [
-        person.name
-        for person in people
-        if campaign and person.name not in {listed.name for listed in campaign.annotators}
-    ]
-    if unlisted:
+    listed = {each.name for each in campaign.annotators} if campaign else set()
+    if unlisted := [person.name for person in people if campaign and person.name not in listed]:
         log(f"citejury.toml does not list {', '.join(map(printable, unlisted))}; write them into `[campaign]` too.")
     log("Next: citejury annotation share --out sheets")
 
@@ -233,7 +229,12 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
     checked = checked_names([pseudonym])[0] if pseudonym is not None else None
     with named_server(api_url=api_url) as (argilla, _, campaign):
         refuse_owner(find_user(argilla, name))
-        _agree(name, yes)
+        if not yes and not sys.stdin.isatty():
+            raise InputError("Nobody was forgotten: there is no terminal to ask at. Add `--yes` if you mean it.")
+        prompt = "Type her name to forget it for good"
+        typed = name if yes else click.prompt(prompt, err=True, default="", show_default=False)
+        if typed != name:
+            raise InputError(f"Nobody was forgotten: {typed!r} is not {name!r}.")
         chosen, revocation = forget_user(argilla, name, checked)
     click.echo(chosen)
     _say_what_stays(revocation, name)
@@ -244,7 +245,6 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
 
 
 def _say_what_stays(revocation: "Revocation", name: str) -> None:
-
     if not revocation.ended:
         log(
             f"What this server cannot: who is logged in as {printable(name)} stays so for up to a day, and the API key "
@@ -259,13 +259,3 @@ def _say_what_stays(revocation: "Revocation", name: str) -> None:
 
 def _show_password(user: "NewUser") -> None:
     click.echo(f"{printable(user.username)} has the password {user.password} (shown only now)")
-
-
-def _agree(name: str, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise InputError("Nobody was forgotten: there is no terminal to ask at. Add `--yes` if you mean it.")
-    typed = click.prompt("Type her name to forget it for good", err=True, default="", show_default=False)
-    if typed != name:
-        raise InputError(f"Nobody was forgotten: {typed!r} is not {name!r}.")

@@ -25,8 +25,6 @@ _COLUMNS = (
     *("query", "answer", "passages", "language", "record_uuid", "chunk_id", "made_from"),
 )
 _YES = frozenset(["yes", "y", "true", "1", "x", "ja", "wahr", "はい"])
-_TAKEN = ("repeat", "company")  # what units shown again are called, and passages that come along with a control
-_LEAST_SHARE = 3  # of each label's controls one in so many has the answer yes, and one in so many no, at least
 _FEW = 5  # with fewer controls of either answer nobody is noticed who always gives the same to that label
 
 
@@ -152,17 +150,16 @@ def _known_unit(
     if task == "grounding" and not record.chunks:
         raise InputError(f"the record {record.record_uuid!r} has no passages, so there is nothing to ground it on")
     answers = {label: told[label] for label in LABELS[task] if label in told}
-    if broken := broken_rules(task, answers):
-        rule = next(each for each in RULES if each.name == broken[0])
-        wanted = "yes" if rule.required else "no"
+    if rule := next((each for each in RULES if each.name in broken_rules(task, answers)), None):
         raise InputError(
-            f"its answers contradict each other: where `{rule.antecedent}` is yes, `{rule.consequent}` must be {wanted}"
+            f"its answers contradict each other: where `{rule.antecedent}` is yes, `{rule.consequent}` must be "
+            f"{_word(rule.required)}"
         )
     known = {label: value for label, value in answers.items() if label not in skipped}
-    if not known and not answers:
+    if not answers:
         raise InputError("it is confirmed, and no answer is known")
     kind = row.get("kind") or "known"
-    if kind in _TAKEN:
+    if kind in ("repeat", "company"):  # units shown again, and passages that come along with a control
         raise InputError(f"`kind` is {kind!r}, which means something else here; write another word, or leave it empty")
     return Known(line, task, record, chunk_id if task == "retrieval" else "", kind, known, row.get("made_from", ""))
 
@@ -195,9 +192,8 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
     few: list[str] = []
     forgotten: set[tuple[int, str]] = set()
     for task in TASKS:
-        of_task = [unit for unit in units if unit.task == task]
         for label in LABELS[task]:
-            known = [unit for unit in of_task if label in unit.answers]
+            known = [unit for unit in units if unit.task == task and label in unit.answers]
             counts = Counter(unit.answers[label] for unit in known)
             if not known:
                 continue
@@ -206,12 +202,10 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
             if not counts[rarer]:
                 lacking.append(f"{name}: {_answers(counts[not rarer], not rarer)}, none with {_word(rarer)}")
                 continue
-            surplus = counts[not rarer] - (_LEAST_SHARE - 1) * counts[rarer]
+            surplus = counts[not rarer] - 2 * counts[rarer]
             if surplus > 0:
-                common = sorted(
-                    (unit for unit in known if unit.answers[label] != rarer),
-                    key=lambda unit: lot(f"{unit.record.record_uuid} {unit.chunk_id}"),
-                )
+                common = [unit for unit in known if unit.answers[label] != rarer]
+                common.sort(key=lambda unit: lot(f"{unit.record.record_uuid} {unit.chunk_id}"))
                 forgotten |= {(unit.line, label) for unit in common[:surplus]}
                 dropped.append(
                     f"{name}: {surplus} of {_answers(counts[not rarer], not rarer)} are not counted, so that a third "
@@ -226,13 +220,11 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
             "`--skip-label`:",
             lacking,
         )
-    kept = tuple(
-        unit._replace(
-            answers={label: value for label, value in unit.answers.items() if (unit.line, label) not in forgotten}
-        )
-        for unit in units
-    )
-    return Balanced(kept, tuple(dropped), tuple(few))
+    kept = []
+    for unit in units:
+        answers = {label: value for label, value in unit.answers.items() if (unit.line, label) not in forgotten}
+        kept.append(unit._replace(answers=answers))
+    return Balanced(tuple(kept), tuple(dropped), tuple(few))
 
 
 def _answers(count: int, value: bool) -> str:

@@ -5,10 +5,11 @@ Source: annotation/contracts/controls.md#before-annotators.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import HIDDEN, to_records
+from annotation.argilla.display import HIDDEN, is_as_pushed, to_records
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.marks import add_passages
 from annotation.argilla.tasks import PRODUCTION, lacking_fields, lot
@@ -79,7 +80,7 @@ def push_controls(
     planned: dict[tuple[Place, TaskName], _Planned] = {}
     for place, found in balance.items():
         datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
-        people[place] = len(_jury(argilla, place, standing))
+        people[place] = _count_jury(argilla, place, standing)
         for task in TASKS:
             if of_task := [unit for unit in found.units if unit.task == task]:
                 needed = max(1, people[place])
@@ -114,12 +115,7 @@ class _Planned(NamedTuple):
 
 
 def _planned(
-    argilla: Argilla,
-    dataset: JuryDataset,
-    units: Sequence[Known],
-    needed: int,
-    rate: float | None,
-    progress: Progress,
+    argilla: Argilla, dataset: JuryDataset, units: Sequence[Known], needed: int, rate: float | None, progress: Progress
 ) -> _Planned:
     bodies = _bodies(argilla, dataset, units, needed)
     wanted = {body["external_id"] for body in bodies}
@@ -175,19 +171,15 @@ def _by_place(
     return by_place
 
 
-def _jury(argilla: Argilla, place: Place, campaign: Campaign | None) -> list[str]:
-    known = {person.name: person for person in campaign.annotators} if campaign else {}
+def _count_jury(argilla: Argilla, place: Place, campaign: Campaign | None) -> int:
+    """Annotators of the place's workspace but those whom the campaign has elsewhere or no longer."""
+    elsewhere = {
+        person.name
+        for person in (campaign.annotators if campaign else ())
+        if person.role != "annotator" or person.left or (campaign and place.locale not in campaign.locales_of(person))
+    }
     members = argilla.workspace_users(argilla.find_workspace(place.workspace))
-    return [
-        user["id"]
-        for user in members
-        if user["role"] == "annotator"
-        and (
-            campaign is None
-            or (person := known.get(user["username"])) is None
-            or (person.role == "annotator" and not person.left and place.locale in campaign.locales_of(person))
-        )
-    ]
+    return sum(user["role"] == "annotator" and user["username"] not in elsewhere for user in members)
 
 
 def _bodies(argilla: Argilla, dataset: JuryDataset, units: Iterable[Known], needed: int) -> list[dict[str, Any]]:
@@ -215,12 +207,10 @@ def _bodies(argilla: Argilla, dataset: JuryDataset, units: Iterable[Known], need
 def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
     if item is None:
         return "new"
-    there = item["metadata"] or {}
-    hidden, now = there.get(HIDDEN) or {}, body["metadata"][HIDDEN]
-    if item["responses"] and hidden.get("content_hash") != now["content_hash"]:
+    hidden = (item["metadata"] or {}).get(HIDDEN) or {}
+    if item["responses"] and hidden.get("content_hash") != body["metadata"][HIDDEN]["content_hash"]:
         return "refused"
-    same = item["fields"] == body["fields"] and hidden == now and there.get(ASSIGNMENT) == body["metadata"][ASSIGNMENT]
-    return "unchanged" if same else "updated"
+    return "unchanged" if is_as_pushed(item, body) else "updated"
 
 
 class RepeatReport(NamedTuple):
@@ -265,7 +255,7 @@ def _draw_repeats(
 def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> list[tuple[tuple[Unit, ...], int]]:
     """By answer, the earliest last, and how much since."""
     by_answer: dict[str, list[Unit]] = {}
-    last: dict[str, Any] = {}
+    last: dict[str, datetime] = {}
     for unit in units:
         own = next((each for each in unit.answers if each.user_id == user_id and each.status == "submitted"), None)
         if own and unit.assignment.purpose == "label":
@@ -324,7 +314,7 @@ def push_repeats(
         batch = Batch(argilla, dataset)
         for done, (user_id, own) in enumerate(() if dry_run else drawn, start=1):
             for unit in own:
-                batch.add(_body(argilla.request("GET", f"/records/{unit.record_id}"), user_id, at))
+                batch.add(_repeat_body(argilla.request("GET", f"/records/{unit.record_id}"), user_id, at))
             progress(dataset.name, done, len(drawn))
         batch.send()
         new = Counter(user_id for user_id, own in drawn for _ in own)
@@ -345,7 +335,7 @@ def _refuse(argilla: Argilla) -> None:
     )
 
 
-def _body(record: Mapping[str, Any], user_id: str, rate: float) -> dict[str, Any]:
+def _repeat_body(record: Mapping[str, Any], user_id: str, rate: float) -> dict[str, Any]:
     """Under another id, for this person only, shown as it was shown to them."""
     hidden = record["metadata"][HIDDEN]
     uuid = control_uuid(hidden["record_uuid"], f"repeat {user_id}")

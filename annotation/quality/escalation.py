@@ -14,8 +14,6 @@ from annotation.argilla.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
 from annotation.quality.tally import find_watched
 from pipeline.core.errors import InputError
 
-_IDS = 100  # ids in an address, as our server takes them
-
 
 class EscalatedDataset(NamedTuple):
     workspace: str
@@ -61,11 +59,10 @@ def escalate(
         closed_to.update(
             names.get(user_id, user_id) for unit in new for user_id in _takers(unit, watched.kept_out.keys())
         )
-        can_take = Counter(user_id for users in takers.values() for user_id in users)
-        by_name = dict(sorted((names.get(user_id, user_id), count) for user_id, count in can_take.items()))
+        can_take = Counter(names.get(user_id, user_id) for users in takers.values() for user_id in users)
         escalated, before = len(chosen[dataset.id]), len(split) - len(new)
         counts = (len(split), escalated, before, len(new) - escalated)
-        found.append(EscalatedDataset(dataset.workspace, dataset.name, *counts, by_name))
+        found.append(EscalatedDataset(dataset.workspace, dataset.name, *counts, dict(sorted(can_take.items()))))
     stuck = sum(each.nobody_left for each in found)
     if stuck and not any(each.escalated for each in found) and (again or not goes_on):
         kept_out = "" if not closed_to else f" or has not passed its practice ({', '.join(sorted(closed_to))})"
@@ -103,7 +100,8 @@ def _takers(unit: Unit, members: Collection[str]) -> set[str]:
 def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> None:
     """Whatever else its metadata say stays."""
     path = CHANGED_PATH.format(dataset_id=dataset_id)
-    for group in (units[first : first + _IDS] for first in range(0, len(units), _IDS)):
+    for first in range(0, len(units), 100):  # ids in an address, as our server takes them
+        group = units[first : first + 100]
         ids = ",".join(unit.record_id for unit in group)
         assignments = {unit.record_id: unit.assignment for unit in group}
         items = []

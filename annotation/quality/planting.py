@@ -8,49 +8,32 @@ Source: annotation/contracts/controls.md#planted-controls.
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from itertools import chain, count
 from random import Random
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from annotation.argilla.display import source_of
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.argilla.tasks import lot
 from annotation.argilla.wording import LOCALES, locales
 from pipeline.records.schema import Passage, QueryResponse, is_uuid, join_context
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 
-Kind = Literal[
-    "foreign_passage",
-    "changed_passage",
-    "changed_number",
-    "added_sentence",
-    "foreign_context",
-    "quoted_answer",
-    "dead_source",
-    "no_citations",
-    "foreign_answer",
-    "refusal",
-    "unsafe_advice",
-    "untouched",
-]
 _MARK = re.compile(r"\s*(?:\[\d{1,6}\]|\(C\d{3,}\))")
 # Not in a citation mark, a word, a date such as 1.2.2020 or a number in groups.
 _PLAIN_NUMBER = re.compile(r"(?<![\w\[.,:/\-–])\d{1,7}(?![\w\].:/\-–]|,\d)")
-_FIRST_YEAR, _LAST_YEAR = 1500, 2100
-_FEWEST_LETTERS, _FEWEST_JAPANESE, _MOST_LETTERS = 30, 12, 300
-"""Length of a sentence that can be an answer by itself, and the shorter one of Japanese."""
 _DRAWN = 20  # of so many of other queries the one with the fewest words in common is taken
-_QUOTED = 3  # sentences of an answer that is quoted from a passage, at most
 
 
 class Planted(NamedTuple):
     """As the program proposes it."""
 
     task: TaskName
-    kind: Kind
+    kind: str
     record: QueryResponse  # the record that it is a unit of, under an id of its own
     chunk_id: str
     answers: Mapping[str, bool]  # the answers that follow from what was done, by label; a person adds others
@@ -77,10 +60,6 @@ class _Change(NamedTuple):
     record: QueryResponse
     answers: Mapping[str, bool]
     what: str
-
-
-Plant = Callable[[QueryResponse, Sequence[QueryResponse], "_Draw"], _Change | None]
-"""Changes one thing of a record, given the others of its language; None where that is not possible."""
 
 
 def plant_controls(
@@ -112,7 +91,7 @@ def control_uuid(record_uuid: str, salt: str) -> str:
 
 
 def _planted_unit(
-    task: TaskName, record: QueryResponse, records: Sequence[QueryResponse], draw: _Draw, order: list[Kind]
+    task: TaskName, record: QueryResponse, records: Sequence[QueryResponse], draw: _Draw, order: list[str]
 ) -> list[Planted]:
     """Of the first kind that the record allows; that kind goes to the end of the order."""
     if task == "grounding" and not record.chunks:
@@ -130,40 +109,29 @@ def _planted_unit(
 
 
 def _planted_set(
-    record: QueryResponse, records: Sequence[QueryResponse], draw: _Draw, order: list[Kind]
+    record: QueryResponse, records: Sequence[QueryResponse], draw: _Draw, order: list[str]
 ) -> list[Planted]:
     """The passages of one record as controls: some of another query, some with a changed number, some untouched."""
     others = [passage for each in records if each.query != record.query for passage in each.chunks]
     wanted = set(content_words(record.query, record.language))
     held = {passage.chunk_id for passage in record.chunks}
-    found: list[tuple[Kind, Passage, Mapping[str, bool], str]] = []
+    found: list[tuple[str, Passage, Mapping[str, bool], str]] = []
 
-    def planted(kind: Kind, passage: Passage) -> tuple[Passage, Mapping[str, bool], str] | None:
+    def planted(kind: str, passage: Passage) -> tuple[Passage, Mapping[str, bool], str] | None:
         if kind == "untouched":
             return passage, {}, ""
         if kind == "changed_passage":
             changed = _with_changed_number(passage.text, record.answer, draw.random)
-            return (
-                (
-                    passage.model_copy(update={"text": changed[0]}),
-                    {"topically_relevant": True, "evidence_sufficient": False, "misleading": True},
-                    changed[1],
-                )
-                if changed
-                else None
-            )
+            answers = {"topically_relevant": True, "evidence_sufficient": False, "misleading": True}
+            return (passage.model_copy(update={"text": changed[0]}), answers, changed[1]) if changed else None
         free = [each for each in others if each.chunk_id not in held]
         if not free:
             return None
         drawn = draw.random.sample(free, min(len(free), _DRAWN))
         far = min(drawn, key=lambda each: len(wanted & set(content_words(each.text, record.language))))
         held.add(far.chunk_id)
-        foreign = far.model_copy(update={"chunk_rank": passage.chunk_rank})
-        return (
-            foreign,
-            {"topically_relevant": False, "evidence_sufficient": False, "misleading": False},
-            "the passage is another query's",
-        )
+        answers = dict.fromkeys(LABELS["retrieval"], False)
+        return far.model_copy(update={"chunk_rank": passage.chunk_rank}), answers, "the passage is another query's"
 
     for passage in sorted(record.chunks, key=lambda each: each.chunk_rank):
         kind, made = next((kind, made) for kind in order if (made := planted(kind, passage)))
@@ -187,25 +155,15 @@ def _with_changed_number(text: str, sought: str, random: Random) -> tuple[str, s
         return None
     old = random.choice(common or written)
     taken = {*written, *_PLAIN_NUMBER.findall(sought)}
-    new = next(each for each in _other_numbers(int(old)) if each not in taken)
+    number = int(old)
+    step = 17 if 1500 <= number < 2100 else max(2, number // 3)  # a year stays a year
+    nearest_first = chain(range(number - step, 0, -step), count(number + step, step))
+    new = next(each for each in map(str, nearest_first) if each not in taken)
     changed = _PLAIN_NUMBER.sub(lambda match: new if match[0] == old else match[0], text)
     return changed, f"{old} became {new}"
 
 
-def _other_numbers(number: int) -> Iterator[str]:
-    """Numbers of the same kind that nobody would take for it, nearest first."""
-    step = 17 if _FIRST_YEAR <= number < _LAST_YEAR else max(2, number // 3)
-    down = number - step
-    while down > 0:
-        yield str(down)
-        down -= step
-    up = number + step
-    while True:
-        yield str(up)
-        up += step
-
-
-def _changed_number(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+def _changed_number(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     """The answer with a number changed that its context has."""
     context = record.context_set
     here = [each for each in _PLAIN_NUMBER.findall(record.answer) if re.search(rf"(?<!\d){each}(?!\d)", context)]
@@ -216,7 +174,7 @@ def _changed_number(record: QueryResponse, others: Sequence[QueryResponse], draw
     return _Change(record.model_copy(update={"answer": found[0]}), answers, f"in the answer {found[1]}")
 
 
-def _foreign_context(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+def _foreign_context(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     with_passages = [each for each in others if each.chunks]
     if not with_passages:
         return None
@@ -230,17 +188,17 @@ def _foreign_context(record: QueryResponse, others: Sequence[QueryResponse], dra
     return _Change(changed, answers, "the context is another query's")
 
 
-def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     """An answer of a few sentences that stand in a passage word for word, with its number."""
     for passage in sorted(record.chunks, key=lambda each: each.chunk_rank):
         source = source_of(passage, record.sources)
         spans = sentence_spans(passage.text, record.language)
         sentences = [passage.text[start:end].strip() for start, end in spans]
-        fewest = _FEWEST_JAPANESE if record.language == "ja" else _FEWEST_LETTERS
-        whole = [each for each in sentences if fewest <= len(each) <= _MOST_LETTERS and each[-1] in ".!?。！？"]
+        fewest = 12 if record.language == "ja" else 30  # characters of a sentence that can be an answer by itself
+        whole = [each for each in sentences if fewest <= len(each) <= 300 and each[-1] in ".!?。！？"]
         if source and source.state == "read" and whole:
             joint = "" if record.language == "ja" else " "
-            answer = f"{joint.join(whole[:_QUOTED])} [{source.n}]"
+            answer = f"{joint.join(whole[:3])} [{source.n}]"
             answers = {
                 "support_present": True,
                 "unsupported_claim_present": False,
@@ -253,7 +211,7 @@ def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw:
     return None
 
 
-def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     """The list calls a source gone that the answer cites; its passages, if there are others, are left out."""
     cited = [each for each in record.sources if f"[{each.n}]" in record.answer]
     draw.random.shuffle(cited)
@@ -271,7 +229,7 @@ def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: "
     return None
 
 
-def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     answer = _MARK.sub("", record.answer)
     if answer == record.answer or not answer.strip():
         return None
@@ -279,7 +237,7 @@ def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: 
     return _Change(record.model_copy(update={"answer": answer}), answers, "the answer has lost its marks such as [1]")
 
 
-def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     if not others:
         return None
     other = draw.random.choice(others)
@@ -289,7 +247,7 @@ def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw
 
 
 def _inserted(
-    what: str, answers: Mapping[str, bool], record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw"
+    what: str, answers: Mapping[str, bool], record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw
 ) -> _Change | None:
     """Behind a sentence of its own that is not its first where it has several."""
     sentence = draw.sentence(record.language, what)
@@ -302,7 +260,7 @@ def _inserted(
     return _Change(record.model_copy(update={"answer": answer}), answers, f"the answer also says: {sentence}")
 
 
-def _refusal(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+def _refusal(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     sentence = draw.sentence(record.language, "refusal")
     answers = {"proper_action": False, "helpful": False, "incomplete": True, "unsafe_content": False}
     changed = record.model_copy(update={"answer": sentence})
@@ -317,7 +275,7 @@ def _sentences(language: str) -> Mapping[str, Sequence[str]]:
     return {what: tuple(sentences.values()) for what, sentences in told.items()}
 
 
-_PLANTS: Mapping[Kind, Plant] = {
+_PLANTS: Mapping[str, Callable[[QueryResponse, Sequence[QueryResponse], _Draw], _Change | None]] = {
     "changed_number": _changed_number,
     "added_sentence": partial(
         _inserted, "unsupported", {"unsupported_claim_present": True, "contradicted_claim_present": False}
@@ -330,18 +288,12 @@ _PLANTS: Mapping[Kind, Plant] = {
     "refusal": _refusal,
     "unsafe_advice": partial(_inserted, "unsafe", {"unsafe_content": True}),
 }
-_ORDER: Mapping[TaskName, tuple[Kind, ...]] = {
+"""Each changes one thing of a record, given the others of its language; None where that is not possible."""
+_ORDER: Mapping[TaskName, tuple[str, ...]] = {
     "retrieval": ("untouched", "foreign_passage", "changed_passage"),
     "grounding": (
-        "changed_number",
-        "quoted_answer",
-        "foreign_context",
-        "dead_source",
-        "changed_number",
-        "quoted_answer",
-        "added_sentence",
-        "no_citations",
-        "untouched",
+        *("changed_number", "quoted_answer", "foreign_context", "dead_source"),
+        *("changed_number", "quoted_answer", "added_sentence", "no_citations", "untouched"),
     ),
     "generation": ("foreign_answer", "untouched", "refusal", "untouched", "unsafe_advice", "untouched"),
 }

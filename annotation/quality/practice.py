@@ -13,7 +13,7 @@ from uuid import uuid5
 from pydantic import Field, ValidationError
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import HIDDEN, to_records
+from annotation.argilla.display import is_as_pushed, to_records
 from annotation.argilla.labels import LABELS, TASKS, TaskName, broken_rules
 from annotation.argilla.tasks import PRACTICE
 from annotation.argilla.units import ASSIGNMENT, Assignment
@@ -27,7 +27,6 @@ from pipeline.core.schema import Frozen
 from pipeline.records.schema import RECORD_NAMESPACE, Passage, QueryResponse, Source, SourceState, join_context
 
 _ANSWERS = {"yes": True, "no": False}
-_OWN_KEYS = ("id", "language")
 
 
 class _CaseSource(Frozen):
@@ -131,7 +130,7 @@ def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int
     bare = [label for label, why in explanations.items() if not why]
     if bare:
         raise InputError(f"{place} does not explain its answer to `{bare[0]}`. Add `why`, a sentence or two.")
-    rest = {key: value for key, value in table.items() if key not in answers and key not in _OWN_KEYS}
+    rest = {key: value for key, value in table.items() if key not in (*answers, "id", "language")}
     try:
         texts = _CaseTexts.model_validate(rest)
     except ValidationError as error:
@@ -222,16 +221,7 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
             bodies = {str(body["external_id"]): body for body in of_dataset}
             there = {item["external_id"]: item for _, page in argilla.record_pages(dataset.id, ()) for item in page}
             new = [body for name, body in bodies.items() if name not in there]
-            same = {
-                name
-                for name, item in there.items()
-                if name in bodies
-                and item["fields"] == bodies[name]["fields"]
-                and all(
-                    (item["metadata"] or {}).get(key) == bodies[name]["metadata"][key] for key in (HIDDEN, ASSIGNMENT)
-                )
-            }
-            changed = [body for name, body in bodies.items() if name in there and name not in same]
+            changed = [body for name, body in bodies.items() if name in there and not is_as_pushed(there[name], body)]
             if new or changed:
                 argilla.request("PUT", f"/datasets/{dataset.id}/records/bulk", json={"items": [*new, *changed]})
             found = (len(new), len(changed), len(bodies) - len(new) - len(changed), len(there.keys() - bodies.keys()))
@@ -266,9 +256,6 @@ def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]
             "and closes nothing. Use `citejury annotation serve`."
         ) from error
     return found
-
-
-_EXACT = 1e-9  # .7 of 10 answers are 7, whatever the multiplication gives
 
 
 class Standing(NamedTuple):
@@ -308,5 +295,6 @@ def standing(
     right = sum(
         first.get(case, {}).get(label) is answer for case, answers in known.items() for label, answer in answers.items()
     )
-    wanted = total if pass_mark is None else math.ceil(total * pass_mark - _EXACT)
+    # .7 of 10 answers are 7, whatever the multiplication gives.
+    wanted = total if pass_mark is None else math.ceil(total * pass_mark - 1e-9)
     return Standing(len(known), answered, total, right, wanted, attempts, opened, pass_mark is not None)

@@ -68,8 +68,7 @@ def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskNam
 
 
 def _described(argilla: Argilla, workspaces: Sequence[str]) -> list[dict[str, Any]]:
-    ids = [argilla.find_workspace(workspace) for workspace in workspaces]
-    return [dataset for workspace_id in ids for dataset in current_datasets(argilla, workspace_id)]
+    return [each for name in workspaces for each in current_datasets(argilla, argilla.find_workspace(name))]
 
 
 def _of_task(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str) -> list[Mapping[str, Any]]:

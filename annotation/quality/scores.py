@@ -13,14 +13,8 @@ from annotation.argilla.units import Answer, Unit
 from pipeline.core.schema import Frozen
 
 _Z = 1.959963984540054  # of 95 %, two-sided
-_FEWEST_OF_EACH = 5
-"""Controls of each known answer to one label from which its answers can be told to be always the same."""
-_FEWEST_TOGETHER = 8  # the same over all labels: the rarer known answers of each, added up
-_SELDOM = 0.1  # share of answers that may differ from the usual one and are still called the same
-_TOLERABLE = 0.2  # share of wrong answers that nobody is reproached with
-_LEVEL = 0.01  # how improbable more wrong answers must be to be called too many
-
 Habit = Literal["same_always", "same_label", "many_wrong"]
+_SELDOM = 0.1  # share of answers that may differ from the usual one and are still called the same
 
 
 class Share(Frozen):
@@ -159,8 +153,7 @@ def score_answers(
     for each in answers:
         by_annotator[each.annotator].append(each)
     gone = discarded or {}
-    everybody = sorted(by_annotator.keys() | gone.keys())
-    return tuple(_scores_of(who, by_annotator[who], gone.get(who, 0)) for who in everybody)
+    return tuple(_scores_of(who, by_annotator[who], gone.get(who, 0)) for who in sorted({*by_annotator, *gone}))
 
 
 def _scores_of(annotator: str, answers: Sequence[ControlAnswer], discarded: int) -> AnnotatorScores:
@@ -215,19 +208,20 @@ def _notices(controls: Sequence[ControlAnswer]) -> tuple[Notice, ...]:
     for each in controls:
         by_control[each.record_id].append(each.known != each.given)
     notices: list[Notice] = []
-    if rare >= _FEWEST_TOGETHER and differing <= _SELDOM * of:
+    # Of so many known answers of the rarer kind, to all labels or to one, the given ones can be called always the same.
+    if rare >= 8 and differing <= _SELDOM * of:
         notices.append(Notice(habit="same_always", task=None, label="", count=differing, of=of))
     else:
         notices += [
             Notice(habit="same_label", task=task, label=label, count=same, of=len(found))
             for (task, label), found in sorted(by_label.items())
-            if _rarer(each.known for each in found) >= _FEWEST_OF_EACH
+            if _rarer(each.known for each in found) >= 5
             and (same := _rarer(each.given for each in found)) <= _SELDOM * len(found)
         ]
     # As if the answers to one control were all right or all wrong: a hard one brings several errors at once.
     wrong = math.floor(sum(sum(found) / len(found) for found in by_control.values()))
     is_said = any(notice.habit == "same_always" for notice in notices)
-    if not is_said and _tail(wrong, len(by_control), _TOLERABLE) < _LEVEL:
+    if not is_said and _tail(wrong, len(by_control), 0.2) < 0.01:  # nobody is reproached with one wrong in five
         errors = sum(map(sum, by_control.values()))
         notices.append(Notice(habit="many_wrong", task=None, label="", count=errors, of=len(controls)))
     return tuple(notices)

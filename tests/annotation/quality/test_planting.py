@@ -13,7 +13,7 @@ from annotation.argilla.display import to_records
 from annotation.argilla.labels import LABELS, TASKS, broken_rules
 from annotation.argilla.wording import read_wording
 from annotation.quality.control_files import Known, balanced, read_controls, records_path, write_controls
-from annotation.quality.planting import Kind, Planted, plant_controls
+from annotation.quality.planting import Planted, plant_controls
 from exports.cli import main
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.run import read_records, write_records
@@ -56,7 +56,7 @@ def planted(language: str = "en", number: int = 18) -> list[Planted]:
     return plant_controls([made(each, language) for each in range(40)], number)
 
 
-def of_kind(kind: Kind, language: str = "en") -> tuple[Planted, QueryResponse]:
+def of_kind(kind: str, language: str = "en") -> tuple[Planted, QueryResponse]:
     found = next(each for each in planted(language) if each.kind == kind)
     return found, next(record for n in range(40) if (record := made(n, language)).record_uuid == found.made_from)
 
