@@ -1,8 +1,8 @@
 """The command `judge`: a machine that answers the annotators' questions, with or without a model."""
 
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,26 +12,11 @@ from pipeline.core.tables import Table
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
-    from annotation.argilla.labels import TaskName
     from annotation.judge.run import Outcome, Work
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
 _BASELINE = "baseline"
-
-
-class _JudgeOptions(NamedTuple):
-    records: Path
-    out: Path
-    model: str
-    provider: str
-    base_url: str
-    task_names: "tuple[TaskName, ...]"
-    sample: int
-    explain: bool
-    concurrency: int
-    max_cost: float | None
-    attempts: int
 
 
 @click.command(cls=SectionedCommand, rare="--provider --base-url --sample --explain --concurrency --attempts")
@@ -71,7 +56,7 @@ def judge(**given: Any) -> None:
     from pipeline.asking.questions import Limits
     from pipeline.settings import read_settings
 
-    options = _JudgeOptions(**given)
+    options = SimpleNamespace(**given)
     settings = read_settings()
     chosen = _choose(options, settings)
     limits = Limits(options.concurrency, options.max_cost, settings.prices)
@@ -82,7 +67,7 @@ def judge(**given: Any) -> None:
     _tell_outcome(outcome, work, chosen.model if chosen else _BASELINE)
 
 
-def _choose(options: _JudgeOptions, settings: "Settings") -> "ChosenModel | None":
+def _choose(options: SimpleNamespace, settings: "Settings") -> "ChosenModel | None":
     """The model to ask; None for the baseline."""
     if options.model == _BASELINE or not (options.model or options.provider or options.base_url):
         if options.provider or options.base_url or options.max_cost is not None:

@@ -13,7 +13,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TaskName
 from annotation.quality.schema import DatasetStatus, Notice, Question
 from annotation.quality.scores import AnnotatorScores
-from annotation.quality.submissions import Alike, Submission, alike, at_once, floor, highest_floor, too_fast
+from annotation.quality.submissions import Submission, alike, at_once, floor, highest_floor, too_fast
 from annotation.quality.tally import Tally, WatchedDataset
 from pipeline.core.terminal import counted
 
@@ -93,13 +93,13 @@ def notices_of_people(
             f"less than the least time ({limits}). Talk to them, and look at some of these answers.",
             annotators=tuple(sorted(fast)),
         )
-    same = list(_alike(tallies))
+    same = list(_alike(tallies, names))
     if same:
-        said = "; ".join(sorted(_alike_words(place, each, names) for place, each in same))
         yield Notice(
             kind="alike",
-            text=f"Some say the same nearly everywhere while others do not: {said}.",
-            annotators=tuple(sorted({names.get(each.user_id, each.user_id) for _, each in same})),
+            text="Some say the same nearly everywhere while others do not: "
+            f"{'; '.join(sorted(f'{name} {words}' for name, words in same))}.",
+            annotators=tuple(sorted({name for name, _ in same})),
         )
     told = {each.annotator: each.notices for each in scores if each.notices}
     if told:
@@ -148,26 +148,22 @@ def _floor_of(tally: Tally, argilla: Argilla) -> float:
     return floor(dataset.task, dataset.locale, median(lengths) if lengths else 0)
 
 
-def _alike(tallies: Iterable[Tally]) -> Iterator[tuple[tuple[TaskName, str], Alike]]:
-    """Who says the same everywhere, with task and language, in which all workspaces, rounds and versions count."""
+def _alike(tallies: Iterable[Tally], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Who says what everywhere, by task and language, in which all workspaces, rounds and versions count."""
     places: defaultdict[tuple[TaskName, str], defaultdict[str, list[tuple[str, frozenset[str]]]]]
     places = defaultdict(lambda: defaultdict(list))
     for tally in tallies:
         for user_id, said in tally.said.items():
             places[tally.watched.dataset.task, tally.watched.dataset.locale][user_id] += said
     comparisons = sum(map(len, places.values()))
-    for place, answers in places.items():
-        yield from ((place, each) for each in alike(answers, comparisons))
-
-
-def _alike_words(place: tuple[TaskName, str], found: Alike, names: Mapping[str, str]) -> str:
-    task, locale = place
-    yes = " and ".join(f"`{label}`" for label in LABELS[task] if label in found.answer)
-    said = f"yes to {yes} alone" if yes else "no to everything"
-    return (
-        f"{names.get(found.user_id, found.user_id)} in {task} ({locale}) says {said} in {found.same:,} of {found.of:,} "
-        f"answers, the others in {found.others:.0%} of theirs"
-    )
+    for (task, locale), answers in places.items():
+        for each in alike(answers, comparisons):
+            yes = " and ".join(f"`{label}`" for label in LABELS[task] if label in each.answer)
+            words = (
+                f"in {task} ({locale}) says {f'yes to {yes} alone' if yes else 'no to everything'} in {each.same:,} of "
+                f"{each.of:,} answers, the others in {each.others:.0%} of theirs"
+            )
+            yield names.get(each.user_id, each.user_id), words
 
 
 def _by_person(found: Mapping[str, Counter[str]], here: Mapping[str, Tally]) -> str:

@@ -27,7 +27,6 @@ _NOTHING = "-"
 _WIDTH = 80
 _FEW = 10  # how many half-done answers are named; the JSON has all of them
 ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
-_CONTROLS_HEAD = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
 _CONTROLS_MEANING = (
     "Sensitivity: of known yeses, how many she says yes to; specificity: of known noes, no; self-consistency: of "
     "answers to repeats, how many are what she said before. In brackets intervals of 95% (Wilson), as if answers were "
@@ -55,13 +54,13 @@ def status_lines(status: Status) -> Iterator[str]:
         yield from table(ANNOTATOR_HEAD, _annotator_rows(status))
     if status.controls:
         yield ""
-        rows = []
+        rows = [("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")]
         for each in status.controls:
             right = (each.together.sensitivity, each.together.specificity, each.together.consistency)
             sensitivity, specificity, consistency = map(_share_text, right)
             numbers = (str(each.controls), sensitivity, specificity, str(each.repeats), consistency)
             rows.append((printable(each.annotator), *numbers))
-        yield from table(_CONTROLS_HEAD, rows)
+        yield from table(rows[0], rows[1:])
         yield from wrap(_CONTROLS_MEANING, _WIDTH)
     found = [(dataset, rule, count) for dataset in status.datasets for rule, count in dataset.broken_rules.items()]
     if found:
