@@ -21,7 +21,7 @@ from annotation.push.push import push_records
 from exports.csv.fetch import Progress
 from exports.csv.write import export_csv
 from exports.report.files import AgreementOptions, Measured, measure_and_write
-from pipeline.asking.replay import replay_narratives
+from pipeline.asking.run import replay_narratives
 from pipeline.core.errors import ArgillaError, OutputError
 from pipeline.core.files import write_private
 from pipeline.core.terminal import ProgressBars

@@ -12,7 +12,7 @@ import httpx
 from pipeline.asking.questions import Tell
 from pipeline.citations.addresses import source_domain, url_host
 from pipeline.core.prompts import text_digest
-from pipeline.records.citations_file import CITATIONS
+from pipeline.records.citation_form import CITATIONS
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, Trail, host_of
 from pipeline.sources.politeness import UNREACHABLE

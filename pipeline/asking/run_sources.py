@@ -10,7 +10,7 @@ from pipeline.asking.index import cited_urls
 from pipeline.asking.questions import Tell
 from pipeline.citations.addresses import membership_key, site_key, source_domain, without_password
 from pipeline.core.errors import InputError
-from pipeline.records.citations_file import CITATIONS, longer_readings, resolved_earlier
+from pipeline.records.citation_form import CITATIONS, longer_readings, resolved_earlier
 from pipeline.records.run import answers_files, answers_of_run, records_from_run, write_records
 from pipeline.records.schema import QueryResponse
 from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of

@@ -21,8 +21,7 @@ from pipeline.csv.file import answers_file, rows_as_bytes
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
 from pipeline.providers.http.request import load_body
-from pipeline.records.citation_form import read_stored
-from pipeline.records.citations_file import CITATIONS, resolved_earlier
+from pipeline.records.citation_form import CITATIONS, read_stored, resolved_earlier
 
 # The words with which the five say that an answer came to its end, in lower case.
 _WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason_stop", "tool_calls", "tool_use"})

@@ -143,14 +143,14 @@ def reparse(run: Path) -> None:
     Example:
         citejury pipeline reparse answers
     """
-    from pipeline.asking.run_folder import read_manifest
     from pipeline.asking.summary import reparse_run
+    from pipeline.records.run import read_told_run
     from pipeline.settings import read_settings
 
     done = reparse_run(run, read_settings().prices, click.echo)
     unreadable = f", {done.unreadable} cannot be read and stay as they are" if done.unreadable else ""
     log(f"{click.format_filename(run)}: {done.answers} answers, {done.changed} changed{unreadable}")
-    log_unread(read_manifest(run).providers)
+    log_unread(read_told_run(run).unread)
     if done.citations_changed:
         log("citations.jsonl changed")
     log(f"Next: citejury pipeline sources {click.format_filename(run)} --out records.jsonl")

@@ -84,7 +84,7 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
         bad += f", {counts.paused_bodies} of paused turns paid for" if counts.paused_bodies else ""
         line = f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}"
         log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
-    log_unread(manifest.providers)
+    log_unread({name: counts.unread for name, counts in manifest.providers.items()})
     if manifest.errors:
         log(f"not answered: {_counts(manifest.errors)} (see errors.jsonl)")
     if manifest.last:
@@ -293,8 +293,7 @@ def ask(
     from pipeline.asking.batches import ask_in_batches, batch_prices, providers_with_batches
     from pipeline.asking.narratives import NarrativesCsv
     from pipeline.asking.questions import Arm, Limits, Questions, read_arms
-    from pipeline.asking.replay import RecordedAnswers, changed_payloads, recorded_providers
-    from pipeline.asking.run import ask_narratives
+    from pipeline.asking.run import RecordedAnswers, ask_narratives, changed_payloads, recorded_providers
     from pipeline.core.prompts import DEFAULT_PROMPTS, read_prompt_files
     from pipeline.providers.http.client import RetryPolicy
     from pipeline.settings import read_settings

@@ -16,8 +16,6 @@ from click.core import augment_usage_errors
 from pipeline.core.terminal import printable
 
 if TYPE_CHECKING:
-    from pipeline.asking.run_folder import ProviderCounts
-    from pipeline.core.schema import ProviderName
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
@@ -151,10 +149,10 @@ def named_model(
     return chosen
 
 
-def log_unread(providers: "Mapping[ProviderName, ProviderCounts]") -> None:
+def log_unread(by_provider: Mapping[str, Mapping[str, int]]) -> None:
     """What looks like a citation in a run's answers and is none, a line a provider; nothing where all was read."""
-    for provider, counts in providers.items():
-        if counts.unread:
-            found = ", ".join(f"{count} × {name}" for name, count in counts.unread.items())
+    for provider, counts in by_provider.items():
+        if counts:
+            found = ", ".join(f"{count} × {name}" for name, count in counts.items())
             line = printable(f"{provider}: not read as citations: {found}")
             log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))

@@ -215,13 +215,12 @@ def _run_fetch(
 
 
 def _end_sources(made: "RunSources", run: Path, out: Path, store: Path) -> None:
-    from pipeline.asking.run_folder import MANIFEST, read_manifest
+    from pipeline.records.run import read_told_run
     from pipeline.sources.choose import tally_lines
 
     for line in tally_lines(made.tally):
         log(line)
-    if (run / MANIFEST).is_file():
-        log_unread(read_manifest(run).providers)
+    log_unread(read_told_run(run).unread)
     if not store.exists():
         log(f"There is no store {str(store)!r} yet, so no page is held.")
     if made.uncited:

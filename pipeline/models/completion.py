@@ -8,8 +8,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 from pipeline.core.errors import ProviderError
 from pipeline.providers import find_shape, recognise
 from pipeline.providers.answer import clean_text
-from pipeline.providers.http.failure import is_error
-from pipeline.providers.http.request import as_object, as_objects, as_text, first_object, load_body
+from pipeline.providers.http.request import as_object, as_objects, as_text, first_object, is_error, load_body
 
 Value = TypeVar("Value")
 

@@ -5,6 +5,8 @@ module here that holds one, its `PROVIDER`. A payload's shape is recognised by i
 or a file; `http` does.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -12,14 +14,18 @@ from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from pipeline.citations.addresses import link_key
 from pipeline.core.errors import InputError, ProviderError, SettingsError
 from pipeline.core.schema import PROVIDERS, RESULTS_OF, Answer, ProviderName
 from pipeline.providers.answer import read_shared
-from pipeline.providers.http.failure import is_error, payload_error
-from pipeline.providers.http.request import Endpoint, is_near, load_body, read_base_url
+from pipeline.providers.http.failure import payload_error
+from pipeline.providers.http.request import Endpoint, is_error, is_near, load_body, read_base_url
 from pipeline.providers.provider import Api, Provider, Shape
-from pipeline.providers.unread import unread_fields
 
+# What looks like a citation: a silent zero is worse than a strange name.
+_CITATION_LIKE = re.compile("cit(?:e|ation)|annotation|ground|reference|retriev|footnote", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:https?|gs|s3)://\S+", re.IGNORECASE)
+_FILE_CITATIONS = ("file_citation", "container_file_citation", "file_path")
 # Responses, which OpenAI, xAI and Perplexity speak, and the chat completions of any provider or proxy. The rules of the
 # provider that answered read them.
 _SHARED_SHAPES = (
@@ -69,8 +75,31 @@ def read_body(provider: ProviderName, body: Any) -> Answer:
         answer = (own or shape.read)(body)
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
-    answer = answer.model_copy(update={"unread": {**answer.unread, **unread_fields(body, answer)}})
+    answer = answer.model_copy(update={"unread": {**answer.unread, **_unread_fields(body, answer)}})
     return answer if provider == RESULTS_OF else answer.model_copy(update={"search_results": ()})
+
+
+def _unread_fields(body: Any, answer: Answer) -> dict[str, int]:
+    """By the path in the body, list places left out: how many sources stand there that the answer does not have."""
+    known = {link_key(url) for url in answer.citations} | {link_key(result.url) for result in answer.search_results}
+    found: Counter[str] = Counter()
+    for path, value in _fields(body, "", False):
+        if value in _FILE_CITATIONS or (_ADDRESS.fullmatch(value) and link_key(value) not in known):
+            found[path] += 1
+    return {f"field {path[:100]}": count for path, count in found.items()}
+
+
+def _fields(value: Any, path: str, is_citation: bool) -> Iterator[tuple[str, str]]:
+    """Each text within a field that is named like a citation, or like what holds some."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            place = f"{path}.{name}" if path else name
+            yield from _fields(inner, place, is_citation or _CITATION_LIKE.search(name) is not None)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _fields(inner, f"{path}[]", is_citation)
+    elif isinstance(value, str) and is_citation:
+        yield path, value
 
 
 def recognise(body: Any) -> Shape:

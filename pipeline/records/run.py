@@ -1,7 +1,7 @@
 """Canonical records: from a run folder, and from and to JSON Lines, also those in the style of ragas."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from pipeline.core.schema import PROVIDERS, Answer, StoredAnswer
 from pipeline.csv.file import answers_file, read_answers
 from pipeline.csv.rows import place_of
 from pipeline.providers import get_provider
-from pipeline.providers.http.request import writable
+from pipeline.providers.http.request import as_object, writable
 from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
 from pipeline.records.schema import (
     Passage,
@@ -35,6 +35,8 @@ class ToldRun(NamedTuple):
     run_id: str = ""
     repeats: int = 1
     arms: tuple[str, ...] = ()
+    unread: Mapping[str, Mapping[str, int]] = {}
+    """By provider what looks like a citation and is none, counted by name."""
 
 
 def records_from_run(run: Path) -> Iterator[QueryResponse]:
@@ -77,10 +79,16 @@ def read_told_run(run: Path) -> ToldRun:
     if not isinstance(manifest, dict):
         return ToldRun()
     repeats, arms = manifest.get("repeats"), manifest.get("arms")
+    unread = {
+        name: counts["unread"]
+        for name, counts in as_object(manifest.get("providers")).items()
+        if isinstance(counts, dict) and isinstance(counts.get("unread"), dict)
+    }
     return ToldRun(
         str(manifest.get("run_id", "")),
         repeats if isinstance(repeats, int) else 1,
         tuple(arms) if isinstance(arms, dict) else (),
+        unread,
     )
 
 
@@ -92,7 +100,7 @@ def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Ans
     answer = read_stored(stored) if answer is None else answer
     chunks = passages(stored.model_name, answer)
     text = to_one_form(answer)
-    place = place_of(stored, *run)
+    place = place_of(stored, run.run_id, run.repeats, run.arms)
     return QueryResponse(
         record_uuid=stored.answer_id
         if is_uuid(stored.answer_id)

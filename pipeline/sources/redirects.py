@@ -16,7 +16,7 @@ from pipeline.core.errors import InputError
 from pipeline.core.files import locked_folder
 from pipeline.csv.file import answers_file
 from pipeline.providers import every_provider
-from pipeline.records.citations_file import CITATIONS, read_citations, write_resolved
+from pipeline.records.citation_form import CITATIONS, read_citations, write_resolved
 from pipeline.sources.guard import web_target
 
 

@@ -19,8 +19,7 @@ from pipeline.citations.marks import (
 )
 from pipeline.core.errors import InputError
 from pipeline.csv.file import is_answers_file, read_answers
-from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
-from pipeline.records.citations_file import CITATIONS, resolved_earlier
+from pipeline.records.citation_form import CITATIONS, RESEARCH_RUN, read_stored, resolved_earlier, to_one_form
 from pipeline.text.markdown import CELLS, HARD, SOFT, Block, Piece, plain_words, read_blocks
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import detect_language

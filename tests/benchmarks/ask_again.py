@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NEW_TURN, Call, Limits, Questions, Reply, Turn
-from pipeline.asking.replay import recorded_providers
-from pipeline.asking.run import ask_narratives
+from pipeline.asking.run import ask_narratives, recorded_providers
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import PROVIDERS, ProviderName
 from pipeline.providers import get_provider, read_payload

@@ -35,7 +35,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.replay import replay_narratives
+from pipeline.asking.run import replay_narratives
 from tests.support.argilla_in_memory import ArgillaInMemory
 from tests.support.made_before import run, unpacked
 from tests.support.places import DATA, ROOT

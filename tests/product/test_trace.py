@@ -34,12 +34,24 @@ def campaign(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def is_import(frame: FrameType | None) -> bool:
+    """Whether a module of ours is only being loaded: no datum goes through it then.
+
+    What is a function of its own there differs between Pythons (PEP 709).
+    """
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGES):
+        if frame.f_code.co_name == "<module>":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def files_of(folder: Path, *words: str) -> list[str]:
-    """The product's files in which a function ran while the command did, its threads included."""
+    """The product's files in which a function ran for the command, its threads included."""
     found: set[str] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED and not is_import(frame):
             found.add(frame.f_code.co_filename)
 
     with chdir(folder):
@@ -60,10 +72,10 @@ def test_one_narrative_goes_through_few_files_to_its_records(campaign: Path) -> 
     assert len(list((campaign / "run").glob("*.csv"))) == 5
     sources = files_of(campaign, "pipeline", "sources", "run", "--out", "records.jsonl", "--offline")
     assert len((campaign / "records.jsonl").read_text(encoding="utf-8").splitlines()) == 5
-    assert len(asked) <= 35, asked
+    assert len(asked) <= 30, asked
     assert len(sources) <= 30, sources
 
 
 def test_an_export_goes_through_few_files_to_its_agreement(campaign: Path) -> None:
     files = files_of(campaign, "exports", "agreement", "export", "--out", "figures", "--resamples", "200")
-    assert len(files) <= 60, files
+    assert len(files) <= 55, files

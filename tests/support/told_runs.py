@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.asking.replay import replay_narratives
+from pipeline.asking.run import replay_narratives
 from pipeline.asking.run_folder import RunManifest
 
 NARRATIVES = ("n1", "n2", "n3", "n4")

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import ErrorKind
-from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object, load_body
+from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object, is_error, load_body
 
 _MAX_MESSAGE = 400
 
@@ -74,20 +74,6 @@ _KIND_BY_STATUS: dict[int, ErrorKind] = {
     433: "quota",
     504: "timeout",
 }
-
-
-def is_error(body: Any) -> bool:
-    """Whether the body is an error and nothing else: `error` is null beside an answer, and told by its `status`."""
-    if isinstance(body, list):
-        return any(is_error(each) for each in body)
-    if not isinstance(body, dict):
-        return False
-    if body.get("type") == "error":
-        return True
-    if first_object(body.get("choices")).get("error") is not None:
-        return True
-    answer = any(body.get(key) for key in ("choices", "output", "content", "candidates"))
-    return body.get("error") is not None and not answer and body.get("object") not in ("response", "interaction")
 
 
 def payload_error(body: Any, status: int | None = None) -> ProviderError:

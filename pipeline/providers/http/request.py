@@ -151,3 +151,17 @@ def as_number(value: Any) -> int | None:
 
 def first_object(value: Any) -> dict[str, Any]:
     return as_object(value[0]) if isinstance(value, list) and value else {}
+
+
+def is_error(body: Any) -> bool:
+    """Whether the body is an error and nothing else: `error` is null beside an answer, and told by its `status`."""
+    if isinstance(body, list):
+        return any(is_error(each) for each in body)
+    if not isinstance(body, dict):
+        return False
+    if body.get("type") == "error":
+        return True
+    if first_object(body.get("choices")).get("error") is not None:
+        return True
+    answer = any(body.get(key) for key in ("choices", "output", "content", "candidates"))
+    return body.get("error") is not None and not answer and body.get("object") not in ("response", "interaction")

@@ -14,7 +14,7 @@ from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import BAD_RESPONSES, LEDGER, PAUSED, open_batches
 from pipeline.asking.questions import Call, Limits, ProviderSelection
-from pipeline.asking.replay import replay_narratives
+from pipeline.asking.run import replay_narratives
 from pipeline.asking.run_folder import RunManifest, read_errors, read_manifest
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder

@@ -14,7 +14,7 @@ from annotation.push.record_sources import read_source
 from exports.cli import main
 from exports.reading.runs import read_runs
 from pipeline.asking.index import IndexLine, cited_urls, index_file
-from pipeline.asking.replay import replay_narratives
+from pipeline.asking.run import replay_narratives
 from pipeline.asking.run_folder import RunManifest, read_manifest
 from pipeline.asking.summary import reparse_run
 from pipeline.core.errors import InputError

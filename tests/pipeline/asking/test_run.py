@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.replay import recorded_providers, replay_narratives
+from pipeline.asking.run import recorded_providers, replay_narratives
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
 from pipeline.core.schema import StoredAnswer
@@ -254,7 +254,7 @@ def test_the_identity_of_a_call_depends_on_every_part() -> None:
 KILLED_RUN = """
 import os, signal, sys
 from pathlib import Path
-import pipeline.asking.replay as replay
+import pipeline.asking.run as replay
 narratives, out, folder, calls = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 settled = []
 def report(call, total):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.asking.paid_replies import open_batches
-from pipeline.asking.replay import replay_narratives
+from pipeline.asking.run import replay_narratives
 from pipeline.asking.run_folder import read_manifest
 from tests.support.batch_runs import (
     IN_BATCHES,

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from pipeline.core.errors import InputError
-from pipeline.records.citations_file import read_citations, resolved_earlier
+from pipeline.records.citation_form import read_citations, resolved_earlier
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import Redirects, resolve_citations, resolve_redirects
 
