@@ -1,4 +1,5 @@
-"""What an answer cites: the one form of a web address, its site and its id.
+"""What an answer cites: addresses in text, marks with the lists that resolve them, and where a mark may stand.
 
-In: addresses as models and people write them. Out: canonical URLs, sites, document ids. Read `addresses.py`.
+In: texts as models and people write them. Out: canonical URLs, sites and ids; marks with their places; places in
+Markdown for marks of ours. Read `marks.py`.
 """

@@ -20,7 +20,7 @@ PATH = re.compile(r"(?<![\w/<>{}*.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?!\.\w)(?:#([\w
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([\w-]+))?\)")
 INLINE_CODE = re.compile(r"`[^`\n]*`")
 # Names for documents that only their author has: a numbered seed, design, issue or gap, a section of nothing.
-ELSEWHERE = re.compile(r"\b(?:[Ss]eeds? \d{3}|[Dd]esign(?:\.md)? §?\d|[Ii]ssue \d|[Gg]aps? \d)\b|(?<!\w)§")
+ELSEWHERE = re.compile(r"\b(?:[Ss]eeds? \d{3}|[Dd]esign(?:\.md)? §?\d|[Ii]ssue \d|[Gg]aps? \d)\b|(?<!\w)§\s?\d")
 SECTION = re.compile(r"\b[Ss]ections? \d")
 STANDARD = re.compile(r"(?:RFC|CommonMark|BCP|WCAG)\s+[\d.]+,?\s+$")
 
