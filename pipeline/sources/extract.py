@@ -194,7 +194,7 @@ def _page_text(document: Any, number: int) -> str:
 def _with_letters_of_marks(page: Any, words: Any) -> str:
     """The page's text with what `/ActualText` says of objects whose glyphs stand for no letter, such as a ligature.
 
-    Source: ISO 32000-1 section 14.9.4.
+    Source: ISO 32000-1, 14.9.4 (replacement text).
     """
     from pypdfium2 import raw
 
