@@ -115,9 +115,7 @@ def count_records(argilla: Argilla, dataset_id: str) -> int:
 def empty_rounds(counts: Mapping[tuple[Place, TaskName], int]) -> list[str]:
     """A line for each language or round that has no work; a language without any record is one line."""
     lines: list[str] = []
-    if not any(counts.values()):
-        return lines
-    for locale in dict.fromkeys(place.locale for place, _ in counts):
+    for locale in dict.fromkeys(place.locale for place, _ in counts) if any(counts.values()) else ():
         here = {key: count for key, count in counts.items() if key[0].locale == locale}
         if not any(here.values()):
             lines.append(f"{locale}: no record of this language is there yet")
@@ -169,7 +167,7 @@ _HISTORY = "guidelines_history"
 """In the metadata of a described dataset: all versions of the guidelines, oldest first, each with when it began."""
 JURY = "jury"
 """In the metadata of a described dataset: user names of those who label in it, where its campaign has said so."""
-_JURY_PROPERTY = "citejury_jury"
+JURY_PROPERTY = "citejury_jury"  # who labels in a dataset; not there where nobody has said so
 _OTHER_TURN = "_b"  # how the second name of a kept value ends; where there are both, this one counts
 RULES = "rules"
 """In the metadata of a described dataset: question and reply of those that the guidelines have, where there are any."""
@@ -232,24 +230,24 @@ def read_queries(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> di
 
 
 def current_datasets(argilla: Argilla, workspace_id: str) -> list[dict[str, Any]]:
-    """The workspace's datasets as the server describes them, in order of names, our own with metadata up to date."""
+    """The workspace's datasets as the server describes them, in order of names.
+
+    Our own have their log in their metadata: the history of their guidelines, the replies in them, and who labels.
+    """
     return [_up_to_date(argilla, each) if task_of(each) else each for each in argilla.datasets(workspace_id)]
 
 
 def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """With its log in its metadata: the history of its guidelines, the replies in them, and who labels."""
     metadata = dict(dataset["metadata"])
     history = [{"version": str(metadata.get("guideline_version") or ""), "since": ""}]
     properties = properties_of(argilla, dataset["id"])
-    names = jury_in((each["name"], each["settings"]) for each in properties)
-    if names is not None:
+    settings = [(each["name"], each["settings"]) for each in properties]
+    if (names := value_in(settings, JURY_PROPERTY)) is not None:
         metadata[JURY] = names
-    rules = rules_in(replies_in((each["name"], each["settings"]) for each in properties).values())
-    if rules:
+    if rules := rules_in(replies_in(settings).values()):
         metadata[RULES] = rules
     for entry in _log_in(properties):
-        (value,) = entry["settings"]["values"]
-        metadata |= json.loads(value)
+        metadata |= json.loads(entry["settings"]["values"][0])
         if history[-1]["version"] != metadata["guideline_version"]:
             history.append({"version": metadata["guideline_version"], "since": entry["inserted_at"]})
     return {**dataset, "metadata": {**metadata, _HISTORY: history}}
@@ -296,16 +294,6 @@ def show_property(argilla: Argilla, dataset_id: str, name: str, title: str) -> N
         argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
 
 
-def write_jury(argilla: Argilla, dataset_id: str, names: Sequence[str]) -> None:
-    write_value(argilla, dataset_id, _JURY_PROPERTY, "citejury: who labels here", list(names))
-
-
-def jury_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str] | None:
-    """Who labels in a dataset, from name and settings of its metadata properties; None where nobody has said so."""
-    names: list[str] | None = value_in(properties, _JURY_PROPERTY)
-    return names
-
-
 def write_value(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
     """Keep a value as JSON in a metadata property that no annotator sees, instead of what was kept there.
 
@@ -350,39 +338,32 @@ def guideline_version_at(metadata: Mapping[str, Any], moment: str) -> str:
     return version
 
 
-class Batch:
-    """Bodies waiting for one dataset, sent whenever the server takes no more at once."""
+def send_bodies(
+    argilla: Argilla,
+    dataset: JuryDataset,
+    bodies: Iterable[dict[str, Any]],
+    receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
+) -> None:
+    """Send as much at once as the server takes; where it refuses a batch as a whole, ArgillaError names the record."""
+    batch: list[dict[str, Any]] = []
+    size = suggestions = 0
 
-    def __init__(
-        self,
-        argilla: Argilla,
-        dataset: JuryDataset,
-        receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
-    ) -> None:
-        self.argilla = argilla
-        self.dataset = dataset
-        self.receive = receive
-        self.bodies: list[dict[str, Any]] = []
-        self.bytes = self.suggestions = 0
+    def send() -> None:
+        try:
+            receive(argilla.request("PUT", f"/datasets/{dataset.id}/records/bulk", json={"items": batch})["items"])
+        except ArgillaError as error:
+            found, named = re.search(r"position (\d+)", str(error)), ""
+            if found and int(found[1]) < len(batch):
+                named = f" That is {batch[int(found[1])]['external_id']!r} in {dataset.name!r}."
+            raise type(error)(f"{error}{named}") from error
 
-    def add(self, body: dict[str, Any]) -> None:
-        size, suggestions = len(json.dumps(body)), len(body.get("suggestions", ()))
-        full = len(self.bodies) == BATCH_RECORDS or self.bytes + size > BATCH_BYTES
-        if self.bodies and (full or self.suggestions + suggestions > _BATCH_SUGGESTIONS):
-            self.send()
-        self.bodies.append(body)
-        self.bytes += size
-        self.suggestions += suggestions
-
-    def send(self) -> None:
-        """Send what waits; where the server refuses the batch as a whole, ArgillaError names the record."""
-        if self.bodies:
-            path = f"/datasets/{self.dataset.id}/records/bulk"
-            try:
-                self.receive(self.argilla.request("PUT", path, json={"items": self.bodies})["items"])
-            except ArgillaError as error:
-                found, named = re.search(r"position (\d+)", str(error)), ""
-                if found and int(found[1]) < len(self.bodies):
-                    named = f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."
-                raise type(error)(f"{error}{named}") from error
-        self.bodies, self.bytes, self.suggestions = [], 0, 0
+    for body in bodies:
+        more, proposed = len(json.dumps(body)), len(body.get("suggestions", ()))
+        full = len(batch) == BATCH_RECORDS or size + more > BATCH_BYTES
+        if batch and (full or suggestions + proposed > _BATCH_SUGGESTIONS):
+            send()
+            batch, size, suggestions = [], 0, 0
+        batch.append(body)
+        size, suggestions = size + more, suggestions + proposed
+    if batch:
+        send()

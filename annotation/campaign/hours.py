@@ -225,6 +225,7 @@ class Jury:
         given = campaign.overlap if campaign else {}
         self.overlap: dict[TaskName, int] = {task: overlap or given.get(task, 1) for task in TASKS}
         self.campaign = campaign
+        self._rule = campaign.calibration if campaign else None
         self.locales = Counter(record.locale for record in population.records)
         cells = [(task, locale) for task in TASKS for locale in sorted(self.locales)]
         timed = work.timed if work else {}
@@ -237,16 +238,6 @@ class Jury:
         self._new = Counter(locale for locale, place in places if place is None)
         self._back = Counter(locale for locale, place in places if place and place.round_name == CALIBRATION)
 
-    def calibrating(self, locale: str, records: int) -> float:
-        """How many of so many records are for calibration, about; what Argilla holds stays there."""
-        if self.campaign is None:
-            return 0.0
-        part = records / self.locales[locale]
-        new = expected_calibration(
-            self.campaign.calibration, part * self._new[locale], self._held[locale], self._calibrated[locale]
-        )
-        return part * self._back[locale] + new
-
     def calibration(self, records: Sequence[PlannedRecord]) -> frozenset[str]:
         """`record_uuid` of each record that a push puts into calibration."""
         if self.campaign is None:
@@ -257,26 +248,26 @@ class Jury:
         return frozenset(record_uuid for record_uuid, place in routes.items() if place.round_name == CALIBRATION)
 
     def judges_calibration(self, locale: str) -> int:
-        campaign = self.campaign
-        wanted = campaign.calibration.overlap if campaign and campaign.calibration else None
-        return wanted or max(1, len(campaign.jury(locale)) if campaign else 1)
-
-    def votes(self, task: TaskName, locale: str, share: float) -> float:
-        """Submissions a unit waits for on average, with this share of the language's records in calibration."""
-        if not share:
-            return self.overlap[task]
-        return share * self.judges_calibration(locale) + (1 - share) * self.overlap[task]
+        wanted = self._rule.overlap if self._rule else None
+        return wanted or max(1, len(self.campaign.jury(locale)) if self.campaign else 1)
 
     def hours_of(self, narrative: PlannedNarrative, shares: Mapping[str, float]) -> float:
+        """With this share of each language's records in calibration."""
         seconds = 0.0
         for record in narrative.records:
+            share = shares[record.locale]
+            judges = self.judges_calibration(record.locale) if share else 0
             for task, load in record.loads.items():
-                votes = self.votes(task, record.locale, shares[record.locale])
+                votes = share * judges + (1 - share) * self.overlap[task]
                 seconds += load.seconds * self.paces[task, record.locale].factor * votes
         return seconds / 3600
 
     def shares(self, records: Mapping[str, int]) -> dict[str, float]:
-        return {
-            locale: self.calibrating(locale, records[locale]) / records[locale] if records.get(locale) else 0.0
-            for locale in self.locales
-        }
+        """What part of so many records of each language is for calibration, about; what Argilla holds stays there."""
+        shares = dict.fromkeys(self.locales, 0.0)
+        for locale, count in records.items() if self.campaign else ():
+            if count:
+                part, held = count / self.locales[locale], (self._held[locale], self._calibrated[locale])
+                new = expected_calibration(self._rule, part * self._new[locale], *held)
+                shares[locale] = (part * self._back[locale] + new) / count
+        return shares

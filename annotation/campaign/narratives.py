@@ -104,13 +104,11 @@ def _read(record: QueryResponse, locale_of: Callable[[str], str]) -> _Read:
         "grounding": query + answer + sum(passages) / _SEARCH_SPEED,
         "generation": query + answer,
     }
-    units = {"retrieval": len(passages), "grounding": min(1, len(passages)), "generation": 1}
-    loads = {
-        task: Load(units[task], seconds[task] + units[task] * len(LABELS[task]) * _QUESTION_SECONDS)
-        if units[task]
-        else Load()
-        for task in TASKS
-    }
+    counts = {"retrieval": len(passages), "grounding": min(1, len(passages)), "generation": 1}
+    loads = dict.fromkeys(TASKS, Load())
+    for task in (task for task in TASKS if counts[task]):
+        answering = counts[task] * len(LABELS[task]) * _QUESTION_SECONDS
+        loads[task] = Load(counts[task], seconds[task] + answering)
     told = record.provenance
     planned = PlannedRecord(record.record_uuid, told.model_name, locale_of(record.language), loads)
     return _Read(told.narrative_id, record.query, told.narrative_type, record.language, planned)
@@ -141,10 +139,6 @@ class Stratification(NamedTuple):
     """The narratives of each stratum, those that are drawn first in front."""
     turns: tuple[str, ...]
     """The stratum of each place: a sample of n has the first n of them, so that a larger one holds the smaller."""
-
-    @property
-    def smallest(self) -> int:
-        return len(self.members)
 
     def sizes(self, narratives: int) -> dict[str, int]:
         counts = dict.fromkeys(self.members, 0)

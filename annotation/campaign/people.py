@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import argilla as rg
 
 REVOCATION_PATH = "/citejury/users/{user_id}/revocation"
-_PASSWORD_BYTES = 15  # 20 characters of URL-safe base64
 
 
 class NewUser(NamedTuple):
@@ -29,13 +28,9 @@ def checked_names(annotators: Sequence[str]) -> list[str]:
     names = [name.strip() for name in annotators]
     if not all(names):
         raise InputError("An annotator's name is empty. Give every `--annotator` a name.")
-    unprintable = [name for name in names if not name.isprintable()]
-    if unprintable:
-        raise InputError(
-            f"An annotator's name holds characters that cannot be seen: {unprintable[0]!r}. Leave them out."
-        )
-    long = [name for name in names if len(name) > LONGEST_NAME]
-    if long:
+    if odd := [name for name in names if not name.isprintable()]:
+        raise InputError(f"An annotator's name holds characters that cannot be seen: {odd[0]!r}. Leave them out.")
+    if long := [name for name in names if len(name) > LONGEST_NAME]:
         raise InputError(
             f"An annotator's name has {len(long[0])} characters and may have {LONGEST_NAME}: {long[0][:20]!r}… "
             "Choose a shorter one."
@@ -57,10 +52,11 @@ class Passwords:
 
     def make(self, name: str) -> str:
         """A password for a new user, written down before it is used."""
+        password = secrets.token_urlsafe(15)  # 20 characters
         if self.file is None:
-            return secrets.token_urlsafe(_PASSWORD_BYTES)
+            return password
         if name not in self.kept:
-            self.kept[name] = secrets.token_urlsafe(_PASSWORD_BYTES)
+            self.kept[name] = password
             try:
                 write_private(self.file, json.dumps(self.kept, ensure_ascii=False, indent=2) + "\n")
             except OSError as error:

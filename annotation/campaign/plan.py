@@ -9,7 +9,7 @@ import io
 import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,7 +19,7 @@ from pydantic import Field
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.campaign.file import Campaign
-from annotation.campaign.hours import FEWEST_TIMED, Cell, Jury, Pace, Work, measured_likeness
+from annotation.campaign.hours import FEWEST_TIMED, Jury, Work, measured_likeness
 from annotation.campaign.narratives import (
     ALL,
     Draw,
@@ -204,13 +204,14 @@ def make_plan(
     sample = _sample_csv(draws)
     records = [record for each in draws for record in each.narrative.records]
     calibrating = jury.calibration(records)
-    planned = _planned_paces(records, calibrating, jury)
+    planned, hours = _planned_paces(records, calibrating, jury)
     calibration = Counter(record.locale for record in records if record.record_uuid in calibrating)
+    sizes = [(name, len(strata.members[name]), count) for name, count in strata.sizes(number).items()]
     plan = Plan(
         seed=options.seed,
         units={task: sum(each.units for each in planned if each.task == task) for task in TASKS},
         judgements=sum(each.judgements for each in planned),
-        hours=_hours(planned, jury.paces),
+        hours=hours,
         detectable_difference=comparable.detectable(),
         detectable_corrected=comparable.detectable(comparable.comparisons),
         narratives=number,
@@ -221,7 +222,10 @@ def make_plan(
         calibration=dict(sorted(calibration.items())),
         difference=_difference(comparable, counts),
         paces=planned,
-        strata=_strata(strata, number),
+        strata=[
+            Stratum(stratum=name, narratives=size, sampled=count, inclusion_probability=count / size)
+            for name, size, count in sizes
+        ],
         sample_sha256=hashlib.sha256(sample).hexdigest(),
     )
     remarks = _remarks(plan, population, options, is_coarser=strata is not ways[0])
@@ -246,7 +250,7 @@ def _within_hours(
         number = narratives_within(strata, hours, costs)
         for _ in range(3):  # calibration of a fixed number of records is a larger part of a smaller sample
             number = narratives_within(strata, hours, _costs(population, jury, number))
-        if number >= strata.smallest:
+        if number >= len(strata.members):
             return strata, number
     raise InputError(
         f"`--hours {hours:g}` is less than one narrative with all its answers takes: "
@@ -255,10 +259,8 @@ def _within_hours(
 
 
 def _costs(population: Population, jury: Jury, narratives: int) -> dict[str, float]:
-    expected = {
-        locale: round(count * narratives / len(population.narratives)) for locale, count in jury.locales.items()
-    }
-    shares = jury.shares(expected)
+    everything = len(population.narratives)
+    shares = jury.shares({locale: round(count * narratives / everything) for locale, count in jury.locales.items()})
     return {each.key: jury.hours_of(each, shares) for each in population.narratives}
 
 
@@ -266,29 +268,26 @@ def _with_power(
     ways: Sequence[Stratification], population: Population, jury: Jury, wanted: float, likeness: Likeness
 ) -> tuple[Stratification, int]:
     """The finest way to divide the narratives, and the fewest of them with which the difference is found."""
-
-    def comparable(strata: Stratification, number: int) -> _Comparable:
-        return _comparable(draw(strata, number), jury, likeness)
-
     everything = len(population.narratives)
-    best = comparable(ways[-1], everything)
+    best = _comparable(draw(ways[-1], everything), jury, likeness)
     if not best.pairs:
         raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
     least = best.detectable()
     if least is None or least > wanted:
-        found = "find no difference at all" if least is None else f"find one of {least:.3f} or more"
+        they = "find no difference at all" if least is None else f"find one of {least:.3f} or more"
         raise InputError(
-            f"A difference of {wanted:g} needs more narratives than there are: all {everything:,} {found}. Give more "
+            f"A difference of {wanted:g} needs more narratives than there are: all {everything:,} {they}. Give more "
             "records, a larger `--power`, or raise `--overlap`."
         )
     for strata in ways:
-        low, high = strata.smallest - 1, everything
+        low, high = len(strata.members) - 1, everything
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if comparable(strata, middle).finds(wanted) else (middle, high)
-        while high < everything and (comparable(strata, high).detectable() or 1.0) > wanted:
+            found = _comparable(draw(strata, middle), jury, likeness)
+            low, high = (low, middle) if found.finds(wanted) else (middle, high)
+        while high < everything and (_comparable(draw(strata, high), jury, likeness).detectable() or 1.0) > wanted:
             high += 1
-        if high > strata.smallest:
+        if high > len(strata.members):
             break
     return strata, high
 
@@ -346,48 +345,30 @@ def _difference(found: _Comparable, counts: tuple[int, int]) -> Difference | Non
 
 def _planned_paces(
     records: Sequence[PlannedRecord], calibrating: Collection[str], jury: Jury
-) -> tuple[PlannedPace, ...]:
+) -> tuple[tuple[PlannedPace, ...], Hours]:
+    """And how long all of it takes; all paces are taken to be too long or too short together."""
     found = []
+    low = expected = high = 0.0
     for (task, locale), pace in jury.paces.items():
         loads = [(record.record_uuid, record.loads[task]) for record in records if record.locale == locale]
         units = sum(load.units for _, load in loads)
         early = sum(load.units for record_uuid, load in loads if record_uuid in calibrating)
-        if units:
-            seconds = sum(load.seconds for _, load in loads) / units * pace.factor
-            found.append(
-                PlannedPace(
-                    task=task,
-                    language=locale,
-                    units=units,
-                    judgements=early * jury.judges_calibration(locale) + (units - early) * jury.overlap[task],
-                    seconds=round(seconds, 1),
-                    basis="assumed" if not pace.is_measured else "measured" if pace.timed else "other languages",
-                    timed=pace.timed,
-                    annotators=pace.annotators,
-                )
-            )
-    return tuple(found)
-
-
-def _hours(planned: Iterable[PlannedPace], known: Mapping[Cell, Pace]) -> Hours:
-    """All paces are taken to be too long or too short together."""
-    low = expected = high = 0.0
-    for each in planned:
-        hours, spread = each.judgements * each.seconds / 3600, known[each.task, each.language].spread
-        low, expected, high = low + hours / spread, expected + hours, high + hours * spread
-    return Hours(low=round(low, 2), expected=round(expected, 2), high=round(high, 2))
-
-
-def _strata(strata: Stratification, number: int) -> tuple[Stratum, ...]:
-    return tuple(
-        Stratum(
-            stratum=name,
-            narratives=len(strata.members[name]),
-            sampled=count,
-            inclusion_probability=count / len(strata.members[name]),
+        if not units:
+            continue
+        each = PlannedPace(
+            task=task,
+            language=locale,
+            units=units,
+            judgements=early * jury.judges_calibration(locale) + (units - early) * jury.overlap[task],
+            seconds=round(sum(load.seconds for _, load in loads) / units * pace.factor, 1),
+            basis="assumed" if not pace.is_measured else "measured" if pace.timed else "other languages",
+            timed=pace.timed,
+            annotators=pace.annotators,
         )
-        for name, count in strata.sizes(number).items()
-    )
+        found.append(each)
+        hours = each.judgements * each.seconds / 3600
+        low, expected, high = low + hours / pace.spread, expected + hours, high + hours * pace.spread
+    return tuple(found), Hours(low=round(low, 2), expected=round(expected, 2), high=round(high, 2))
 
 
 def _sample_csv(draws: Sequence[Draw]) -> bytes:
@@ -448,11 +429,9 @@ def write_plan(planned: PlannedSample, folder: Path) -> None:
     check_plan_folder(folder)
     target = folder.absolute()
     work = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    files = {SAMPLE_FILE: planned.sample, PLAN_FILE: planned.plan.model_dump_json(indent=2).encode() + b"\n"}
     try:
-        for name, content in (
-            (SAMPLE_FILE, planned.sample),
-            (PLAN_FILE, planned.plan.model_dump_json(indent=2).encode() + b"\n"),
-        ):
+        for name, content in files.items():
             with staged_file(work / name) as file:
                 file.write(content)
         os.replace(work, target)
@@ -464,7 +443,18 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     whole = "all" if plan.narratives == plan.all_narratives else f"of {plan.all_narratives:,}"
     yield f"{counted(plan.narratives, 'narrative')} ({whole}) with {counted(plan.records, 'answer')}"
     yield ""
-    yield _table(plan).terminal()
+    heading = ("task", "language", "units", "judgements", "seconds", "hours", "pace")
+    rows = [
+        (
+            *(each.task, each.language, f"{each.units:,}", f"{each.judgements:,}", f"{each.seconds:.0f}"),
+            f"{each.judgements * each.seconds / 3600:,.1f}",
+            f"{each.basis} ({each.timed})" if each.timed else each.basis,
+        )
+        for each in sorted(plan.paces, key=lambda each: (TASKS.index(each.task), each.language))
+    ]
+    units = f"{sum(plan.units.values()):,}"
+    total = ("together", "", units, f"{plan.judgements:,}", "", f"{plan.hours.expected:,.1f}", "")
+    yield Table([heading, *rows, total], left=2).terminal()
     yield ""
     hours = plan.hours
     yield f"Hours of all annotators together: {hours.expected:,.1f} (from {hours.low:,.1f} to {hours.high:,.1f})"
@@ -476,25 +466,6 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         units, narratives = _source(found.units_measured, "unit"), _source(found.narratives_measured, "narrative")
         yield f"  correlation of two votes on a unit: {found.agreement:.2f} ({units})"
         yield f"  of votes on two answers to a narrative: {found.narrative_correlation:.2f} ({narratives})"
-
-
-def _table(plan: Plan) -> Table:
-    heading = ("task", "language", "units", "judgements", "seconds", "hours", "pace")
-    rows: list[tuple[object, ...]] = [
-        (
-            each.task,
-            each.language,
-            f"{each.units:,}",
-            f"{each.judgements:,}",
-            f"{each.seconds:.0f}",
-            f"{each.judgements * each.seconds / 3600:,.1f}",
-            f"{each.basis} ({each.timed})" if each.timed else each.basis,
-        )
-        for each in sorted(plan.paces, key=lambda each: (TASKS.index(each.task), each.language))
-    ]
-    units = sum(plan.units.values())
-    total = ("together", "", f"{units:,}", f"{plan.judgements:,}", "", f"{plan.hours.expected:,.1f}", "")
-    return Table([heading, *rows, total], left=2)
 
 
 def _source(count: int, what: str) -> str:

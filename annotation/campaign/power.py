@@ -26,8 +26,6 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _MASSES = _WEIGHTS / _WEIGHTS.sum()
 _LIKEST = 0.98  # votes that depend on each other more are computed as if they depended this much
 
-_Floats = NDArray[np.float64]
-
 
 class Likeness(NamedTuple):
     """How much alike votes are, as correlations at a share of one half."""
@@ -67,29 +65,28 @@ def detectable_difference(shared: Shared, votes: int, likeness: Likeness, compar
     results`: sign flips, by their normal approximation with a correction for continuity, on seeded studies.
     `comparisons` is how many tests the level is divided by (Bonferroni).
     """
-    if _power(1.0, shared, votes, likeness, comparisons) < POWER:
+    if not finds_difference(1.0, shared, votes, likeness, comparisons):
         return None
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _power(middle, shared, votes, likeness, comparisons) < POWER:
-            low = middle
-        else:
-            high = middle
+        found = finds_difference(middle, shared, votes, likeness, comparisons)
+        low, high = (low, middle) if found else (middle, high)
     return round(high, 4)
 
 
-def finds_difference(difference: float, shared: Shared, votes: int, likeness: Likeness) -> bool:
-    return _power(difference, shared, votes, likeness, 1) >= POWER
-
-
-def _power(difference: float, shared: Shared, votes: int, likeness: Likeness, comparisons: int) -> float:
-    """The share of studies in which the difference is found.
+def finds_difference(difference: float, shared: Shared, votes: int, likeness: Likeness, comparisons: int = 1) -> bool:
+    """Whether the difference is found in as many of the studies as `POWER` says.
 
     Sums of equal weights lie two steps apart, so that a sum counts from one step beyond the limit on; sums of different
     weights lie closer, and half a step is taken.
     """
-    masses = _difference_masses(difference, votes, likeness)
+    # How likely a narrative's difference in yes votes is each number from −votes to votes.
+    first, second = (_vote_masses(SHARE + each / 2, votes, likeness) for each in (difference, -difference))
+    joint = np.einsum("n,na,nb->ab", _MASSES, first, second)
+    found = np.array([np.trace(joint, offset) for offset in range(votes, -votes - 1, -1)])
+    masses = np.clip(found, 0, None)
+    masses /= masses.sum()
     generator = np.random.default_rng(0)
     steps = np.arange(-votes, votes + 1)
     sums, squares = np.zeros(_STUDIES), np.zeros(_STUDIES)
@@ -99,19 +96,10 @@ def _power(difference: float, shared: Shared, votes: int, likeness: Likeness, co
         squares += weight**2 * (counts @ steps**2)
     limit = -_NORMAL.inv_cdf(LEVEL / comparisons / 2) * np.sqrt(squares)
     step = min((weight for weight, _ in shared.groups), default=0.0) / (1 if shared.are_equal else 2)
-    return float(np.mean((np.abs(sums) >= limit + step) & (squares > 0)))
+    return float(np.mean((np.abs(sums) >= limit + step) & (squares > 0))) >= POWER
 
 
-def _difference_masses(difference: float, votes: int, likeness: Likeness) -> _Floats:
-    """How likely a narrative's difference in yes votes is each number from −votes to votes."""
-    first, second = (_vote_masses(SHARE + each / 2, votes, likeness) for each in (difference, -difference))
-    joint = np.einsum("n,na,nb->ab", _MASSES, first, second)
-    found = np.array([np.trace(joint, offset) for offset in range(votes, -votes - 1, -1)])
-    clean = np.clip(found, 0, None)
-    return np.asarray(clean / clean.sum())
-
-
-def _vote_masses(rate: float, votes: int, likeness: Likeness) -> _Floats:
+def _vote_masses(rate: float, votes: int, likeness: Likeness) -> NDArray[np.float64]:
     """Nodes of the narrative × number of yes votes on an answer: how likely each number is."""
     unit = min(_LIKEST, math.sin(math.pi / 2 * likeness.agreement))
     narrative = min(unit, math.sin(math.pi / 2 * max(0.0, likeness.narrative)))

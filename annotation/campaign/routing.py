@@ -67,40 +67,32 @@ def _calibration_share(
         return frozenset()
     chosen: set[str] = set()
     for locale in campaign.locales:
-        found = sorted((_share(rule.seed, record_uuid), record_uuid) for record_uuid, of in new if of == locale)
+        found = [record_uuid for record_uuid, of in new if of == locale]
         there = {record_uuid: place.round_name for record_uuid, place in stored.items() if place.locale == locale}
-        calibrated = [record_uuid for record_uuid, round_name in there.items() if round_name == CALIBRATION]
-        if rule.fraction is not None:
-            below = [record_uuid for share, record_uuid in found if share < rule.fraction]
-        else:
-            below = [record_uuid for _, record_uuid in found][: max(0, (rule.records or 0) - len(calibrated))]
-        if rule.rule != 1:
-            known = [*there, *(record_uuid for _, record_uuid in found)]
-            ordered = [record_uuid for _, record_uuid in found]
-            below = _with_floor(below, ordered, known, calibrated, rule, without_passages)
-        chosen.update(below)
+        chosen.update(_chosen(rule, found, there, without_passages))
     return frozenset(chosen)
 
 
-def _with_floor(
-    chosen: Sequence[str],
-    ordered: Sequence[str],
-    known: Sequence[str],
-    calibrated: Sequence[str],
-    rule: Calibration,
-    without_passages: frozenset[str],
+def _chosen(
+    rule: Calibration, new: Sequence[str], there: Mapping[str, str], without_passages: frozenset[str]
 ) -> list[str]:
-    """Retrieval and grounding need records with passages, generation takes all.
+    """Of the new records of a language, beside those in Argilla with their rounds.
 
-    Where too few are `calibrated` and `chosen`, those of the lowest hashes follow (`ordered` are the new ones); with
-    `records` they take the places of the highest hashes without passages, so that the number stays. `known` are all
-    records of the language, in Argilla and new.
+    Retrieval and grounding need records with passages, generation takes all. Where too few are in calibration, those of
+    the lowest hashes follow; with `records` they take the places of the highest hashes without passages, so that the
+    number stays.
     """
-    found = list(chosen)
-    for passed_over in (without_passages, frozenset[str]()):
-        concerned = sum(each not in passed_over for each in known)
-        wanting = _floor(concerned, rule) - sum(each not in passed_over for each in (*calibrated, *found))
-        more = [each for each in ordered if each not in passed_over and each not in found][: max(0, wanting)]
+    shares = {record_uuid: _share(rule.seed, record_uuid) for record_uuid in new}
+    ordered = sorted(new, key=lambda record_uuid: (shares[record_uuid], record_uuid))
+    calibrated = [record_uuid for record_uuid, round_name in there.items() if round_name == CALIBRATION]
+    if rule.fraction is not None:
+        found = [record_uuid for record_uuid in ordered if shares[record_uuid] < rule.fraction]
+    else:
+        found = ordered[: max(0, (rule.records or 0) - len(calibrated))]
+    for passed_over in (without_passages, frozenset[str]()) if rule.rule != 1 else ():
+        concerned = sum(each not in passed_over for each in (*there, *ordered))
+        missing = _floor(concerned, rule) - sum(each not in passed_over for each in (*calibrated, *found))
+        more = [each for each in ordered if each not in passed_over and each not in found][: max(0, missing)]
         spare = [each for each in found if each in passed_over][-len(more) :] if more and rule.records else []
         found = [each for each in found if each not in spare] + more
     return found
@@ -164,9 +156,7 @@ def check_routing(
     wanted = routing_metadata(campaign)
     for dataset in described:
         there = (dataset.get("metadata") or {}).get(ROUTING)
-        if there is None:
-            continue
-        for key in keys:
+        for key in () if there is None else keys:
             if there.get(key) != wanted.get(key):
                 stays = key in ("calibration", LANGUAGE_WORKSPACES)
                 other = "begin a campaign in another `workspace`: records do not move"
@@ -180,9 +170,8 @@ def check_routing(
 
 def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(
-            f"{name} {each}" for name, each in {**value, "rule": value.get("rule", 1)}.items() if each is not None
-        )
+        shown = {**value, "rule": value.get("rule", 1)}
+        return ", ".join(f"{name} {each}" for name, each in shown.items() if each is not None)
     if isinstance(value, bool):
         return "true"
     return "none" if not value else ", ".join(map(str, value))
@@ -197,9 +186,7 @@ def as_it_stands(argilla: Argilla, campaign: Campaign, workspace: str) -> Campai
         described = [each for name in names if name in known for each in argilla.datasets(known[name]) if task_of(each)]
         own = (each["metadata"].get(ROUTING) or {} for each in described if round_of(each) in (CALIBRATION, PRODUCTION))
         splits[parts] = [each for each in own if bool(each.get(LANGUAGE_WORKSPACES)) is parts]
-    if not any(splits.values()):
-        return _decided(campaign, campaign.parts_languages, _NEWEST_RULE)
-    parts = bool(splits[True])
+    parts = bool(splits[True]) if any(splits.values()) else campaign.parts_languages
     if campaign.language_workspaces not in (None, parts):
         raise SettingsError(
             f"`campaign.language_workspaces` in citejury.toml is {str(not parts).lower()}, and the languages of the "
@@ -207,14 +194,9 @@ def as_it_stands(argilla: Argilla, campaign: Campaign, workspace: str) -> Campai
             "out, or begin a campaign in another `workspace`: records do not move."
         )
     rules = [int(each[CALIBRATION].get("rule", 1)) for each in splits[parts] if each.get(CALIBRATION)]
-    return _decided(campaign, parts, min(rules, default=_NEWEST_RULE))
-
-
-def _decided(campaign: Campaign, parts: bool, rule: int) -> Campaign:
-    """A rule that the file names is left to be compared with Argilla's."""
     calibration = campaign.calibration
-    if calibration and calibration.rule is None:
-        calibration = calibration.model_copy(update={"rule": rule})
+    if calibration and calibration.rule is None:  # one that the file names is left to be compared with Argilla's
+        calibration = calibration.model_copy(update={"rule": min(rules, default=_NEWEST_RULE)})
     return campaign.model_copy(update={"language_workspaces": parts, "calibration": calibration})
 
 

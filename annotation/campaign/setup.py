@@ -6,7 +6,7 @@ SDK's `Dataset.create` sends no metadata, and cannot go on with a draft.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
@@ -26,13 +26,14 @@ from annotation.argilla.tasks import (
 )
 from annotation.campaign.datasets import (
     CARRYING,
-    Batch,
+    JURY_PROPERTY,
     JuryDataset,
     append_to_log,
     current_datasets,
     jury_dataset,
     read_queries,
-    write_jury,
+    send_bodies,
+    write_value,
 )
 from annotation.campaign.file import (
     Annotator,
@@ -175,7 +176,7 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> No
     dataset_id = plan.existing["id"] if plan.existing else None
     if plan.existing is None or plan.existing["status"] == "draft":
         name = definition.name if plan.earlier is None else f"{definition.name}{CARRYING}"
-        dataset_id = _publish(argilla, workspace_id, definition.body | {"name": name}, definition, plan.existing)
+        dataset_id = _publish(argilla, workspace_id, name, definition, plan.existing)
     for path, body in plan.parts:
         argilla.request("PATCH", path, json=body)
     visible = {name: value for name, value in plan.body.items() if name != "metadata"}
@@ -184,7 +185,7 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> No
     if "metadata" in plan.body:
         append_to_log(argilla, str(dataset_id), plan.body["metadata"])
     if plan.jury is not None:
-        write_jury(argilla, str(dataset_id), plan.jury)
+        write_value(argilla, str(dataset_id), JURY_PROPERTY, "citejury: who labels here", list(plan.jury))
     if plan.earlier is not None:
         new = jury_dataset(argilla.request("GET", f"/datasets/{dataset_id}"), plan.workspace)
         _carry_records(argilla, plan.earlier, cast(JuryDataset, new))
@@ -192,15 +193,10 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> No
 
 
 def _publish(
-    argilla: Argilla,
-    workspace_id: str,
-    body: Mapping[str, Any],
-    definition: DatasetDefinition,
-    existing: Mapping[str, Any] | None,
+    argilla: Argilla, workspace_id: str, name: str, definition: DatasetDefinition, existing: Mapping[str, Any] | None
 ) -> str:
-    if existing is None:
-        made = argilla.request("POST", "/datasets", json={**body, "workspace_id": workspace_id})
-    dataset_id = str((existing or made)["id"])
+    body = {**definition.body, "name": name, "workspace_id": workspace_id}
+    dataset_id = str((existing or argilla.request("POST", "/datasets", json=body))["id"])
     for kind, parts in (("fields", definition.fields), ("questions", definition.questions)):
         there = {part["name"] for part in parts_of(argilla, dataset_id, kind)} if existing else set()
         for part in parts:
@@ -216,7 +212,7 @@ def make_dataset(
     """What was done: a new dataset is made and published, a draft of ours is finished, a published one is kept."""
     if existing is not None and existing["status"] == "ready":
         return Step("dataset", definition.name, "kept")
-    _publish(argilla, workspace_id, definition.body, definition, existing)
+    _publish(argilla, workspace_id, definition.name, definition, existing)
     return Step("dataset", definition.name, "finished" if existing else "created")
 
 
@@ -235,14 +231,14 @@ def _apply_members(
     client = connected(argilla)
     created: dict[str, str] = {}
     for plan in changes:
-        person = plan.member.person
+        home, person, belongs = plan.member
         if plan.step.done == "created":
             created[person.name] = create_user(client, person, passwords)
         user = user_handle(client, plan.user_id or created[person.name])
         if plan.step.done == "removed":
-            user.remove_from_workspace(workspace_handle(client, workspace_ids[plan.member.workspace]))
-        elif plan.member.belongs:
-            user.add_to_workspace(workspace_handle(client, workspace_ids[plan.member.workspace]))
+            user.remove_from_workspace(workspace_handle(client, workspace_ids[home]))
+        elif belongs:
+            user.add_to_workspace(workspace_handle(client, workspace_ids[home]))
 
 
 def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) -> None:
@@ -284,16 +280,17 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -
             for record in (record for _, page in pages for record in page):
                 if hidden := (record["metadata"] or {}).get(HIDDEN):
                     passages[hidden["record_uuid"]].add((hidden["chunk_rank"], hidden["chunk_id"], hidden["doc_id"]))
-    batch = Batch(argilla, new)
-    for _, page in argilla.record_pages(old_id, include=(), page_size=100):
-        for item in page:
+
+    def bodies() -> Iterator[dict[str, Any]]:
+        for item in (item for _, page in argilla.record_pages(old_id, include=(), page_size=100) for item in page):
             if item["external_id"] not in there:
                 body = _copied(item, fields, queries)
                 hidden = (body["metadata"] or {}).get(HIDDEN)
                 if asks_for_marks and hidden and not can_be_marked(body):
                     add_passages(body, carried_passages(body, sorted(passages[hidden["record_uuid"]])))
-                batch.add(body)
-    batch.send()
+                yield body
+
+    send_bodies(argilla, new, bodies())
 
 
 def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, str]) -> dict[str, Any]:

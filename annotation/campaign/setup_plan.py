@@ -41,8 +41,6 @@ _NEW_VERSION = (
     "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
     "another `--workspace`."
 )
-
-
 _ASKS_FOR_MARKS = {
     "optional": "asks for marks on the context",
     "required": "requires marks on the context; stock Argilla takes answers without them",
@@ -142,11 +140,8 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
         for task in TASKS
         if task in tasks
     ]
-    newest: dict[TaskName, list[Mapping[str, Any]]] = {task: [] for task in TASKS}
-    for place, task, each in series:
-        if found := newest_versions(described[place.workspace]).get(each):
-            newest[task].append(found)
-    raised = {task: to_be_raised(newest[task]) for task in new_versions}
+    newest = [(task, newest_versions(described[place.workspace]).get(each)) for place, task, each in series]
+    raised = {task: to_be_raised([found for of, found in newest if found and of == task]) for task in new_versions}
     datasets = []
     for place, task, _ in series:
         there, rules = described[place.workspace], rules_of(everything, task, place.locale)
@@ -180,11 +175,10 @@ def _plan_dataset(
     )
     definition = with_version(plain, number)
     refuse_strangers(described, definition)
+    earlier = newest
     if existing is not None:
         _refuse_other_evidence(existing, definition, _NEW_VERSION.format(task=task))
         refuse_other_schema(argilla, existing, definition, _NEW_VERSION.format(task=task))
-    earlier = newest
-    if existing is not None:
         origin = existing["metadata"].get(CARRIED_FROM) if is_carrying(existing) else None
         earlier = next((each for each in described if origin is not None and each["id"] == origin), None)
     if wanted.routing is not None:
@@ -193,19 +187,8 @@ def _plan_dataset(
         definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
     brought = f"without `{'`, `'.join(sorted(lacking))}`, which `--new-version {task}` brings" if lacking else ""
     asks = _ASKS_FOR_MARKS.get(definition.metadata.get(EVIDENCE, "off"), "")
-    remark = "; ".join(filter(None, [brought, asks, wanted.notes.get(place, "")]))
-    plan = _with_changes(argilla, place, definition, existing, earlier, remark)
-    return _with_jury(plan, wanted.juries.get(place))
-
-
-def _with_jury(plan: DatasetPlan, names: Sequence[str] | None) -> DatasetPlan:
-    there = plan.existing["metadata"].get(JURY) if plan.existing else None
-    if names is None or there == list(names):
-        return plan
-    if plan.step.done != "kept":
-        return plan._replace(jury=names)
-    note = "; ".join(filter(None, ["who labels in it", plan.step.note]))
-    return plan._replace(jury=names, step=plan.step._replace(done="updated", note=note))
+    remarks = [brought, asks, wanted.notes.get(place, "")]
+    return _with_changes(argilla, place, definition, existing, earlier, remarks, wanted.juries.get(place))
 
 
 def _with_changes(
@@ -214,7 +197,8 @@ def _with_changes(
     definition: DatasetDefinition,
     existing: Mapping[str, Any] | None,
     earlier: Mapping[str, Any] | None,
-    remark: str,
+    remarks: Sequence[str],
+    jury: Sequence[str] | None,
 ) -> DatasetPlan:
     parts: tuple[Part, ...] = ()
     body: dict[str, Any] = {}
@@ -229,13 +213,17 @@ def _with_changes(
     touched = earlier if earlier is not None else existing if differences else None
     responses = _count_responses(argilla, touched["id"]) if touched is not None else 0
     carried = [f"records carried over from {earlier['name']}"] if earlier is not None else []
-    note = "; ".join(filter(None, [*differences, *carried, remark]))
+    note = "; ".join(filter(None, [*differences, *carried, *remarks]))
     affected = ""
     if touched is not None and responses:
         what = f"a new version, {definition.name}; they stay in the old one" if earlier is not None else note
         affected = f"{place.workspace}/{touched['name']} has {responses} responses: {what}"
+    if jury is not None and existing is not None and existing["metadata"].get(JURY) == list(jury):
+        jury = None
+    if jury is not None and done == "kept":
+        done, note = "updated", "; ".join(filter(None, ["who labels in it", note]))
     step = Step("dataset", definition.name, done, note, place.workspace)
-    return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
+    return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected, jury)
 
 
 def _changes(
@@ -274,13 +262,9 @@ def _wording_of(part: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _count_responses(argilla: Argilla, dataset_id: str) -> int:
-    progress = argilla.request("GET", f"/datasets/{dataset_id}/users/progress")["users"]
-    return sum(
-        int(user[state][kind])
-        for user in progress
-        for state in ("completed", "pending")
-        for kind in ("submitted", "discarded", "draft")
-    )
+    users = argilla.request("GET", f"/datasets/{dataset_id}/users/progress")["users"]
+    states = [user[state] for user in users for state in ("completed", "pending")]
+    return sum(int(state[kind]) for state in states for kind in ("submitted", "discarded", "draft"))
 
 
 def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any]]:
@@ -301,22 +285,19 @@ def refuse_other_schema(
     argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str
 ) -> None:
     """Raise ArgillaError for a dataset with other fields or questions; a draft may lack some."""
-    there = {
-        part["name"]: schema_part(part)
-        for part in [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")]
-    }
+    parts = [part for kind in ("fields", "questions") for part in parts_of(argilla, existing["id"], kind)]
+    there = {part["name"]: schema_part(part) for part in parts}
     wanted = {part["name"]: schema_part(part) for part in [*definition.fields, *definition.questions]}
-    is_draft = existing["status"] == "draft"
-    missing = [f"`{name}` is missing" for name in wanted if name not in there and not is_draft]
-    extra = [f"`{name}` is not asked for" for name in there if name not in wanted]
-    changed = [
+    missing = () if existing["status"] == "draft" else [name for name in wanted if name not in there]
+    differences = [f"`{name}` is missing" for name in missing]
+    differences += [f"`{name}` is not asked for" for name in there if name not in wanted]
+    differences += [
         f"`{name}` has {key} {there[name].get(key)!r} instead of {value!r}"
         for name in wanted
         if name in there
         for key, value in wanted[name].items()
         if there[name].get(key) != value
     ]
-    differences = missing + extra + changed
     if differences:
         raise ArgillaError(
             f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "

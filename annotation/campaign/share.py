@@ -119,9 +119,8 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
         items = [item for home in homes for item in there[home] if not campaign or item.series.locale in locales]
         with_work = [item for item in items if item.records] or items
         work[name] = tuple(sorted(with_work, key=lambda item: place_in_order(item.series, locales)))
-    idle = [name for name, items in work.items() if not items]
-    if idle:
-        raise NotFoundError(f"There is no dataset for {idle[0]!r} in Argilla. Run `citejury annotation setup`.")
+        if not items:
+            raise NotFoundError(f"There is no dataset for {name!r} in Argilla. Run `citejury annotation setup`.")
     return work
 
 

@@ -87,18 +87,15 @@ def plan_teardown(
 
 
 def _contents(argilla: Argilla, dataset_id: str) -> _Contents:
-    records = 0
     counts: Counter[str] = Counter()
     people: set[str] = set()
     latest: datetime | None = None
     for unit in read_units(argilla, dataset_id):
-        records += 1
-        counts.update(each.status for each in unit.answers)
+        counts.update(("record", *(each.status for each in unit.answers)))
         people.update(each.user_id for each in unit.answers)
         latest = max((each.at for each in unit.answers if latest is None or each.at > latest), default=latest)
-    return _Contents(
-        records, counts["submitted"], counts["draft"], counts["discarded"], annotators=frozenset(people), latest=latest
-    )
+    numbers = (counts[each] for each in ("record", "submitted", "draft", "discarded"))
+    return _Contents(*numbers, annotators=frozenset(people), latest=latest)
 
 
 def _plan_users(argilla: Argilla, workspace_id: str, others: Collection[str] = ()) -> tuple[UserToDelete, ...]:

@@ -11,8 +11,9 @@ article that share most words with it.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from annotation.argilla.labels import TaskName
 from annotation.judge.judgements import FullJudgement, Judged, Unit, judgement_identity, kept_evidence, pages_of, url_of
@@ -25,11 +26,11 @@ from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import Verdict
 
+BASELINE = "baseline"
 _MOST_CLAIMS = 500
 """Claims of an answer that are looked at, the first ones: so the work stays linear in the length of the context."""
 _LEAST_WORDS = 3  # content words and numbers of a claim; a greeting or a heading has fewer
 _MOST_EVIDENCE = 3
-_VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _NAMES: dict[Verdict, str] = {
     "supported": "in its own words",
     "contradicted": "contradicted",
@@ -39,15 +40,6 @@ _NAMES: dict[Verdict, str] = {
 _RELEVANCE = (-2.24, 5.07, 6.6, 0.57)
 """Constant and weights of a coverage: of its best sentence, its best five, and its numbers."""
 _NOT_PROSE = re.compile(r"https?://\S+")
-
-
-class Sentence(NamedTuple):
-    """With its words without numbers."""
-
-    passage: Passage
-    text: str
-    words: frozenset[str]
-    numbers: frozenset[str]
 
 
 class Proposal(NamedTuple):
@@ -60,37 +52,29 @@ def _split_sentences(text: str, language: str) -> list[str]:
     return [text[start:end].strip() for start, end in sentence_spans(text, language)]
 
 
-def sentences_of(passages: Iterable[Passage], language: str) -> list[Sentence]:
-    """The sentences of the passages that hold a content word or a number, in order; repeated ones once."""
-    found: dict[str, Sentence] = {}
+def covered(passages: Iterable[Passage], text: str, language: str) -> tuple[Coverage, list[tuple[Passage, str]]]:
+    """How much of the text the sentences of the passages cover, and the best of them; all 0 where they share no word.
+
+    A sentence that stands there more than once counts once, and one without a content word or a number not at all.
+    """
+    found: dict[str, tuple[Passage, frozenset[str]]] = {}
     for passage in passages:
-        for text in _split_sentences(passage.text, language):
-            words, numbers = words_and_numbers(text, language)
-            if text not in found and (words or numbers):
-                found[text] = Sentence(passage, text, words, numbers)
-    return list(found.values())
-
-
-class Index:
-    def __init__(self, sentences: Sequence[Sentence]) -> None:
-        self.sentences = sentences
-        self.words = WordIndex(sentence.words | sentence.numbers for sentence in sentences)
-
-    def cover(self, text: str, language: str) -> tuple[Coverage, list[Sentence]]:
-        """How much of the text the sentences cover, and the best of them; all 0 where they share no word with it."""
-        coverage, places = cover(*words_and_numbers(text, language), [self.words])
-        return coverage, [self.sentences[place.sentence] for place in places]
+        for sentence in _split_sentences(passage.text, language):
+            words = frozenset[str]().union(*words_and_numbers(sentence, language))
+            if words:
+                found.setdefault(sentence, (passage, words))
+    coverage, places = cover(*words_and_numbers(text, language), [WordIndex(words for _, words in found.values())])
+    sentences = [(passage, sentence) for sentence, (passage, _) in found.items()]
+    return coverage, [sentences[place.sentence] for place in places]
 
 
 def _judge_relevance(unit: Unit) -> Proposal:
     language = "" if unit.record.language == "und" else unit.record.language
-    coverage, found = Index(sentences_of(unit.passages, language)).cover(unit.record.query, language)
+    coverage, found = covered(unit.passages, unit.record.query, language)
     score = _RELEVANCE[0] + sum(weight * value for weight, value in zip(_RELEVANCE[1:], coverage, strict=True))
     chance = round(1 / (1 + math.exp(-score)), 4)
     words = f"The passage has {coverage.best_five:.0%} of the query's words, its best sentence {coverage.best:.0%}."
-    return Proposal(
-        {"topically_relevant": _proposed(chance)}, words, [(each.passage, each.text) for each in found[:_MOST_EVIDENCE]]
-    )
+    return Proposal({"topically_relevant": _proposed(chance)}, words, found[:_MOST_EVIDENCE])
 
 
 def _judge_support(unit: Unit) -> Proposal:
@@ -102,30 +86,23 @@ def _judge_support(unit: Unit) -> Proposal:
         return Proposal(labels, "There is no context." if claims else "The answer makes no claim.", [])
     pages = [PageText(passage.text, str(number)) for number, passage in enumerate(unit.passages)]
     findings = [check_sentence(claim, pages) for claim in claims[:_MOST_CLAIMS]]
-    labels = _labels_of(findings, all_seen=len(claims) <= _MOST_CLAIMS)
-    return Proposal(labels, _describe_support(len(claims), findings), _quotes_of(findings, pages, unit.passages))
-
-
-def _labels_of(findings: Sequence[Finding], all_seen: bool) -> dict[str, ProposedLabel]:
     # A context that says a claim in other words supports it as well, so the rules never find that there is no support.
     verdicts = {each.verdict for each in findings}
-    labels = {}
-    if "supported" in verdicts:
-        labels["support_present"] = _proposed(1.0)
+    labels = {"support_present": _proposed(1.0)} if "supported" in verdicts else {}
     if verdicts & {"contradicted", "not_found"}:
         labels["unsupported_claim_present"] = _proposed(1.0)
-    elif all_seen and verdicts == {"supported"}:
+    elif len(claims) <= _MOST_CLAIMS and verdicts == {"supported"}:
         labels["unsupported_claim_present"] = _proposed(0.0)
-    return labels
+    return Proposal(labels, _describe_support(len(claims), findings), _quotes_of(findings, pages, unit.passages))
 
 
 def _quotes_of(
     findings: Sequence[Finding], pages: Sequence[PageText], passages: Sequence[Passage]
 ) -> list[tuple[Passage, str]]:
     """The sentences that back a claim, then those that speak against one, then the nearest to any, each once."""
-    order = {verdict: place for place, verdict in enumerate(_VERDICTS)}
+    order = list(_NAMES)
     found: dict[tuple[Passage, str], None] = {}
-    for each in sorted(findings, key=lambda finding: (order[finding.verdict], -finding.score)):
+    for each in sorted(findings, key=lambda finding: (order.index(finding.verdict), -finding.score)):
         against = [(passages[int(quote.url)], quote.text) for quote in each.against]
         nearest = [(passages[place.source], pages[place.source].sentences[place.sentence]) for place in each.places[:1]]
         found |= dict.fromkeys(against or nearest)
@@ -134,11 +111,8 @@ def _quotes_of(
 
 def _describe_support(claims: int, findings: Sequence[Finding]) -> str:
     part = f", of which the first {len(findings)} were looked at" if claims > len(findings) else ""
-    counts = ", ".join(
-        f"{_NAMES[verdict]} {count}"
-        for verdict in _VERDICTS
-        if (count := sum(each.verdict == verdict for each in findings))
-    )
+    found = Counter(each.verdict for each in findings)
+    counts = ", ".join(f"{name} {found[verdict]}" for verdict, name in _NAMES.items() if found[verdict])
     reasons = next((f" {each.problems[0]}." for each in findings if each.verdict == "contradicted"), "")
     return f"Claims: {claims}{part}. The context: {counts}.{reasons}"
 
@@ -184,6 +158,3 @@ def baseline_judgement(unit: Unit) -> Judged:
         errors=checked.errors,
     )
     return Judged(judgement)
-
-
-BASELINE = "baseline"

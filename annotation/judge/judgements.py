@@ -74,9 +74,7 @@ class Unit(NamedTuple):
 def units_of(record: QueryResponse, tasks: Sequence[TaskName] = TASKS) -> Iterator[Unit]:
     """In the fixed order of the tasks, passages by rank; grounding is a unit without passages too."""
     passages = tuple(sorted(record.chunks, key=lambda passage: passage.chunk_rank))
-    for task in TASKS:
-        if task not in tasks:
-            continue
+    for task in (task for task in TASKS if task in tasks):
         if task == "retrieval":
             yield from (Unit(record, task, (passage,)) for passage in passages)
         else:

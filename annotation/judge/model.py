@@ -8,7 +8,7 @@ Source: pipeline/contracts/evidence.md.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from annotation.judge.judgements import (
 )
 from annotation.push.suggestions import ProposedLabel, field_problems
 from pipeline.models.completion import Structured
-from pipeline.models.evidence import Forms, Rejected, aggregate_context, read_context, validate_and_normalize_evidence
+from pipeline.models.evidence import aggregate_context, read_context, validate_and_normalize_evidence
 from pipeline.models.structured import DATA_RULE, marked_texts, marking_words
 
 _SYSTEM_PROMPT = f"""You are a careful annotator. You answer yes/no questions about texts that were collected from the \
@@ -78,10 +78,13 @@ def digest(prompt: str, system: str, schema: Mapping[str, Any]) -> str:
 def build_prompt(unit: Unit) -> Prompt:
     context = aggregate_context(pages_of(unit.passages))
     sections = _sections_of(unit, context)
+    questions = read_wording("en").questions[unit.task]
+    meanings = {name: field.description for name, field in LABEL_MODELS[unit.task].model_fields.items()}
+    labels = [f"- {name}: yes when: {meanings[name]} {questions[name].description}" for name in LABELS[unit.task]]
     parts = [
         _UNIT_WORDS[unit.task],
         _CLAIM,
-        f"Labels of this task:\n{_label_words(unit.task)}",
+        "\n".join(("Labels of this task:", *labels)),
         "\n".join(
             f"Where {rule.antecedent} is yes, {rule.consequent} is {'yes' if rule.required else 'no'}."
             for rule in RULES
@@ -98,39 +101,22 @@ def build_prompt(unit: Unit) -> Prompt:
 
 def _sections_of(unit: Unit, context: str) -> list[tuple[str, str]]:
     record, wording = unit.record, read_wording("en")
+    query, answer = ("QUERY", record.query), ("ANSWER", record.answer)
     if unit.task == "retrieval":
         (passage,) = unit.passages
-        host = host_of(passage, source_of(passage, record.sources))
-        return [
-            ("QUERY", record.query),
-            ("SOURCE OF THE PASSAGE", source_line(passage.title, host, wording)),
-            ("PASSAGE", context),
-        ]
+        source = source_line(passage.title, host_of(passage, source_of(passage, record.sources)), wording)
+        return [query, ("SOURCE OF THE PASSAGE", source), ("PASSAGE", context)]
     if unit.task == "generation":
-        return [("QUERY", record.query), ("ANSWER", record.answer)]
-    sources = source_list(record.sources, wording)
-    return [
-        ("SOURCES CITED BY THE ANSWER", sources),
-        ("QUERY", record.query),
-        ("ANSWER", record.answer),
-        ("CONTEXT", context),
-    ]
-
-
-def _label_words(task: TaskName) -> str:
-    questions = read_wording("en").questions[task]
-    meanings = {name: field.description for name, field in LABEL_MODELS[task].model_fields.items()}
-    return "\n".join(f"- {label}: yes when: {meanings[label]} {questions[label].description}" for label in LABELS[task])
+        return [query, answer]
+    return [("SOURCES CITED BY THE ANSWER", source_list(record.sources, wording)), query, answer, ("CONTEXT", context)]
 
 
 def _answer_schema(unit: Unit) -> dict[str, Any]:
     label = _closed({"value": {"type": "boolean"}, "p_yes": {"type": "number", "minimum": 0, "maximum": 1}})
     quote = _closed({"url": {"type": "string"}, "snippet": {"type": "string"}})
-    fields: dict[str, Any] = {
-        "labels": _closed({name: label for name in LABELS[unit.task]}),
-        "rationale": {"type": "string"},
-    }
-    return _closed({**fields, "evidence": {"type": "array", "items": quote}} if unit.passages else fields)
+    labels = _closed({name: label for name in LABELS[unit.task]})
+    evidence = {"evidence": {"type": "array", "items": quote}} if unit.passages else {}
+    return _closed({"labels": labels, "rationale": {"type": "string"}, **evidence})
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:
@@ -153,36 +139,37 @@ class ModelAnswer(BaseModel):
     """Its quotes, unchecked."""
 
 
-def answer_reader(task: TaskName) -> Callable[[Any], ModelAnswer]:
-    """What reads the JSON of an answer; ValueError where a label is missing, unknown or contradicts its probability."""
-
-    def read(value: Any) -> ModelAnswer:
-        try:
-            answer = ModelAnswer.model_validate(value)
-        except ValidationError as error:
-            raise ValueError(field_problems(error)) from error
-        if set(answer.labels) != set(LABELS[task]):
-            unknown = sorted(set(answer.labels) - set(LABELS[task]))
-            missing = [label for label in LABELS[task] if label not in answer.labels]
-            raise ValueError(f"labels missing: {missing}, unknown: {[name[:40] for name in unknown][:5]}")
-        for name, label in answer.labels.items():
-            if label.p_yes != 0.5 and label.value != (label.p_yes > 0.5):
-                raise ValueError(f"{name} is {label.value} with a probability of yes of {label.p_yes}")
-        return answer
-
-    return read
+def read_answer(task: TaskName, value: Any) -> ModelAnswer:
+    """The JSON of an answer; ValueError where a label is missing, unknown or contradicts its probability."""
+    try:
+        answer = ModelAnswer.model_validate(value)
+    except ValidationError as error:
+        raise ValueError(field_problems(error)) from error
+    if set(answer.labels) != set(LABELS[task]):
+        unknown = sorted(set(answer.labels) - set(LABELS[task]))
+        missing = [label for label in LABELS[task] if label not in answer.labels]
+        raise ValueError(f"labels missing: {missing}, unknown: {[name[:40] for name in unknown][:5]}")
+    for name, label in answer.labels.items():
+        if label.p_yes != 0.5 and label.value != (label.p_yes > 0.5):
+            raise ValueError(f"{name} is {label.value} with a probability of yes of {label.p_yes}")
+    return answer
 
 
 def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], model: str, explain: bool) -> Judged:
     """Without labels where the answer or all quotes are invalid; `explain` adds both normal forms to an error."""
-    about = {**judgement_identity(unit, model), "prompt_sha256": prompt.sha256}
+    identity = judgement_identity(unit, model)
+    about = {**identity, "prompt_sha256": prompt.sha256}
     if said.value is None:
         return Judged(FullJudgement(**about, status=said.status, errors=(said.error,)))
     given = said.value.evidence if unit.passages else ()
     quotes = given[:_MOST_QUOTES]
     context = read_context(prompt.context)
     checked = validate_and_normalize_evidence(context, quotes, per_page=True, explain=True)
-    rejected = tuple(_rejected_quote(unit, model, each, checked.forms[each.position]) for each in checked.rejected)
+    compared = ("url", "snippet", "url_key", "snippet_form", "page_form")
+    rejected = []
+    for each in checked.rejected:
+        texts = {name: getattr(checked.forms[each.position], name) for name in compared}
+        rejected.append(RejectedQuote(**identity, error=each.message[:500], **texts))
     forms = "; the quote is compared as {0.snippet_form!r}, the nearest on the page is {0.page_form!r}"
     errors = [each.error + (forms.format(each) if explain else "") for each in rejected]
     if len(given) > len(quotes):
@@ -190,22 +177,8 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
     about |= {"rationale": said.value.rationale[:2_000]}
     if unit.passages and checked.status != "ok":
         errors = errors or [checked.error]
-        return Judged(FullJudgement(**about, status="invalid_evidence", errors=errors), rejected)
+        return Judged(FullJudgement(**about, status="invalid_evidence", errors=errors), tuple(rejected))
     labels = said.value.labels
-    broken = broken_rules(unit.task, {name: label.value for name, label in labels.items()})
+    about["broken_rules"] = broken_rules(unit.task, {name: label.value for name, label in labels.items()})
     found = kept_evidence(unit, context, checked)
-    return Judged(
-        FullJudgement(**about, status="ok", labels=labels, evidence=found, errors=errors, broken_rules=broken), rejected
-    )
-
-
-def _rejected_quote(unit: Unit, model: str, rejected: Rejected, forms: Forms) -> RejectedQuote:
-    return RejectedQuote(
-        **judgement_identity(unit, model),
-        error=rejected.message[:500],
-        url=rejected.url,
-        snippet=rejected.snippet,
-        url_key=forms.url_key,
-        snippet_form=forms.snippet_form,
-        page_form=forms.page_form,
-    )
+    return Judged(FullJudgement(**about, status="ok", labels=labels, evidence=found, errors=errors), tuple(rejected))

@@ -7,6 +7,7 @@ started again, or whose replies came in another order, gives the same bytes.
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from heapq import nsmallest
@@ -20,7 +21,7 @@ from pydantic import ValidationError
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.judge.baseline import BASELINE, JUDGES, baseline_judgement
 from annotation.judge.judgements import FullJudgement, Judged, Unit, units_of
-from annotation.judge.model import ModelAnswer, Prompt, answer_reader, build_prompt, digest, judgement_of
+from annotation.judge.model import ModelAnswer, Prompt, build_prompt, digest, judgement_of, read_answer
 from annotation.push.record_sources import read_source
 from pipeline.asking.questions import NO_LIMITS, Limits, Tell
 from pipeline.asking.run_state import RunState
@@ -34,6 +35,8 @@ from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_stru
 from pipeline.providers import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.records.run import numbered_lines
+
+_Key = tuple[str, TaskName, str | None]
 
 
 class Work(NamedTuple):
@@ -50,7 +53,7 @@ class Work(NamedTuple):
 
     def units(self, wanted: Callable[[Unit], bool]) -> Iterator[Unit]:
         """Each wanted unit once, in the order of records, tasks and ranks; what is no record is passed over."""
-        seen: set[tuple[str, TaskName, str | None]] = set()
+        seen: set[_Key] = set()
         for record in read_source(self.records, []):
             for unit in units_of(record, self.tasks):
                 if unit.key not in seen and wanted(unit):
@@ -70,15 +73,15 @@ class Tally(NamedTuple):
 
 def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> tuple[int, tuple[str, ...]]:
     problems: list[str] = []
-    records = without_passages = found = 0
+    records = without_passages = 0
+    found: Counter[_Key] = Counter()
     for record in read_source(work.records, problems):
         records += 1
         without_passages += not record.chunks
-        found += sum(1 for unit in units_of(record, work.tasks) if wanted(unit))
+        found.update(unit.key for unit in units_of(record, work.tasks) if wanted(unit))
     if problems and not records:
         raise BadRowsError("No line is a record:", problems)
-    units = sum(1 for _ in work.units(wanted))
-    if not units:
+    if not found:
         tasks = ", ".join(work.tasks)
         raise InputError(
             f"There is nothing to judge in {str(work.records)!r}: {records} records, none with a unit of {tasks} that "
@@ -87,9 +90,9 @@ def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> tuple
     _refuse_other_file(work, model)
     if without_passages:
         work.tell(f"{without_passages} of {records} records have no passages: annotators see them in generation only.")
-    if found > units:
-        work.tell(f"{found - units} units stand in the records more than once; the first of each is judged.")
-    return units, tuple(problems)
+    if repeated := found.total() - len(found):
+        work.tell(f"{repeated} units stand in the records more than once; the first of each is judged.")
+    return len(found), tuple(problems)
 
 
 def _refuse_other_file(work: Work, model: str) -> None:
@@ -157,18 +160,18 @@ class _Question(NamedTuple):
     prompt_sha256: str
 
 
+@dataclass
 class _UnitAsker:
     """What was answered before is taken from the replies; `further` asks anything else.
 
     A reply is kept before anything is done with it. `received` is what came from `further`, kept or not: it was paid.
     """
 
-    def __init__(self, unit: Unit, model: str, replies: Replies[_Question], further: Asks) -> None:
-        self.unit = unit
-        self.model = model
-        self.replies = replies
-        self.further = further
-        self.received: list[str] = []
+    unit: Unit
+    model: str
+    replies: Replies[_Question]
+    further: Asks
+    received: list[str] = field(default_factory=list)
 
     def question(self, prompt: str, system: str, schema: Mapping[str, Any]) -> _Question:
         record_uuid, task, chunk_id = self.unit.key
@@ -190,6 +193,11 @@ class _UnitAsker:
     def is_answered(self, prompt: Prompt) -> bool:
         return self.question(prompt.text, prompt.system, prompt.schema) in self.replies.places
 
+    async def answer(self, prompt: Prompt) -> Structured[ModelAnswer]:
+        return await ask_structured(
+            self, prompt.text, prompt.system, prompt.schema, partial(read_answer, self.unit.task)
+        )
+
 
 class _Nobody:
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
@@ -202,7 +210,7 @@ class _Asking:
         self.model = model
         self.replies = replies
         self.state = RunState(work.limits, self.spent().cost, stop_waiting)
-        self.failed: dict[tuple[str, TaskName, str | None], Structured[ModelAnswer]] = {}
+        self.failed: dict[_Key, Structured[ModelAnswer]] = {}
         self.done = 0
 
     def spent(self) -> Spent:
@@ -229,20 +237,17 @@ class _Asking:
             prompt = build_prompt(unit)
             about = _UnitAsker(unit, self.model, self.replies, asker)
             if about.is_answered(prompt) or self.state.may_start_call():
-                await self.ask_about(about, prompt)
+                self.state.in_flight += 1
+                try:
+                    said = await about.answer(prompt)
+                finally:
+                    self.state.in_flight -= 1
+                    self.state.spending.spent += self.spent_of(about.received).cost
+                if said.status == "http_error":
+                    self.failed[unit.key] = said
             self.done += 1
             self.work.report(self.done, total)
             await asyncio.sleep(0)  # a kept reply is never waited for, and a signal is to be heard all the same
-
-    async def ask_about(self, about: _UnitAsker, prompt: Prompt) -> None:
-        self.state.in_flight += 1
-        try:
-            said = await _read_answer(about, prompt)
-        finally:
-            self.state.in_flight -= 1
-            self.state.spending.spent += self.spent_of(about.received).cost
-        if said.status == "http_error":
-            self.failed[about.unit.key] = said
 
     def judged(self, units: Iterator[Unit]) -> Iterator[tuple[Unit, Judged]]:
         """Each settled unit with its judgement, from the kept replies and this run's failures."""
@@ -252,12 +257,8 @@ class _Asking:
                 about = _UnitAsker(unit, self.model, self.replies, _Nobody())
                 failed = self.failed.get(unit.key)
                 if failed or about.is_answered(prompt):
-                    said = failed or runner.run(_read_answer(about, prompt))
+                    said = failed or runner.run(about.answer(prompt))
                     yield unit, judgement_of(unit, prompt, said, self.model, self.work.explain)
-
-
-async def _read_answer(about: _UnitAsker, prompt: Prompt) -> Structured[ModelAnswer]:
-    return await ask_structured(about, prompt.text, prompt.system, prompt.schema, answer_reader(about.unit.task))
 
 
 class Outcome(NamedTuple):
@@ -273,15 +274,12 @@ class Outcome(NamedTuple):
 def judge_by_words(work: Work) -> Outcome:
     """What came of judging without a model; the judgements stand in `work.out`."""
 
-    def is_judged(unit: Unit) -> bool:
-        return unit.task in JUDGES
-
     def judged() -> Iterator[tuple[Unit, Judged]]:
-        for done, unit in enumerate(work.units(is_judged), start=1):
+        for done, unit in enumerate(work.units(_takes_words), start=1):
             yield unit, baseline_judgement(unit)
             work.report(done, total)
 
-    total, problems = _check_work(work, is_judged, BASELINE)
+    total, problems = _check_work(work, _takes_words, BASELINE)
     return Outcome(_write_judgements(work, judged()), problems)
 
 
@@ -304,6 +302,10 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
         tally = _write_judgements(work, asking.judged(work.units(_takes_model)))
         unsettled = total - tally.units.total()
         return Outcome(tally, problems, unsettled, asking.state.stopped if unsettled else "", asking.spent())
+
+
+def _takes_words(unit: Unit) -> bool:
+    return unit.task in JUDGES
 
 
 def _takes_model(unit: Unit) -> bool:

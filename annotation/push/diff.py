@@ -7,6 +7,7 @@ own and the first one's in its hidden metadata as `revision_of`; the first one s
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 from uuid import UUID, uuid5
 
@@ -132,14 +133,18 @@ def _judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> st
     return f"{content_hash(record, version)}{record['metadata'][HIDDEN].get(SUGGESTION_HASH, '')}"
 
 
-def is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
+def _is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
     """What they do not judge by may change."""
     return known.answered and known.judged != _judged_hash(body, known.version)
 
 
-def moves_marks(known: Stored, body: Mapping[str, Any]) -> bool:
-    """Whether the body would show otherwise what somebody may have marked: her marks would be on other words."""
+def _moves_marks(known: Stored, body: Mapping[str, Any]) -> bool:
+    """Whether the body would show otherwise what somebody may have marked: their marks would be on other words."""
     return known.answered and bool(known.marked) and known.marked != _marked_hash(body)
+
+
+def touches_answers(known: Stored, body: Mapping[str, Any]) -> bool:
+    return _is_answered_change(known, body) or _moves_marks(known, body)
 
 
 def _marked_hash(record: Mapping[str, Any]) -> str:
@@ -151,27 +156,18 @@ class _WentIn(NamedTuple):
     units: frozenset[tuple[TaskName, str]] | None  # None where a revision went in and all units of the earlier one stay
 
 
+@dataclass
 class Diff:
-    def __init__(
-        self,
-        target: Target,
-        stored: Mapping[TaskName, Mapping[str, Stored]],
-        revise: bool = False,
-        decorate: Decorate = lambda task, body: None,
-        lacking: Mapping[TaskName, Collection[str]] | None = None,
-    ) -> None:
-        """`decorate` adds what is not part of the record; `lacking` names fields that older datasets do not have."""
-        self.target = target
-        self.stored = stored
-        self.revise = revise
-        self.decorate = decorate
-        self.lacking = lacking or {}
-        self.asks_for_marks = target.datasets["grounding"].evidence != "off"
-        self.counts: Counter[tuple[TaskName, Change]] = Counter()
-        self.refused: list[str] = []
-        self.revised: list[str] = []
-        self.repairs: list[Repair] = []
-        self.went_in: dict[str, _WentIn] = {}
+    target: Target
+    stored: Mapping[TaskName, Mapping[str, Stored]]
+    revise: bool
+    decorate: Decorate  # adds what is not part of the record
+    lacking: Mapping[TaskName, Collection[str]]  # names of fields that older datasets do not have
+    counts: Counter[tuple[TaskName, Change]] = field(default_factory=Counter)
+    refused: list[str] = field(default_factory=list)
+    revised: list[str] = field(default_factory=list)
+    repairs: list[Repair] = field(default_factory=list)
+    went_in: dict[str, _WentIn] = field(default_factory=dict)
 
     def add(self, record: QueryResponse) -> list[Unit]:
         """The record's units, each with what is to become of it.
@@ -215,9 +211,9 @@ class Diff:
         for task, body in found:
             if revision_of:
                 body["metadata"][HIDDEN][_REVISION_OF] = revision_of
-            for name in self.lacking.get(task, ()):
+            for name in self.lacking[task]:
                 del body["fields"][name]
-            if task == "grounding" and self.asks_for_marks:
+            if task == "grounding" and self.target.datasets[task].evidence != "off":
                 add_passages(body, passages_of(record))
             self.decorate(task, body)
         return found
@@ -229,29 +225,23 @@ class Diff:
         return [
             f"{task} {body['external_id']}"
             for task, body in bodies
-            if (known := self._held(task, body)) and is_answered_change(known, body)
+            if (known := self._held(task, body)) and _is_answered_change(known, body)
         ]
 
     def _refuse(self, record: QueryResponse, reason: str, bodies: Sequence[_Body]) -> list[Unit]:
         self.refused.append(f"{record.record_uuid}: {reason}")
+        held = [(task, body, self._held(task, body)) for task, body in bodies]
         return [
-            Unit(
-                task,
-                body,
-                "unchanged" if (known := self._held(task, body)) and known.digest == _digest(body) else "refused",
-            )
-            for task, body in bodies
+            Unit(task, body, "unchanged" if known and known.digest == _digest(body) else "refused")
+            for task, body, known in held
         ]
 
     def _unit(self, task: TaskName, body: dict[str, Any], new: Change) -> Unit:
         known = self._held(task, body)
         if known is None:
             return Unit(task, body, new)
-        stays = known.digest == _digest(body) or moves_marks(known, body)
+        stays = known.digest == _digest(body) or _moves_marks(known, body)
         return Unit(task, body, "unchanged" if stays else "updated", known.record_id, known.position)
-
-    def twin(self) -> "Diff":
-        return Diff(self.target, self.stored, self.revise, self.decorate, self.lacking)
 
     def held(self, task: TaskName) -> int:
         return len(self.stored[task]) + self.counts[task, "new"] + self.counts[task, "revised"]

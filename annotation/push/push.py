@@ -6,18 +6,19 @@ is deleted.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple, get_args
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
 from annotation.argilla.wording import read_wording
-from annotation.campaign.datasets import JuryDataset, current_datasets, empty_rounds, find_datasets
+from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
 from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
 from annotation.campaign.routing import as_it_stands, check_routing, locale_for, plan_routes
 from annotation.push.diff import Change, Decorate, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
-from annotation.push.send import opened_waiting, send_waiting
+from annotation.push.send import FILES, Waiting, send_waiting
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.schema import QueryResponse
 from pipeline.settings import read_settings
@@ -68,9 +69,8 @@ def push_records(
     options: PushOptions | None = None,
 ) -> PushReport:
     chosen = options or PushOptions()
-    datasets = find_datasets(argilla, workspace, locale, round_name)
-    place = Place(workspace, datasets["generation"].locale, round_name)
-    diff = _read_diff(argilla, place, datasets, chosen)
+    diff = _read_diff(argilla, chosen, workspace, locale, round_name)
+    place = diff.target.place
     return _push_differences(argilla, {place: diff}, lambda record: place, records, chosen)
 
 
@@ -110,15 +110,12 @@ def push_campaign(
             each: Place(language_workspace(campaign, workspace, each), each, round_name) for each in campaign.locales
         }
         routes = {record_uuid: homes[locale_for(language, campaign)] for record_uuid, language in languages}
-        diffs = {
-            place: _read_diff(argilla, place, find_datasets(argilla, *place), options)
-            for place in dict.fromkeys(routes.values())
-        }
+        diffs = {place: _read_diff(argilla, options, *place) for place in dict.fromkeys(routes.values())}
         return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
     wanted = places(campaign, workspace)
     for name in dict.fromkeys(place.workspace for place in wanted):
         check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
-    diffs = {place: _read_diff(argilla, place, find_datasets(argilla, *place), options) for place in wanted}
+    diffs = {place: _read_diff(argilla, options, *place) for place in wanted}
     stored = {
         unit.record_uuid: place
         for place in reversed(diffs)
@@ -133,7 +130,9 @@ def push_campaign(
     return report._replace(empty=tuple(empty_rounds(held)))
 
 
-def _read_diff(argilla: Argilla, place: Place, datasets: Mapping[TaskName, JuryDataset], options: PushOptions) -> Diff:
+def _read_diff(argilla: Argilla, options: PushOptions, workspace: str, locale: str | None, round_name: str) -> Diff:
+    datasets = find_datasets(argilla, workspace, locale, round_name)
+    place = Place(workspace, datasets["generation"].locale, round_name)
     target = Target(place, datasets, read_wording(place.locale))
     stored = {task: stored_units(argilla, datasets[task], options.progress) for task in TASKS}
     lacking = {
@@ -155,11 +154,17 @@ def _push_differences(
     Records whose answer is there under another id are compared apart, until it is said whether they go in.
     """
     known = KnownAnswers(unit for diff in diffs.values() for unit in diff.stored["generation"].values())
-    apart = {place: diff.twin() for place, diff in diffs.items()}
+    apart = {
+        place: Diff(diff.target, diff.stored, diff.revise, diff.decorate, diff.lacking) for place, diff in diffs.items()
+    }
     lines: list[str] = []
     with ExitStack() as stack:
         waiting, waiting_apart = (
-            {place: stack.enter_context(opened_waiting(diff.target)) for place, diff in diffs.items()} for _ in range(2)
+            {
+                place: Waiting(diff.target, {name: stack.enter_context(TemporaryFile()) for name in FILES})
+                for place, diff in diffs.items()
+            }
+            for _ in range(2)
         )
         for done, record in enumerate(records, start=1):
             place, other = place_of(record), known.other_id(record)

@@ -19,7 +19,6 @@ from pipeline.csv.rows import ANSWER_ID, AnswerParts
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.request import writable
 from pipeline.records.run import (
-    ToldRun,
     answers_files,
     read_canonical,
     read_records,
@@ -93,7 +92,6 @@ def kept_records() -> Iterator[KeptRecords]:
 
 _TEXT_COLUMNS = ("query", "answer")
 _PASSAGES = "passages"
-_OPTIONAL_COLUMNS = ("record_uuid", "language")
 
 
 def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
@@ -101,25 +99,17 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
 
     `problems` gets a line for each part that is no record: file, line, reason.
     """
-    own = research_records(path)
-    if own:
-        yield from read_source(own, problems)
-    elif path.is_dir():
-        files, told = answers_files(path), read_told_run(path)
+    path = research_records(path) or path
+    if path.is_dir() or is_answers_file(path):
+        files, run = (answers_files(path), path) if path.is_dir() else ([path], path.parent)
+        told = read_told_run(run)
         for file in files:
-            yield from _records_of_csv(file, told, problems)
-    elif is_answers_file(path):
-        yield from _records_of_csv(path, read_told_run(path.parent), problems)
+            yield from (record_from_answer(answer, told) for answer in _read_whole_answers(file, problems))
     else:
         try:
             yield from read_records(path)
         except BadRowsError as error:
             problems += [f"{path.name}, {row}" for row in error.rows]
-
-
-def _records_of_csv(path: Path, run: ToldRun, problems: list[str]) -> Iterator[QueryResponse]:
-    for answer in _read_whole_answers(path, problems):
-        yield record_from_answer(answer, run)
 
 
 def _read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswer]:
@@ -230,25 +220,24 @@ def check_paths(
     if not languages:
         raise _nothing_to_push(paths, problems, speaking, unchosen)
     lines = tuple(f"{record_uuid}: {places}" for record_uuid, places in naming.items())
-    held = [record_uuid for record_uuid, _ in (*languages, *speaking.items())]
-    missing = len((chosen.wanted or frozenset()) - chosen.excluded - {*held})
-    unknown = len(chosen.excluded - {*held, *unchosen})
+    held = {record_uuid for record_uuid, _ in (*languages, *speaking.items())}
+    missing = len((chosen.wanted or frozenset()) - chosen.excluded - held)
+    unknown = len(chosen.excluded - held - unchosen)
+    numbers = (len(unchosen), missing, unknown)
     without = frozenset(without_passages)
-    return CheckedPaths(
-        tuple(languages), tuple(problems), without, lines, tuple(speaking), left_out, len(unchosen), missing, unknown
-    )
+    return CheckedPaths(tuple(languages), tuple(problems), without, lines, tuple(speaking), left_out, *numbers)
 
 
 def _nothing_to_push(
     paths: Sequence[Path], problems: Sequence[str], speaking: Collection[str], unchosen: Collection[str]
 ) -> InputError:
-    if unchosen and not speaking:
+    if speaking:
+        return InputError("Every answer speaks as its own model, so none is left to push without `--skip-self-naming`.")
+    if unchosen:
         return InputError(
             f"None of the {len(unchosen):,} records in these paths is to go in by `--sample` and `--exclude`. Name the "
             "files that the plan was made for."
         )
-    if speaking:
-        return InputError("Every answer speaks as its own model, so none is left to push without `--skip-self-naming`.")
     if problems:
         return BadRowsError("No line is a record:", problems)
     names = ", ".join(repr(str(path)) for path in paths)
@@ -278,8 +267,12 @@ def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
             raise InputError(f"`{name}` is no text: found {row.get(name)!r}")
     if not row["query"].strip():
         raise InputError("`query` is empty")
+    cell: Any = row.get(_PASSAGES)
+    passages = () if _is_missing(cell) else cell
+    if isinstance(passages, str | bytes | Mapping) or not hasattr(passages, "__iter__"):
+        raise InputError(f"`{_PASSAGES}` is no list of texts: found {cell!r}")
     chunks = []
-    for rank, passage in enumerate(_passages_of(row), start=1):
+    for rank, passage in enumerate(passages, start=1):
         given = {"text": passage} if isinstance(passage, str) else passage
         if not isinstance(given, Mapping) or not isinstance(given.get("text"), str) or not given["text"].strip():
             raise InputError(f"passage {rank} is neither a text nor a dict with `text`: found {passage!r}")
@@ -290,20 +283,11 @@ def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
     provenance |= {"contexts": "supplied"} if chunks else {}
     value = {
         **{name: row[name] for name in _TEXT_COLUMNS},
-        **{name: str(row[name]) for name in _OPTIONAL_COLUMNS if not _is_missing(row.get(name))},
+        **{name: str(row[name]) for name in ("record_uuid", "language") if not _is_missing(row.get(name))},
         "chunks": chunks,
         "provenance": provenance,
     }
     return read_canonical(writable(value))
-
-
-def _passages_of(row: Mapping[str, Any]) -> list[Any]:
-    cell: Any = row.get(_PASSAGES)
-    if _is_missing(cell):
-        return []
-    if isinstance(cell, str | bytes | Mapping) or not hasattr(cell, "__iter__"):
-        raise InputError(f"`{_PASSAGES}` is no list of texts: found {cell!r}")
-    return list(cell)
 
 
 def _is_missing(cell: Any) -> bool:

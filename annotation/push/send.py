@@ -2,62 +2,42 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from tempfile import TemporaryFile
+from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
 from annotation.argilla.client import BATCH_RECORDS, Argilla
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import TASKS
 from annotation.argilla.tasks import takes_suggestions
 from annotation.argilla.units import ASSIGNMENT
-from annotation.campaign.datasets import Batch, JuryDataset
-from annotation.push.diff import Stored, Target, Unit, is_answered_change, moves_marks, stored_unit
+from annotation.campaign.datasets import JuryDataset, send_bodies
+from annotation.push.diff import Stored, Target, Unit, stored_unit, touches_answers
 
-_WRITTEN = frozenset({"new", "updated", "revised"})
+_CHANGED = "changed"
+FILES = (*TASKS, _CHANGED)
 _PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
 
 
+@dataclass
 class Waiting:
     """What one place is to get, in temporary files that end with the process, however it ends."""
 
-    def __init__(self, target: Target, new: Mapping[TaskName, IO[bytes]], changed: IO[bytes]) -> None:
-        self.target = target
-        self.count = 0
-        self._new = new
-        self._changed = changed
+    target: Target
+    files: Mapping[str, IO[bytes]]  # one for each of `FILES`
+    count: int = 0
 
     def add(self, units: Sequence[Unit]) -> None:
         """Keep those of a record's units that are to be written; together where one of them replaces another text."""
-        written = [unit for unit in units if unit.change in _WRITTEN]
+        written = [unit for unit in units if unit.change in ("new", "updated", "revised")]
         self.count += len(written)
+        lines: list[tuple[str, Any]] = [(unit.task, unit.body) for unit in written]
         if any(unit.change == "updated" for unit in written):
-            _write_line(self._changed, written)
-            return
-        for unit in written:
-            _write_line(self._new[unit.task], unit.body)
+            lines = [(_CHANGED, written)]
+        for name, value in lines:
+            self.files[name].write(json.dumps(value).encode("ascii") + b"\n")
 
-    def new(self, task: TaskName) -> Iterator[dict[str, Any]]:
-        yield from _read_lines(self._new[task])
-
-    def changed(self) -> Iterator[list[Unit]]:
-        for units in _read_lines(self._changed):
-            yield [Unit(*unit) for unit in units]
-
-
-@contextmanager
-def opened_waiting(target: Target) -> Iterator[Waiting]:
-    with ExitStack() as stack:
-        new = {task: stack.enter_context(TemporaryFile()) for task in TASKS}
-        yield Waiting(target, new, stack.enter_context(TemporaryFile()))
-
-
-def _write_line(file: IO[bytes], value: Any) -> None:
-    file.write(json.dumps(value).encode("ascii") + b"\n")
-
-
-def _read_lines(file: IO[bytes]) -> Iterator[Any]:
-    file.seek(0)
-    yield from map(json.loads, file)
+    def read(self, name: str) -> Iterator[Any]:
+        self.files[name].seek(0)
+        yield from map(json.loads, self.files[name])
 
 
 def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]) -> list[str]:
@@ -67,14 +47,11 @@ def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]
     first. ArgillaError where a batch is refused; the batches before it are in.
     """
     late: list[str] = []
-    for group in _grouped(waiting.changed()):
+    for group in _grouped([Unit(*unit) for unit in units] for units in waiting.read(_CHANGED)):
         late += _replace_records(argilla, waiting.target, group)
         sent(sum(map(len, group)))
     for task in reversed(TASKS):
-        batch = Batch(argilla, waiting.target.datasets[task], lambda items: sent(len(items)))
-        for body in waiting.new(task):
-            batch.add(body)
-        batch.send()
+        send_bodies(argilla, waiting.target.datasets[task], waiting.read(task), lambda items: sent(len(items)))
     return late
 
 
@@ -107,9 +84,8 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
         before |= _read_again(argilla, dataset, there, takes_suggestions(target.place.round_name))
     late, replaced = [], []
     for units in records:
-        answered = [
-            unit for unit in units if unit.record_id and _touches_answers(before[unit.record_id].stored, unit.body)
-        ]
+        known = [unit for unit in units if unit.record_id]
+        answered = [unit for unit in known if touches_answers(before[unit.record_id].stored, unit.body)]
         late += [_answered_meanwhile(unit) for unit in answered[:1]]
         replaced += [] if answered else [units]
     answered_now: set[str] = set()
@@ -130,12 +106,11 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
         for unit in (unit for unit in units if unit.record_id in answered_now):
             # An answer that came in meanwhile may be to the old text, which is another one.
             stored = before[unit.record_id].stored
-            if not stored.answered and _touches_answers(stored._replace(answered=True), unit.body):
+            if not stored.answered and touches_answers(stored._replace(answered=True), unit.body):
                 hit.append(unit)
         late += [_answered_meanwhile(unit) for unit in hit[:1]]
-        undone += [
-            (unit.body, unit._replace(body=before[unit.record_id].body)) for unit in units if hit and unit.record_id
-        ]
+        known = [unit for unit in units if hit and unit.record_id]
+        undone += [(unit.body, unit._replace(body=before[unit.record_id].body)) for unit in known]
     _withdraw_suggestions(argilla, undone)
     _write_units(argilla, target, [unit for _, unit in undone])
     return late
@@ -176,10 +151,6 @@ def _read_again(
     return before
 
 
-def _touches_answers(before: Stored, body: Mapping[str, Any]) -> bool:
-    return is_answered_change(before, body) or moves_marks(before, body)
-
-
 def _answered_meanwhile(unit: Unit) -> str:
     return f"{unit.body['external_id']}: answered in {unit.task} while it was pushed; the old text stays. Push it again"
 
@@ -191,8 +162,4 @@ def _write_units(
     receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
 ) -> None:
     for task in reversed(TASKS):
-        batch = Batch(argilla, target.datasets[task], receive)
-        for unit in units:
-            if unit.task == task:
-                batch.add(unit.body)
-        batch.send()
+        send_bodies(argilla, target.datasets[task], (unit.body for unit in units if unit.task == task), receive)

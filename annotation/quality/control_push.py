@@ -25,7 +25,7 @@ from annotation.argilla.units import (
     record_uuid_of,
 )
 from annotation.argilla.wording import read_wording
-from annotation.campaign.datasets import Batch, JuryDataset, datasets_in, find_datasets
+from annotation.campaign.datasets import JuryDataset, datasets_in, find_datasets, send_bodies
 from annotation.campaign.file import Campaign, Place, places
 from annotation.campaign.routing import as_it_stands, locale_for
 from annotation.push.diff import Progress, passages_of
@@ -86,11 +86,7 @@ def push_controls(
                 needed = max(1, people[place])
                 planned[place, task] = _planned(argilla, datasets[task], of_task, needed, rate, progress)
     for each in () if dry_run else planned.values():
-        batch = Batch(argilla, each.dataset)
-        for body, change in each.changes:
-            if change in ("new", "updated"):
-                batch.add(body)
-        batch.send()
+        send_bodies(argilla, each.dataset, (body for body, change in each.changes if change in ("new", "updated")))
     return ControlReport(
         counts={where: Counter(change for _, change in each.changes) for where, each in planned.items()},
         people=people,
@@ -311,12 +307,12 @@ def push_repeats(
         drawn, there = _draw_repeats(dataset, units, people[dataset.workspace], share, distance, seed)
         rates = [unit.assignment.rate or 0.0 for unit in units if unit.assignment.purpose in MIXED_IN]
         at = rate or max(rates, default=0.0) or DEFAULT_RATE
-        batch = Batch(argilla, dataset)
+        bodies = []
         for done, (user_id, own) in enumerate(() if dry_run else drawn, start=1):
             for unit in own:
-                batch.add(_repeat_body(argilla.request("GET", f"/records/{unit.record_id}"), user_id, at))
+                bodies.append(_repeat_body(argilla.request("GET", f"/records/{unit.record_id}"), user_id, at))
             progress(dataset.name, done, len(drawn))
-        batch.send()
+        send_bodies(argilla, dataset, bodies)
         new = Counter(user_id for user_id, own in drawn for _ in own)
         left = [unit for unit in units if unit.assignment.purpose == "label" and unit.is_open]
         idle = tuple(

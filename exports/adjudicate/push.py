@@ -15,7 +15,7 @@ from annotation.argilla.labels import DISPUTED, LABELS, TaskName
 from annotation.argilla.tasks import DatasetDefinition, dataset_name, lacking_fields, locale_of, round_of, task_of
 from annotation.argilla.units import Purpose, assignment_of
 from annotation.argilla.wording import read_wording
-from annotation.campaign.datasets import Batch, jury_dataset, read_queries, show_property
+from annotation.campaign.datasets import jury_dataset, read_queries, send_bodies, show_property
 from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
 from annotation.campaign.setup_plan import parts_of
 from exports.adjudicate.adjudication import (
@@ -311,7 +311,7 @@ def _apply(
     for (task, locale), (definition, lacking) in plan.needed.items():
         dataset, wording = datasets[definition.name], read_wording(locale)
         show_property(argilla, dataset.id, DISPUTED, wording.adjudication["disputed"])
-        batch = Batch(argilla, dataset)
+        bodies = []
         for source in plan.chosen:
             if (source.unit.task, source.locale) == (task, locale):
                 copy = place.there.get(source.unit)
@@ -319,8 +319,8 @@ def _apply(
                 own = source.answered_by & members.names.keys()
                 beside = dispute_text(quotes.get(source.unit, ()), task, wording, tuple(labels)) if quotes else ""
                 body = to_adjudicate(source.record, task, wording, kind, labels, own, lacking, beside)
-                batch.add(body | ({"id": copy.record_id} if copy else {}))
-        batch.send()
+                bodies.append(body | ({"id": copy.record_id} if copy else {}))
+        send_bodies(argilla, dataset, bodies)
 
 
 def read_outcome(

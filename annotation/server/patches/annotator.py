@@ -26,7 +26,14 @@ from sqlalchemy.orm.attributes import set_committed_value
 from annotation.argilla.display import HIDDEN
 from annotation.argilla.pages import markdown_to_html
 from annotation.argilla.units import ASSIGNMENT
-from annotation.campaign.datasets import is_carrying, jury_in, newest_versions, place_in_order, series_of
+from annotation.campaign.datasets import (
+    JURY_PROPERTY,
+    is_carrying,
+    newest_versions,
+    place_in_order,
+    series_of,
+    value_in,
+)
 from annotation.campaign.replies import REPLY_PROPERTY, Reply, last_replies, replies_in
 from annotation.server.patches.practice import standing_as_json
 from annotation.server.patches.routes import Asking, Database, Engine, serve_first
@@ -226,7 +233,7 @@ async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
     described: list[dict[str, Any]] = []  # as `annotation.campaign.datasets` knows them, and more
     for each in datasets.values():
         of_dataset = [(row.name, row.settings) for row in properties if row.dataset_id == each.id]
-        jury = jury_in(of_dataset) if each.id in filled else None
+        jury = value_in(of_dataset, JURY_PROPERTY) if each.id in filled else None
         heading = _HEADING.search(each.guidelines or "")
         known = {"id": each.id, "name": each.name, "metadata": each.metadata_, "workspace": each.workspace_id}
         more = {"heading": heading[1].strip() if heading else "", "is_hers": user.username in (jury or ())}

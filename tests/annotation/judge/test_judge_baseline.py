@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotation.judge.baseline import Index, baseline_judgement, sentences_of
+from annotation.judge.baseline import baseline_judgement, covered
 from annotation.judge.judgements import FullJudgement, units_of
 from pipeline.records.schema import Passage, QueryResponse
 from tests.support.places import NO_SHARED, SHARED
@@ -159,7 +159,7 @@ def test_weights_of_coverage_learnt_on_half_of_wice_tell_the_claims_of_the_other
     cases = wice()
     labels = np.array([case["label"] for case in cases])
     records = [record_of(case["claim"], "\n".join(case["evidence"])) for case in cases]
-    coverage = np.array([Index(sentences_of(record.chunks, "en")).cover(record.answer, "en")[0] for record in records])
+    coverage = np.array([covered(record.chunks, record.answer, "en")[0] for record in records])
     some = (labels != "not_supported").astype(float)
     halves = []
     random = np.random.default_rng(0)
