@@ -130,12 +130,7 @@ def empty_rounds(counts: Mapping[tuple[Place, TaskName], int]) -> list[str]:
 def find_datasets(
     argilla: Argilla, workspace: str, locale: str | None = None, round_name: str = PRODUCTION
 ) -> dict[TaskName, JuryDataset]:
-    """The three published datasets of a round in their newest versions, by task; `locale` chooses among several.
-
-    Raises:
-        NotFoundError: no such workspace, or one of the three is missing or not published.
-        InputError: there are datasets in several languages and `locale` is None, or a round cannot have that name.
-    """
+    """The three published datasets of a round in their newest versions, by task; `locale` chooses among several."""
     check_round(round_name)
     described = argilla.datasets(argilla.find_workspace(workspace))
     ours = [found for each in described if (found := jury_dataset(each, workspace))]

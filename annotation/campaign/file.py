@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -273,23 +273,17 @@ def _described(problem: Any) -> str:
     return f"`{key}`: {problem['msg'][:1].lower()}{problem['msg'][1:]}{found}"
 
 
-def _locale_problems(campaign: Campaign) -> list[str]:
+def _locale_problems(campaign: Campaign) -> Iterator[str]:
     known = worded_locales()
-    problems = [
-        f"`locales` has {locale!r}, and there is wording for {', '.join(known)} only"
-        for locale in campaign.locales
-        if locale not in known
-    ]
-    problems += [f"`locales` has {locale!r} twice" for locale in _repeated(campaign.locales)]
-    problems += [
-        f"`annotators` has {name!r} twice" for name in _repeated(person.name for person in campaign.annotators)
-    ]
-    return problems + [
-        f"`annotators` has {person.name!r} for {locale!r}, which is none of `locales`"
-        for person in campaign.annotators
-        for locale in person.locales
-        if locale not in campaign.locales
-    ]
+    for locale in campaign.locales:
+        if locale not in known:
+            yield f"`locales` has {locale!r}, and there is wording for {', '.join(known)} only"
+    yield from (f"`locales` has {locale!r} twice" for locale in _repeated(campaign.locales))
+    names = _repeated(person.name for person in campaign.annotators)
+    yield from (f"`annotators` has {name!r} twice" for name in names)
+    for person in campaign.annotators:
+        unknown = (locale for locale in person.locales if locale not in campaign.locales)
+        yield from (f"`annotators` has {person.name!r} for {each!r}, which is none of `locales`" for each in unknown)
 
 
 def _group_problems(campaign: Campaign) -> list[str]:

@@ -78,10 +78,6 @@ def set_up(
     Running it again changes nothing; after it was killed, running it again finishes the work. New annotators are passed
     to `announce` one by one as soon as they exist, because a password cannot be read again. None as `min_submitted` or
     `evidence` leaves existing datasets as they are, and gives new ones 1 and `off`.
-
-    Raises:
-        InputError: an annotator's name is empty, unprintable or named twice.
-        CitejuryError: as for `plan_setup` and `apply_plan`.
     """
     plan = plan_setup(argilla, wanted_of(workspace, locale, annotators, min_submitted, round_name, evidence))
     return apply_plan(argilla, plan, Passwords(announce=announce))
@@ -153,12 +149,7 @@ def plan_campaign(
 
 
 def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> Plan:
-    """Do what the plan says, and give it back; killed at any moment, a new plan has what is left.
-
-    Raises:
-        OutputError: the passwords cannot be written; no user was made then.
-        ArgillaError: Argilla refused a step; those before it are done.
-    """
+    """Do what the plan says, and give it back; killed or refused at any step, a new plan has what is left."""
     ids = {name: found or create_workspace(argilla, name) for name, found in plan.workspaces.items()}
     for dataset in reversed(plan.datasets):  # Argilla's home page shows the dataset that changed last first
         if dataset.step.done != "kept":

@@ -111,14 +111,7 @@ class Plan(NamedTuple):
 
 
 def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
-    """What is to be done so that everything wanted is there; `new_versions` names tasks whose datasets are made anew.
-
-    Raises:
-        InputError: there is no wording for a language, or a round cannot have its name.
-        ArgillaError: a dataset's name is taken by somebody else's, or a dataset has other fields or questions than this
-            version asks for and no new version is asked for.
-        NotAllowedError: the key may not look at users; that needs an owner's.
-    """
+    """What is to be done so that all wanted is there; `new_versions` names tasks whose datasets are made anew."""
     for place in wanted.places:  # before anything is asked
         check_round(place.round_name)
         read_wording(place.locale)

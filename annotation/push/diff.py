@@ -94,7 +94,12 @@ def stored_units(
 
 def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
     hidden = (item.get("metadata") or {}).get(HIDDEN) or {}
-    version = hidden.get("version", HIDDEN_VERSION)
+    provenance, version = hidden.get("provenance") or {}, hidden.get("version", HIDDEN_VERSION)
+    answer = ""
+    named = hidden.get("task") == "generation" and provenance.get("model_name") and not hidden.get(_REVISION_OF)
+    if named and assignment_of(item).purpose == "label":  # controls and the like repeat an answer
+        query, text = (original_text(item, "generation", column) for column in ("query", "answer"))
+        answer = _answer_hash(provenance, query, text)
     return Stored(
         record_id=item["id"],
         position=position,
@@ -104,25 +109,13 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
         judged=_judged_hash(item, version) if hidden else "",
         answered=bool(item.get("responses")),
         marked=_marked_hash(item),
-        answer=_answer_of(item),
-        run_id=str((hidden.get("provenance") or {}).get("run_id", "")),
+        answer=answer,
+        run_id=str(provenance.get("run_id", "")),
     )
 
 
 def _answer_hash(provenance: Mapping[str, str], query: str, answer: str) -> str:
     return short_hash([*(provenance.get(name, "") for name in ("model_name", "model_version", "arm")), query, answer])
-
-
-def _answer_of(record: Mapping[str, Any]) -> str:
-    """Empty for other tasks, answers of nobody known, revisions, and for controls and the like, which repeat one."""
-    hidden = (record.get("metadata") or {}).get(HIDDEN) or {}
-    provenance = hidden.get("provenance") or {}
-    if hidden.get("task") != "generation" or not provenance.get("model_name") or hidden.get(_REVISION_OF):
-        return ""
-    if assignment_of(record).purpose != "label":
-        return ""
-    query, answer = (original_text(record, "generation", column) for column in ("query", "answer"))
-    return _answer_hash(provenance, query, answer)
 
 
 def _digest(record: Mapping[str, Any]) -> str:

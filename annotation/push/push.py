@@ -41,12 +41,8 @@ class PushReport(NamedTuple):
 
     @property
     def tasks(self) -> dict[TaskName, TaskCount]:
-        return {
-            task: TaskCount(*map(sum, zip(*(each[task] for each in self.counts.values()), strict=True)))
-            if self.counts
-            else TaskCount()
-            for task in TASKS
-        }
+        counts = {task: [each[task] for each in self.counts.values()] for task in TASKS}
+        return {task: TaskCount(*map(sum, zip(*found, strict=True))) for task, found in counts.items()}
 
 
 class PushOptions(NamedTuple):

@@ -5,6 +5,7 @@ They anchor annotators and inflate agreement, so they never go into another roun
 
 import json
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -121,12 +122,12 @@ def external_id(judgement: Judgement) -> str:
     return f"{judgement.record_uuid}:{judgement.chunk_id}"
 
 
+@dataclass
 class Proposals:
     """What adds the judge's answers to the bodies of a push, and knows for how many units it had some."""
 
-    def __init__(self, judgements: Judgements) -> None:
-        self.judgements = judgements
-        self.used: set[tuple[TaskName, str]] = set()
+    judgements: Judgements
+    used: set[tuple[TaskName, str]] = field(default_factory=set)
 
     def decorator(self, argilla: Argilla, target: Target) -> Decorate:
         """As suggestions, and a hash of them in its hidden metadata."""
