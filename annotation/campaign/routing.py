@@ -156,7 +156,9 @@ def check_routing(
     wanted = routing_metadata(campaign)
     for dataset in described:
         there = (dataset.get("metadata") or {}).get(ROUTING)
-        for key in () if there is None else keys:
+        if there is None:
+            continue
+        for key in keys:
             if there.get(key) != wanted.get(key):
                 stays = key in ("calibration", LANGUAGE_WORKSPACES)
                 other = "begin a campaign in another `workspace`: records do not move"

@@ -94,8 +94,8 @@ def _contents(argilla: Argilla, dataset_id: str) -> _Contents:
         counts.update(("record", *(each.status for each in unit.answers)))
         people.update(each.user_id for each in unit.answers)
         latest = max((each.at for each in unit.answers if latest is None or each.at > latest), default=latest)
-    numbers = (counts[each] for each in ("record", "submitted", "draft", "discarded"))
-    return _Contents(*numbers, annotators=frozenset(people), latest=latest)
+    records, submitted, drafts, discarded = (counts[each] for each in ("record", "submitted", "draft", "discarded"))
+    return _Contents(records, submitted, drafts, discarded, frozenset(people), latest)
 
 
 def _plan_users(argilla: Argilla, workspace_id: str, others: Collection[str] = ()) -> tuple[UserToDelete, ...]:
