@@ -219,11 +219,15 @@ class OwnList(NamedTuple):
     """The other marks."""
 
 
-def own_list(text: str) -> OwnList:
-    """Which source each number of an answer stands for, by the answer itself."""
+def own_list(text: str, cites_numbers: bool = True) -> OwnList:
+    """Which source each number of an answer stands for, by the answer itself.
+
+    Without `cites_numbers`, where the provider says what they stand for, a list such as `1. https://…` is a source list
+    only below a heading that says so.
+    """
     entries: list[Entry] = []
     if "://" in text and MARK.search(text):
-        entries = read_entries(text.split("\n"), read_blocks(text), cites_numbers=True)
+        entries = read_entries(text.split("\n"), read_blocks(text), cites_numbers)
     urls: dict[str, str] = {}
     for entry in entries:
         if entry.url and entry.id.isdecimal():

@@ -14,7 +14,10 @@ from pipeline.citations.addresses import find_links
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+_NUMBER = re.compile(r"\[\d+\]", re.ASCII)
 _MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
+# Characters of Markdown: more are a trap, and its marks stand in the last line.
+_MOST_RENDERED = 4_000_000
 _CODE = re.compile(r"<(pre|code)\b.*?</\1>", re.DOTALL)
 # A mark would cut these in two: code, formulas, tags, entities, escapes.
 _ATOMS = re.compile(
@@ -50,21 +53,49 @@ def place_marks(text: str, wanted: Mapping[int, str]) -> list[Placed]:
     blocks = _blocks(text)
     atoms = [match.span() for match in _ATOMS.finditer(text)]
     atoms += [(link.start, link.end) for link in find_links(text)]
-    taken: dict[int, list[tuple[int, str]]] = {}
-    placed: list[Placed] = []
+    found: dict[int, Placed] = {}
+    by_block: dict[int, list[_Waiting]] = {}
     for offset in sorted(wanted):
-        marks = wanted[offset]
-        index = _block_at(blocks, offset)
-        found = Placed(None, marks)
-        for block_index, at, put in _candidates(text, blocks, index, offset, atoms, marks):
-            others = taken.setdefault(block_index, [])
-            if put != marks or _shows_the_same(text, blocks[block_index], [*others, (at, marks)]):
-                if put == marks:
-                    others.append((at, marks))
-                found = Placed(at, put)
-                break
-        placed.append(found)
-    return placed
+        index, at = _block_at(blocks, offset), offset
+        if index > 0 and blocks[index].kind == "hr":
+            index, at = index - 1, blocks[index - 1].end
+        found[offset] = Placed(None, wanted[offset])
+        if index >= 0:
+            places = _places(text, blocks[index], at, atoms, wanted[offset])
+            by_block.setdefault(index, []).append(_Waiting(offset, wanted[offset], next(places, None), places))
+    rendering = _Rendering(text)
+    for index, waiting in by_block.items():
+        _settle(rendering, blocks[index], waiting, [], found)
+    return [found[offset] for offset in sorted(wanted)]
+
+
+class _Waiting:
+    """Marks with the best place that was not tried yet, and those behind it."""
+
+    def __init__(self, offset: int, marks: str, place: Placed | None, places: Iterator[Placed]) -> None:
+        self.offset, self.marks, self.place, self.places = offset, marks, place, places
+
+
+def _settle(
+    rendering: "_Rendering",
+    block: _Block,
+    waiting: list[_Waiting],
+    kept: list[Placed],
+    found: dict[int, Placed],
+) -> None:
+    """Find a place for each: all at once where that shows the block as before, else in halves, one by one at last."""
+    while waiting := [each for each in waiting if each.place is not None]:
+        inline = [each.place for each in waiting if each.place and each.place.text == each.marks]
+        if rendering.is_kept(block, [*kept, *inline]):
+            kept += inline
+            found.update({each.offset: each.place for each in waiting if each.place})
+            return
+        if len(waiting) > 1:
+            middle = len(waiting) // 2
+            _settle(rendering, block, waiting[:middle], kept, found)
+            waiting = waiting[middle:]
+        else:
+            waiting[0].place = next(waiting[0].places, None) if rendering.left > 0 else None
 
 
 @cache
@@ -93,35 +124,26 @@ def _block_at(blocks: list[_Block], offset: int) -> int:
     return max((index for index, block in enumerate(blocks) if block.start < offset), default=-1)
 
 
-def _candidates(
-    text: str, blocks: list[_Block], index: int, offset: int, atoms: list[tuple[int, int]], marks: str
-) -> Iterator[tuple[int, int, str]]:
-    """Places from the best one on: the block, the code point, and what is put there."""
-    if index < 0:
-        return
-    block = blocks[index]
+def _places(text: str, block: _Block, offset: int, atoms: list[tuple[int, int]], marks: str) -> Iterator[Placed]:
+    """Places in the block from the best one on."""
     if block.kind == "hr":
-        if index:
-            yield from _candidates(text, blocks, index - 1, blocks[index - 1].end, atoms, marks)
         return
-    behind = (index, block.end, f"\n\n{marks}" + ("\n" if text[block.end : block.end + 2].strip("\n") else ""))
+    behind = Placed(block.end, f"\n\n{marks}" + ("\n" if text[block.end : block.end + 2].strip("\n") else ""))
     if block.kind in ("fence", "code_block", "html_block"):
         yield behind
         return
     at = _behind_atoms(min(offset, block.end), atoms, text)
-    yield index, at, marks
+    yield Placed(at, marks)
     while closed := _ENCLOSED.match(text, at):  # `[1](` would begin a link
         at = closed.end()
-        yield index, at, marks
+        yield Placed(at, marks)
     line_end = len(text) if (end := text.find("\n", at)) < 0 else end
-    while True:
+    while line_end > block.start:
         line_start = text.rfind("\n", 0, line_end) + 1
         line = text[line_start:line_end].rstrip()
         if line.endswith("|"):
-            yield index, line_start + len(line[:-1].rstrip()), marks
-        yield index, line_start + len(line), marks
-        if line_start <= block.start:
-            break
+            yield Placed(line_start + len(line[:-1].rstrip()), marks)
+        yield Placed(line_start + len(line), marks)
         line_end = line_start - 1
     yield behind
 
@@ -137,17 +159,28 @@ def _behind_atoms(at: int, atoms: list[tuple[int, int]], text: str) -> int:
         at = moved
 
 
-def _shows_the_same(text: str, block: _Block, inserted: list[tuple[int, str]]) -> bool:
-    original = text[block.start : block.end]
-    parts: list[str] = []
-    position = block.start
-    for at, marks in sorted(inserted):
-        if not block.start <= at <= block.end:
-            return False
-        parts += [text[position:at], marks]
-        position = at
-    changed = "".join([*parts, text[position : block.end]])
-    before, after = _markdown().render(original), _markdown().render(changed)
-    n_before, n_after = (len(_MARKS.findall(_CODE.sub("", html).replace("][", "] ["))) for html in (before, after))
-    n_new = sum(marks.count("[") for _, marks in inserted)
-    return n_after == n_before + n_new and _MARKS.sub("", before) == _MARKS.sub("", after)
+class _Rendering:
+    """The text with marks put in, rendered block by block, until that would take too long."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.left = _MOST_RENDERED
+
+    def is_kept(self, block: _Block, placed: list[Placed]) -> bool:
+        """Whether the block with the marks is shown as before, and all of them are seen."""
+        original = self.text[block.start : block.end]
+        parts: list[str] = []
+        position = block.start
+        for at, marks in sorted((each.at or 0, each.text) for each in placed):
+            if not block.start <= at <= block.end:
+                return False
+            parts += [self.text[position:at], marks]
+            position = at
+        self.left -= 2 * len(original)
+        if self.left < 0:
+            return not placed
+        changed = "".join([*parts, self.text[position : block.end]])
+        before, after = _markdown().render(original), _markdown().render(changed)
+        n_before, n_after = (_NUMBER.subn("", _CODE.sub("", html))[1] for html in (before, after))
+        n_new = sum(each.text.count("[") for each in placed)
+        return n_after == n_before + n_new and _MARKS.sub("", before) == _MARKS.sub("", after)

@@ -19,13 +19,13 @@ from pipeline.providers.http.request import as_number, as_object, as_objects, as
 # https://github.com/openai/openai-agents-python/issues/2051; `citeturn0search1` has lost its private-use letters.
 _ARTEFACT = re.compile(
     "\ue200[^\ue200\ue201]*+\ue201|[\ue200-\ue2ff]"
-    r"|[ \t]*+<grok:render\b[^<>]{0,300}(?:/>|>.{0,1000}?</grok:render>)"
-    r"|[ \t]*+\{render_inline_citation\b[^{}\n]{0,300}\}"
-    r"|[ \t]*+(?:\bcite|【)(?:turn\d+[a-z]+\d+)+】?|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?"
+    r"|(?<![ \t])[ \t]*+<grok:render\b[^<>]{0,300}(?:/>|>.{0,1000}?</grok:render>)"
+    r"|(?<![ \t])[ \t]*+\{render_inline_citation\b[^{}\n]{0,300}\}"
+    r"|(?<![ \t])[ \t]*+(?:\bcite|【)(?:turn\d+[a-z]+\d+)+】?|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?"
     r"|\[cite_start\]",
     re.DOTALL,
 )
-_CITE = re.compile(r"[ \t]*+\[cite:[^\[\]\n]{0,100}(?:\]|\Z)")
+_CITE = re.compile(r"(?<![ \t])[ \t]*+\[cite:[^\[\]\n]{0,100}(?:\]|\Z)")
 # Reasoning models put their thoughts in front; without an end mark they were cut off while thinking.
 _THOUGHTS = re.compile(r"\s*+<think>(?:.*?</think>\s*+|.*+\Z)", re.DOTALL)
 _BRACKETS = {"(": ")", "（": "）"}
@@ -89,7 +89,8 @@ def _by_own_list(
 
     Sources that were attached to such a mark stay citations, without a place.
     """
-    listed = own_list(text)
+    occurrences = list(occurrences)
+    listed = own_list(text, cites_numbers=not any(each.number for each in occurrences))
     forms = {link_key(url): url for url in reversed(attached)}
     urls = {number: forms.get(link_key(url), url) for number, url in listed.urls.items()}
     agrees = all(attached[int(number) - 1 : int(number)] == (url,) for number, url in urls.items())

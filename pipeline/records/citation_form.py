@@ -23,6 +23,7 @@ CITATIONS = "citations.jsonl"
 RESEARCH_RUN = "pipeline"
 
 
+_NATIVE = re.compile(r"\[\d{1,3}\]", re.ASCII)
 _MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
 # What OpenAI's file search writes for a file of the account that asked: https://platform.openai.com/docs/assistants
 _FILE_MARK = re.compile(r"【[^【】\n]{0,80}†[^【】\n]{0,200}】")
@@ -112,7 +113,11 @@ def _numbers_beyond(text: str, placed: Iterable[Occurrence], links: Iterable[Lin
             known.setdefault(each.start, set()).add(each.number)
     labels = {position for link in links for position in range(link.start, link.end)}
     lost: dict[Mark, list[int]] = {}
+    cites_numbers = any(number for numbers in known.values() for number in numbers)
     for mark in find_marks(text):
+        # Where no number is cited, `[1, 2]` is an interval more often than two sources.
+        if not cites_numbers and not _NATIVE.fullmatch(text, mark.start, mark.end):
+            continue
         numbers = [int(each) for each in mark.ids if each.isdecimal()]
         if mark.start not in labels and "" not in known.get(mark.start, ()):
             lost[mark] = [number for number in numbers if str(number) not in known.get(mark.start, ())]

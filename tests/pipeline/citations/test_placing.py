@@ -77,3 +77,14 @@ def test_without_the_marks_the_text_is_shown_as_before(text: str, offsets: list[
     html = MARKDOWN.render(put(text, offsets))
     html = re.sub(r"(?:\[9\d\d\])+", "", re.sub(r"<p>(?:\[9\d\d\])+</p>\n?", "", html))
     assert html.strip() == MARKDOWN.render(text).strip()
+
+
+@pytest.mark.parametrize(
+    ("unit", "least"), [("word and more words. ", 301), ("**a** ", 301), ("- one\n  ```\n  x\n  ```\n", 0)]
+)
+def test_in_a_block_that_is_long_to_render_marks_are_placed_or_left_out(unit: str, least: int) -> None:
+    text = unit * (100_000 // len(unit))
+    wanted = {offset: "[901]" for offset in range(20, len(text), len(text) // 300)}
+    placed = place_marks(text, wanted)
+    assert len(placed) == len(wanted)
+    assert sum(each.at is not None for each in placed) >= least

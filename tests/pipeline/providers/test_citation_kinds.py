@@ -72,6 +72,14 @@ KINDS = [
     pytest.param(
         "openai", chat("Tea [1]. Milk [9]."), [], "Tea [1]. Milk [9].", {"marks without a source": 2}, id="lost"
     ),
+    pytest.param(
+        "perplexity",
+        {**chat(f"Tea [2].\n\n1. {C}\n2. {A}"), "citations": [A, B]},
+        [A, B],
+        f"Tea [2].\n\n1. {C}\n2. [1]",
+        {},
+        id="a list of the body beside the provider's numbers",
+    ),
     pytest.param("perplexity", agent("Tea [1, 3]."), [A, C], "Tea [1][2].", {}, id="two numbers in one mark"),
     pytest.param("perplexity", agent("Tea [1-2]. Milk 【3】."), [A, B, C], "Tea [1][2]. Milk [3].", {}, id="a range"),
     pytest.param(

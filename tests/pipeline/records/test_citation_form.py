@@ -42,6 +42,7 @@ def at(text: str, part: str | int, url: str, placement: str = "marker") -> Occur
         # A native number of no source is never taken for one of the list.
         ("A [7]. B [2]. C [3]. D [9]. E[1].", [NASA, WHO], {2: NASA, 16: WHO}, "A [1]. B [10]. C [2]. D [9]. E[11]."),
         (f"Row[2] ([nasa.gov]({NASA})).", [WHO, NASA], {f"([nasa.gov]({NASA}))": NASA}, "Row[3] [2].\n\n[1]"),
+        (f"Between [1, 2] ([nasa.gov]({NASA})).", [NASA], {f"([nasa.gov]({NASA}))": NASA}, "Between [1, 2] [1]."),
         ("Paris[1][2] is old[1] [2].", [NASA], {5: NASA, 8: NASA, 18: NASA, 22: NASA}, "Paris[1] is old[1]."),
         ("Vitamin[7]X[7].", [NASA], {7: NASA, 11: NASA}, "Vitamin[1]X[1]."),
         (f"[[7]]({NASA}) says so.", [NASA], {f"[[7]]({NASA})": NASA}, "[1] says so."),
