@@ -186,7 +186,7 @@ def _splice(text: str, edits: Iterable[_Edit]) -> str:
 
 def report_marks(text: str) -> list[Mark]:
     """The marks of a research run's report: those of ids such as `(C001)` where there is one, else those of numbers."""
-    marks = [mark for mark in find_marks(text) if mark.ids]
+    marks = [mark for mark in find_marks(text) if mark.ids and text[mark.start] != "\\"]
     return [mark for mark in marks if CID.fullmatch(mark.ids[0])] or [mark for mark in marks if mark.ids[0].isdecimal()]
 
 
@@ -244,11 +244,19 @@ def read_stored(stored: StoredAnswer, body: Any = None) -> Answer:
 
 
 def _answer_from_columns(stored: StoredAnswer) -> Answer:
-    """The answer that the columns hold: a citation's places are its links in the text."""
+    """The answer that the columns hold: a citation's places are its links in the text, and `[n]` is the n-th."""
     links = [
         Occurrence(url=link.url, start=link.start, end=link.end, placement="claim")
         for link in links_of(stored.answer_text, stored.citations)
         if link.url in stored.citations
+    ]
+    links += [
+        Occurrence(
+            url=stored.citations[int(number) - 1], start=mark.start, end=mark.end, placement="marker", number=number
+        )
+        for mark in find_marks(stored.answer_text)
+        for number in mark.ids
+        if number.isdecimal() and int(number) <= len(stored.citations)
     ]
     linked = {occurrence.url for occurrence in links}
     return Answer(
