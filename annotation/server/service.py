@@ -44,7 +44,7 @@ def _setting(name: str) -> str:
 
 
 def _check_settings() -> "URL":
-    """No setting may name another search engine than ours, as docker/.env could while OpenSearch was one."""
+    """Refuse settings that name another search engine than ours, as docker/.env could while OpenSearch was one."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 

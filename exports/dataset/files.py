@@ -82,7 +82,7 @@ def description(task: TaskName, row: str, vector: str) -> str:
 
 
 def label_columns(task: TaskName, labels: Mapping[str, bool | None], vector: Sequence[float | None]) -> dict[str, Any]:
-    """None each where a label is missing, never NaN."""
+    """The vector of the labels and the places of those that are yes; None for either where a label is missing."""
     values = [labels[name] for name in LABELS[task]]
     return {
         _VECTOR: None if None in vector else list(vector),

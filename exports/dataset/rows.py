@@ -344,7 +344,7 @@ def _passages(rows: Sequence[Row]) -> Row:
 
 
 def _any_true(values: Sequence[bool | None]) -> bool | None:
-    """None where none is true and one is not known."""
+    """Whether any is true; None where none is and one is not known."""
     if any(values):
         return True
     return None if None in values else False

@@ -109,7 +109,7 @@ class Study(NamedTuple):
     successive: frozenset[str] = frozenset()  # Such as months: compared with the one before and the first only
 
     def asked_of(self, by: Mapping[str, str]) -> RunCounts | None:
-        """None where runs do not tell: known of all answers together, and of groups by `model_name`, `arm` or both."""
+        """What was asked of all answers or of a group by `model_name`, `arm` or both; None where runs do not say."""
         model, arm = by.get("model_name"), by.get("arm")
         if not self.runs or by.keys() - {"model_name", "arm"}:
             return None

@@ -26,7 +26,7 @@ class BatchDesk:
     """The batches of one provider in one start."""
 
     def __init__(self, work: BatchWork, provider: ProviderName, api: BatchApi, doubt: str) -> None:
-        """Nothing is sent yet; a `doubt` is reported when something is."""
+        """Check what the ledger says of the provider's batches; report `doubt` once a batch is sent."""
         self.shared, self.provider, self.api, self.doubt = work, provider, api, doubt
         self.calls = BatchCalls(work, provider, api)
         self.calls.check(work.ledger.of(provider), work.expected)

@@ -261,7 +261,7 @@ def _delimited_links(text: str) -> Iterator[tuple[int, int, Link]]:
 def _whole_link(
     text: str, opening: re.Match[str], url_end: int, label_start: int | None
 ) -> tuple[int, int, str, LinkKind] | None:
-    """None where the brackets around a URL do not close or its label is too long."""
+    """Start, end, label and kind of the link around a URL; None where brackets do not close or a label is too long."""
     if opening[0].endswith("<"):
         if text[url_end : url_end + 1] != ">":
             return None

@@ -56,7 +56,7 @@ class Mark(NamedTuple):
 def find_marks(text: str, listed: Container[str] = ()) -> list[Mark]:
     """Every mark and link in order of place; raised numbers only where all of them are `listed` by some source list."""
     links = find_links(text)
-    code = _code_spans(text)
+    code = code_spans(text)
     found = [_mark_of_link(text, link) for link in links if not _within(link.start, code)]
     taken = [*code, *((link.start, link.end) for link in links)]
     taken.sort()
@@ -75,7 +75,8 @@ def _within(position: int, spans: list[tuple[int, int]]) -> bool:
     return index >= 0 and spans[index][0] <= position < spans[index][1]
 
 
-def _code_spans(text: str) -> list[tuple[int, int]]:
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """Where code stands between runs of as many backticks, fenced blocks among them."""
     runs = list(_CODE.finditer(text))
     later: dict[int, list[int]] = {}
     for index in range(len(runs) - 1, -1, -1):

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.citations.addresses import find_links
+from pipeline.citations.marks import code_spans
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -19,10 +20,9 @@ _MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
 # Characters of Markdown: more are a trap, and its marks stand in the last line.
 _MOST_RENDERED = 4_000_000
 _CODE = re.compile(r"<(pre|code)\b.*?</\1>", re.DOTALL)
-# A mark would cut these in two: code, formulas, tags, entities, escapes.
+# A mark would cut these in two, as it would code and links: formulas, tags, entities, escapes.
 _ATOMS = re.compile(
-    r"(?<![`\\])(?P<tick>`+)(?!`)[^\n]*?(?<!`)(?P=tick)(?!`)"
-    r"|\$\$.{1,2000}?\$\$|(?<![\\$\w])\$(?![\s$])[^$\n]{1,300}?(?<!\s)\$(?![\w$])"
+    r"\$\$.{1,2000}?\$\$|(?<![\\$\w])\$(?![\s$])[^$\n]{1,300}?(?<!\s)\$(?![\w$])"
     r"|\\\(.{1,1000}?\\\)|\\\[.{1,2000}?\\\]"
     r"|</?[A-Za-z][^<>\n]{0,300}>|&\#?\w{1,31};|\\[!-/:-@\[-`{-~]",
     re.DOTALL,
@@ -52,7 +52,7 @@ def place_marks(text: str, wanted: Mapping[int, str]) -> list[Placed]:
     """
     blocks = _blocks(text)
     atoms = [match.span() for match in _ATOMS.finditer(text)]
-    atoms += [(link.start, link.end) for link in find_links(text)]
+    atoms += [*code_spans(text), *((link.start, link.end) for link in find_links(text))]
     found: dict[int, Placed] = {}
     by_block: dict[int, list[_Waiting]] = {}
     for offset in sorted(wanted):
@@ -106,7 +106,7 @@ def _markdown() -> "MarkdownIt":
 
 
 def _blocks(text: str) -> list[_Block]:
-    """The blocks of the outermost level, each with the code points of its lines, line ends left out."""
+    """The outermost blocks that are shown, so no definitions, with the code points of their lines without line ends."""
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     found: list[_Block] = []

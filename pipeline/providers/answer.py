@@ -158,7 +158,7 @@ class ByteOffsets:
             self.table = {offset: index for index, offset in enumerate(accumulate(widths, initial=0))}
 
     def to_code_point(self, offset: int) -> int | None:
-        """None inside a character or outside the text."""
+        """The code point at a byte; None inside a character or outside the text."""
         if self.table is not None:
             return self.table.get(offset)
         return offset if 0 <= offset <= self.size else None
@@ -303,7 +303,7 @@ def listed_urls(value: Any) -> list[str]:
 
 def reference_occurrences(text: str, numbers: Mapping[int, str], titles: Mapping[str, str]) -> Iterator[Occurrence]:
     """Every number in a mark of the text that stands for a URL, and each URL once without a place, for its title."""
-    for mark in find_marks(text):
+    for mark in find_marks(text, {str(number) for number, url in numbers.items() if url}):
         for number in mark.ids:
             if number.isdecimal() and (url := numbers.get(int(number))):
                 span, title = (mark.start, mark.end), titles.get(url, "")

@@ -72,7 +72,12 @@ def _read(body: dict[str, Any]) -> Answer:
         if number is not None and url:
             by_id.setdefault(number, url)
     cited = [annotation.url for annotation in message.annotations]
-    named = (int(each) for mark in find_marks(message.text) for each in mark.ids if each.isdecimal())
+    named = (
+        int(each)
+        for mark in find_marks(message.text, {str(each) for each in by_id})
+        for each in mark.ids
+        if each.isdecimal()
+    )
     cited = cited or [by_id[number] for number in named if number in by_id]
     return _to_answer(message, cited, by_id, _read_results(raw_results))
 

@@ -116,7 +116,8 @@ def _numbers_beyond(text: str, placed: Iterable[Occurrence], links: Iterable[Lin
     cites_numbers = any(number for numbers in known.values() for number in numbers)
     for mark in find_marks(text):
         # Where no number is cited, `[1, 2]` is an interval more often than two sources.
-        if not cites_numbers and not _NATIVE.fullmatch(text, mark.start, mark.end):
+        is_number = cites_numbers or _NATIVE.fullmatch(text, mark.start, mark.end)
+        if not is_number or _FILE_MARK.fullmatch(text, mark.start, mark.end):
             continue
         numbers = [int(each) for each in mark.ids if each.isdecimal()]
         if mark.start not in labels and "" not in known.get(mark.start, ()):

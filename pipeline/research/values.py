@@ -15,7 +15,6 @@ Stage = Literal["intake", "plan", "harvest", "fetch", "extract", "verify", "writ
 class Intake(NamedTuple):
     topic: str
     """The topic; with answers to questions behind a colon, where some were asked."""
-    original_topic: str
     lang: str
     depth: Depth
 

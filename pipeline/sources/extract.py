@@ -312,7 +312,7 @@ def _write_frame(answers: BinaryIO, frame: bytes) -> None:
 
 
 def _limit_memory() -> None:
-    """No allocation beyond 2 GiB of addresses; nothing on Windows, which has no such limit."""
+    """Limit the process to 2 GiB of addresses; Windows has no such limit."""
     if sys.platform != "win32":
         import resource
 

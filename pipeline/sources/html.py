@@ -193,7 +193,7 @@ def _visible_text(tree: Any) -> str:
 
 
 def _drop_hidden(tree: Any) -> None:
-    """No reader sees what a page hides, and no judge is to be addressed by it. Scripts show a hidden body."""
+    """Drop what a page hides: no reader sees it, and no judge is to be addressed by it. Scripts show a hidden body."""
     for element in tree.xpath("//*[@hidden or @style]"):
         styled = re.search(r"display\s*:\s*none|visibility\s*:\s*hidden", element.get("style") or "", flags=re.I)
         if (styled or element.get("hidden") is not None) and element.tag not in ("html", "body"):

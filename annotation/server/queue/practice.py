@@ -78,9 +78,10 @@ async def practice_queue(
 
 
 async def closing_practice(db: AsyncSession, dataset: Any, user_id: UUID) -> UUID | None:
-    """None where it is open to her: to all but annotators, and outside calibration and production.
+    """The practice that keeps the dataset closed to the user; None where it is open to them.
 
-    The practice may be in the workspace that groups' workspaces are named after. One version that is passed is enough.
+    It is open to all but annotators, and outside calibration and production. The practice may be in the workspace that
+    groups' workspaces are named after. One version that is passed is enough.
     """
     series = series_of({"metadata": dataset.metadata_})
     if series is None or series.round_name not in _CLOSED_ROUNDS:

@@ -110,7 +110,7 @@ async def sorted_page(
 
 
 def _equals_in_order(sort: Sequence[Any], backwards: bool) -> list[Any]:
-    """No column stands twice in an order, so that SQLite goes through the index of arrivals instead of sorting."""
+    """The order without a column twice, so that SQLite goes through the index of arrivals instead of sorting."""
     by_arrival = [order for order in sort if _is_by_time(order) and order.scope.property == "inserted_at"]
     newest_first = bool(by_arrival) and by_arrival[0].order == SortOrder.desc
     columns = [Record.id] if by_arrival else [Record.inserted_at, Record.id]

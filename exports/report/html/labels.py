@@ -322,7 +322,7 @@ def _week_ticks(weeks: Sequence[str], places: Sequence[float]) -> Iterator[Eleme
 
 
 def _run_marks(run: Sequence[_Point], axis: Axis) -> Iterator[Element]:
-    """No ribbon beside a missing interval."""
+    """Draw the line of a run, and a ribbon where its points have intervals."""
     for _, points in groupby(run, key=lambda point: point.found.interval is not None):
         yield from _ribbon(list(points), axis)
     yield element("polyline", points=_coordinates([(p.x, _down(axis, p.alpha)) for p in run]), class_="line")

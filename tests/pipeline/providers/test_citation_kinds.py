@@ -85,6 +85,9 @@ KINDS = [
     pytest.param(
         "perplexity", agent("Tea [1, 9]."), [A], "Tea [1][9].", {}, id="of two numbers one that leads nowhere"
     ),
+    pytest.param(
+        "perplexity", agent("Honey² is 5 m² of Tea¹."), [B, A], "Honey[1] is 5 m² of Tea[2].", {}, id="raised"
+    ),
     pytest.param("perplexity", agent("`row[1]` is Tea [2]."), [B], "`row[1]` is Tea [1].", {}, id="an index in code"),
     pytest.param(
         "grok",

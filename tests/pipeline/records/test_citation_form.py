@@ -50,6 +50,7 @@ def at(text: str, part: str | int, url: str, placement: str = "marker") -> Occur
         (f"https://a.example/x?id=1&utm_source=openai and {REDIRECT} now", [], {}, "https://a.example/x?id=1 and now"),
         (f"Yes ({REDIRECT}). No（{REDIRECT}）。", [], {}, "Yes. No。"),
         ("Fact【1†source】 and more 【4:0†report.pdf】.", [], {}, "Fact and more."),
+        (f"Fact【1†source】 and [[7]]({NASA}).", [NASA], {f"[[7]]({NASA})": NASA}, "Fact and [1]."),
     ],
 )
 def test_a_providers_own_marks_become_numbers_of_the_list(
