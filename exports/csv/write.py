@@ -339,40 +339,53 @@ def _write_export(writing: _Writing) -> Export:
                 files=tuple(files),
             )
             write_manifest(manifest, new)
-            changes = None
-            if is_there:
-                now = Now(
-                    new,
-                    None if update else read_index(new),
-                    filters,
-                    annotators.exported_names(filters.annotators),
-                    workspaces,
-                    frozenset(dataset.id for dataset in datasets),
-                    partial(_touched_lines, spool, update) if update else None,
-                    spool.is_unsubmitted,
-                )
-                changes = compare_exports(out, earlier, now)
-                writing.allow(changes)
+            changes = _changes(writing, earlier, new, annotators, datasets, spool, update) if is_there else None
         if pseudonyms is not None:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
     warnings = gaps.warnings() + _warnings_about(files, manifest.datasets, filters, passed_over)
     warnings += _warnings_about_marks(read) + _warnings_about_doubled(manifest.datasets)
     warnings += _warnings_about_the_past(filters, unrestored)
-    if writing.is_update and update is None:
-        warnings.append(
-            "Everything was read: "
-            + (
-                "this Argilla does not tell what changed, or there is a new pseudonym to give."
-                if earlier
-                else f"{out} has no index of this version, or its files were changed by hand."
-            )
-        )
-    if lost:
+    warnings += _warnings_about_the_earlier(out, writing.is_update and update is None, earlier is not None, lost)
+    return Export(manifest, warnings, None if pseudonyms is None else pseudonyms.path, changes)
+
+
+def _changes(
+    writing: _Writing,
+    earlier: Index | None,
+    new: Path,
+    annotators: Annotators,
+    datasets: Sequence[JuryDataset],
+    spool: Spool,
+    update: Update | None,
+) -> Changes:
+    """What differs from the export that is there, as far as the user allows it."""
+    now = Now(
+        new,
+        None if update else read_index(new),
+        writing.filters,
+        annotators.exported_names(writing.filters.annotators),
+        writing.workspaces,
+        frozenset(dataset.id for dataset in datasets),
+        partial(_touched_lines, spool, update) if update else None,
+        spool.is_unsubmitted,
+    )
+    changes = compare_exports(writing.out, earlier, now)
+    writing.allow(changes)
+    return changes
+
+
+def _warnings_about_the_earlier(out: Path, all_was_read: bool, has_index: bool, key_is_lost: bool) -> list[str]:
+    warnings = []
+    if all_was_read:
+        known = "this Argilla does not tell what changed, or there is a new pseudonym to give."
+        unknown = f"{out} has no index of this version, or its files were changed by hand."
+        warnings.append(f"Everything was read: {known if has_index else unknown}")
+    if key_is_lost:
         warnings.append(
             f"The earlier export in {out} had pseudonyms too, and their key file was not there. They began anew: one "
             "that is in both may stand for two people."
         )
-    return Export(manifest, warnings, None if pseudonyms is None else pseudonyms.path, changes)
+    return warnings
 
 
 def _described(read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]]) -> ExportedDataset:

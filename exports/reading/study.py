@@ -169,24 +169,27 @@ def read_study(
         answers=ran.answers if ran else None,
         judged=judged and Judged(judged.judge, judged.tasks, provenance, narratives.clusters),
     )
-    if weights is not None:
-        weighed = read_weights(weights, rated)
-        study = study._replace(
-            probabilities=weighed.probabilities,
-            judged=study.judged and study.judged._replace(sampled=weighed.sampled),
-        )
-        inputs.append(weighed.file)
-        remarks += weighed.remarks
-    if decisions is not None:
-        decided = read_decisions(decisions).by_unit
-        study = study._replace(decisions=decided)
-        inputs.append(input_file(decisions, len(decided)))
-        unknown = len(decided.keys() - _rated_labels(tables.tables))
-        if unknown:
-            remarks.append(
-                f"`{decisions.name}` decides on units or labels without votes in these exports: {unknown:,}."
-            )
-    return ReadStudy(study, tuple(inputs), remarks)
+    whole = ReadStudy(study, tuple(inputs), remarks)
+    whole = whole if weights is None else _with_weights(whole, weights, rated)
+    return whole if decisions is None else _with_decisions(whole, decisions)
+
+
+def _with_weights(read: ReadStudy, weights: Path, rated: Sequence[str]) -> ReadStudy:
+    weighed = read_weights(weights, rated)
+    judged = read.study.judged and read.study.judged._replace(sampled=weighed.sampled)
+    study = read.study._replace(probabilities=weighed.probabilities, judged=judged)
+    return ReadStudy(study, (*read.inputs, weighed.file), [*read.remarks, *weighed.remarks])
+
+
+def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
+    decided = read_decisions(decisions).by_unit
+    unknown = len(decided.keys() - _rated_labels(read.study.tables))
+    remarks = [f"`{decisions.name}` decides on units or labels without votes in these exports: {unknown:,}."]
+    return ReadStudy(
+        read.study._replace(decisions=decided),
+        (*read.inputs, input_file(decisions, len(decided))),
+        [*read.remarks, *(remarks if unknown else ())],
+    )
 
 
 def _traces(record: str, known: Mapping[str, str], rows: "_Rows", judged: ReadJudged | None) -> RecordTraces:
