@@ -51,27 +51,22 @@ def write_run_records(
     With `fetch` missing pages are fetched into the store first, without it the store is all there is. `added` files go
     into the store before; an InputError where one cannot be used.
     """
-    targets = resolved_earlier(run / CITATIONS)
-    cited: dict[str, CitedPage] = {}  # by the page's key, or by the cited URL where that leads to none
-    for url in chain.from_iterable(_citations_of_run(run)):
-        page = cited_page(url, targets)
-        cited.setdefault(page.key or url, page)
-    longer = longer_readings(run / CITATIONS)
-    read_longer = [cited_page(each, targets) for each in longer.values()]
-    keys = list(dict.fromkeys(page.key for page in (*cited.values(), *read_longer) if page.key))
+    targets, longer = resolved_earlier(run / CITATIONS), longer_readings(run / CITATIONS)
+    urls = dict.fromkeys(chain.from_iterable(_citations_of_run(run)))
+    pages = (cited_page(url, targets) for url in (*urls, *longer.values()))
+    keys = list(dict.fromkeys(page.key for page in pages if page.key))
     uncited = _add_pages(store, added, targets, keys, tell) if store and added else ()
     gathered = fetch(store, keys) if store and fetch else None
     # Letters behind a URL were part of it where there is such a page, else prose.
-    whole = {
-        url: long
-        for (url, long), page in zip(longer.items(), read_longer, strict=True)
-        if state_of(outcome_of(page, store).reason) == "read"
-    }
-    targets |= whole
+    reasons = {url: outcome_of(cited_page(long, targets), store).reason for url, long in longer.items()}
+    targets |= {url: long for url, long in longer.items() if state_of(reasons[url]) == "read"}
     shelf = Shelf(store, targets, limits)
     tally = Tally()
+    cited: dict[str, CitedPage] = {}  # by the page's key, or by the cited URL where that leads to none
+    for url in urls:
+        page = cited_page(url, targets)
+        cited.setdefault(page.key or url, page)
     for url, page in cited.items():
-        page = cited_page(url, targets) if url in whole else page
         outcome = outcome_of(page, shelf.store)
         tally.add_page(site_key(url), url, outcome.reason, outcome.detail)
 

@@ -37,7 +37,8 @@ class Source(Frozen):
     """Why it is in this state, a word of `pipeline.sources.schema` such as `page` or `robots`;
     empty where not said."""
     page_url: str = ""
-    """URL of the page where a redirect of the provider's leads; empty where `url` is the page's own."""
+    """URL of the page where a redirect of the provider's leads, or that the longer reading of `url` names; empty where
+    `url` is the page's own."""
 
 
 class Passage(Frozen):

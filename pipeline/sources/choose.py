@@ -221,13 +221,15 @@ class Shelf:
 
 def _with_state(source: Source, reason: str, url: str, title: str) -> Source:
     redirected = is_grounding_redirect(source.url) and not is_grounding_redirect(url)
+    own = cited_page(source.url, {}).url
+    is_longer = bool(own) and url != own and not is_grounding_redirect(source.url)
     hidden = is_grounding_redirect(source.host and f"https://{source.host}/")
     return source.model_copy(
         update={
             "state": state_of(reason),
             "reason": reason,
             "title": source.title or title,
-            "page_url": url if redirected else "",
+            "page_url": url if redirected or is_longer else "",
             "host": source_domain(url) if redirected and hidden else source.host,
         }
     )
