@@ -130,7 +130,7 @@ def clarify_topic(options: ResearchOptions, folder: RunFolder, ask: AskQuestions
     topic = " ".join(clean_text(options.topic).split())
     questions = gate_questions(topic, options.strict_gate)
     if not questions:
-        return Intake(topic, options.lang or topic_language(topic), options.depth)
+        return Intake(topic, topic, options.lang or topic_language(topic), options.depth)
     answers = _answers_to(questions, folder, ask)
     full = clarified_topic(topic, questions, answers)
     if len(full) > MAX_TOPIC:
@@ -139,7 +139,7 @@ def clarify_topic(options: ResearchOptions, folder: RunFolder, ask: AskQuestions
             "again with a shorter one."
         )
     depth = answered_depth(questions, answers) or options.depth
-    return Intake(full or topic, options.lang or topic_language(full), depth)
+    return Intake(full or topic, topic, options.lang or topic_language(full), depth)
 
 
 def _answers_to(questions: Sequence[str], folder: RunFolder, ask: AskQuestions | None) -> tuple[str, ...]:

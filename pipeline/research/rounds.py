@@ -277,7 +277,7 @@ class ResearchRounds:
             round_=number,
             words=lambda value: f"{len(value.pages)} read, {len(value.unread)} not",
         )
-        pages = without_duplicates([*before.pages, *read.pages])
+        pages, _ = without_duplicates([*before.pages, *read.pages])
         new = pages[len(before.pages) :]
         claims = await self.run.run_stage(
             "extract",

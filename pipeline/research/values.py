@@ -1,4 +1,8 @@
-"""What the stages of a research run hand to each other: plain values, all of them as JSON in its checkpoints."""
+"""What the stages of a research run hand to each other: plain values, all of them as JSON in its checkpoints.
+
+A checkpoint keeps a value's fields by their place: no field goes, moves or comes but at the end with a default, or runs
+that were killed cannot be continued.
+"""
 
 from typing import Literal, NamedTuple
 
@@ -15,6 +19,8 @@ Stage = Literal["intake", "plan", "harvest", "fetch", "extract", "verify", "writ
 class Intake(NamedTuple):
     topic: str
     """The topic; with answers to questions behind a colon, where some were asked."""
+    original_topic: str
+    """The topic alone; read by nothing here."""
     lang: str
     depth: Depth
 

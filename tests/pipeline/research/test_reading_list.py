@@ -152,7 +152,7 @@ def test_each_passage_stands_below_its_place_and_the_words_found_and_cites_its_p
 
 def laid_out(question: str, *pages: Page) -> tuple[Verified, LaidOut]:
     """The claims of a reading list, and the report that it is."""
-    plan, intake = Plan((question,), ()), Intake(question, "en", "brief")
+    plan, intake = Plan((question,), ()), Intake(question, question, "en", "brief")
     verified = verify_passages(claims_of(reading_list(plan, pages)), pages, plan.sections)
     shown = shown_passages([each.claim for each in verified.claims], pages)
     assert shown is not None

@@ -55,7 +55,7 @@ class Run:
 
 
 def make_run(runs_dir: Path, form: CitationForm = "c", claims: tuple[Checked, ...] = (HEAT, SKIN, END)) -> Run:
-    intake = Intake("What helps a burn?", "en", "brief")
+    intake = Intake("What helps a burn?", "What helps a burn?", "en", "brief")
     paragraphs = (
         Paragraph(0, "Ice can harm the skin.", ("c2",), (ICE,)),
         Paragraph(0, "Butter keeps the heat in; see [7].", ("c1",), (BUTTER, ICE)),

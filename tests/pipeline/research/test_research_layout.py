@@ -68,7 +68,7 @@ def lay(
     account: Account | None = None,
     form: CitationForm = "c",
 ) -> LaidOut:
-    intake, plan = Intake(topic, lang, "brief"), Plan(sections or (topic,), (topic,))
+    intake, plan = Intake(topic, topic, lang, "brief"), Plan(sections or (topic,), (topic,))
     written = Written(topic, paragraphs, left_out, has_head)
     return lay_out(intake, plan, Verified(tuple(claims), 1.0), written, pages, account, form)
 
@@ -220,7 +220,7 @@ PLANS = {
 @pytest.mark.parametrize(("asked", "sections"), PLANS.items(), ids=[topic for topic, _, _ in PLANS])
 def test_a_topic_is_planned_from_its_own_questions(asked: tuple[str, str, Depth], sections: tuple[str, ...]) -> None:
     topic, language, depth = asked
-    plan = asyncio.run(make_plan(Intake(topic, language, depth), None))
+    plan = asyncio.run(make_plan(Intake(topic, topic, language, depth), None))
     assert plan.sections == sections
     assert plan.queries[0] == topic
     assert len(plan.queries) == len(set(plan.queries)) <= 8
@@ -242,7 +242,7 @@ def disputed(lang: str, topic: str) -> LaidOut:
         Checked(Claim("c2", "Butter helps a burn.", 0, (other,)), "contradicted", 0.5, ("negated",), (), (one,)),
         Checked(Claim("c3", "Salt helps.", 0, (one,)), "not_found", 0.5, ("no page has it",)),
     )
-    plan, intake, verified = Plan((topic,), (topic,)), Intake(topic, lang, "brief"), Verified(checked, 1.0)
+    plan, intake, verified = Plan((topic,), (topic,)), Intake(topic, topic, lang, "brief"), Verified(checked, 1.0)
     written = asyncio.run(write_report(intake, plan, verified, DISPUTED, None))
     return lay_out(intake, plan, verified, written, DISPUTED)
 
@@ -335,7 +335,7 @@ def test_disagreements_beyond_the_first_five_are_left_out_with_a_word_on_where_t
         for number, sides in enumerate(texts, start=1)
     ]
     topic = "Which herbs help a cough?"
-    intake, plan, verified = Intake(topic, "en", "brief"), Plan((topic,), (topic,)), Verified(tuple(claims), 1.0)
+    intake, plan, verified = Intake(topic, topic, "en", "brief"), Plan((topic,), (topic,)), Verified(tuple(claims), 1.0)
     written = asyncio.run(write_report(intake, plan, verified, [one, other], None))
     markdown = lay_out(intake, plan, verified, written, [one, other]).markdown
     assert markdown.count("Pages disagree: ") == 5

@@ -49,7 +49,7 @@ PAGES = [
         "2026-11-20T10:05:00+00:00",
     ),
 ]
-INTAKE = Intake(TOPIC, "en", "brief")
+INTAKE = Intake(TOPIC, TOPIC, "en", "brief")
 Respond = Callable[[Received], Behaviour]
 
 
