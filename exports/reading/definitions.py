@@ -12,7 +12,7 @@ from exports.statistics.study import SERIOUS_PROBLEM, FindingDefinition, Verdict
 from pipeline.citations.marks import without_citations
 from pipeline.core.errors import SettingsError
 from pipeline.core.files import SETTINGS_FILE
-from pipeline.text.markdown import plain_words
+from pipeline.text.markdown import read_blocks
 from pipeline.text.normal_form import INVISIBLE, normal_form
 from pipeline.text.sentences import sentence_spans
 
@@ -76,11 +76,7 @@ def _definition(name: str, values: object, file: Path) -> FindingDefinition:
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _BEGINNING = 2000  # Characters of an answer that are looked at; no opening is longer
-_RULE = re.compile(r"[\s\-=*_~|+:.]*")
-_BLOCK_MARKS = re.compile(r"(?:[\s>]|#{1,6}(?=\s)|[-+*•‣](?=\s)|\d{1,3}[.)](?=\s))*")
-_HEADING = re.compile(r"[\s>]*#{1,6}\s")
 _ALL_BOLD = re.compile(r"\s*(\*\*|__)[^*_]+\1\s*")
-_TABLE_OR_CODE = re.compile(r"\s*(?:\||```|~~~)")
 _QUESTION = ("?", "？")
 _STOPS = (".", "!", "…", "。", "！")
 _ENDS = "\"'”’»)]」』）"
@@ -153,31 +149,26 @@ def opening(answer: str, language: str = "") -> str:
     What leads on to it belongs to it: headings, bold lines without a full stop, and what ends in a colon.
     """
     said: list[str] = []
-    for raw, line in _lines(answer[:_BEGINNING]):
+    for is_heading, line in _lines(answer[:_BEGINNING]):
         sentences = [line[start:end] for start, end in sentence_spans(line, language)]
         told = [each for each in sentences if not each.rstrip(_ENDS).endswith(_QUESTION)]
         if not told:
             continue
         said.append(told[0])
-        is_heading = bool(_HEADING.match(raw) or _ALL_BOLD.fullmatch(raw)) and not told[0].rstrip(_ENDS).endswith(
-            _STOPS
-        )
-        if not (is_heading or told[0].endswith((":", "："))):
+        leads_on = is_heading and not told[0].rstrip(_ENDS).endswith(_STOPS)
+        if not (leads_on or told[0].endswith((":", "："))):
             break
     return " ".join(said)
 
 
-def _lines(text: str) -> Iterator[tuple[str, str]]:
-    in_code = False
-    for raw in text.splitlines():
-        if raw.lstrip().startswith(("```", "~~~")):
-            in_code = not in_code
-        if in_code or _RULE.fullmatch(raw) or _TABLE_OR_CODE.match(raw):
-            continue
-        line = plain_words(without_citations(_BLOCK_MARKS.sub("", raw, count=1)).text)
-        line = re.sub(r"(?<!\w)[*_]+|[*_]+(?!\w)", "", line).strip()
-        if line:
-            yield raw, line
+def _lines(text: str) -> Iterator[tuple[bool, str]]:
+    """The lines as they are read, each with whether it is a heading."""
+    for block in read_blocks(text):
+        for piece in block.pieces if block.kind not in ("code", "table") else ():
+            for raw in piece.text.splitlines():
+                line = re.sub(r"(?<!\w)[*_]+|[*_]+(?!\w)", "", without_citations(raw).text).strip()
+                if line:
+                    yield block.kind == "heading" or _ALL_BOLD.fullmatch(raw) is not None, line
 
 
 def _form(text: str) -> str:

@@ -7,9 +7,10 @@ from xml.etree.ElementTree import Element
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.rendering import one_line
 from exports.report.disagreement_files import Pattern, count_patterns
-from exports.report.html.elements import Child, cell, element, folded, head, is_web_address, quoted, row, table
+from exports.report.html.elements import Child, cell, element, folded, head, quoted, row, table
 from exports.report.words import UNDEFINED, decimal, percent
 from exports.statistics.disagreements import Disagreement
+from pipeline.citations.addresses import url_host
 from pipeline.core.terminal import counted
 
 SHOWN = 50  # so many disagreements are in the report, with their texts: all of a study would be hundreds of screens
@@ -44,7 +45,7 @@ def browser_section(disagreements: Sequence[Disagreement]) -> Element:
             f" Below are {len(shown):,} that weigh most, some of each task; disagreements.csv also holds the other "
             f"{left_out:,}."
         )
-    linked = any(is_web_address(item.link) for item in shown)
+    linked = any(url_host(item.link) for item in shown)
     return element(
         "section",
         heading,
@@ -201,7 +202,7 @@ def _source_line(item: Disagreement) -> Element:
     for name, value in named.items():
         if value:
             ids += [" · " if ids else None, f"{name} ", quoted(one_line(value), "code")]
-    if is_web_address(item.link):
+    if url_host(item.link):
         place = element("a", "Open in Argilla", href=item.link, rel="noopener noreferrer", target="_blank")
         ids += [" · ", place]
     elif item.link:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Literal, NamedTuple
-from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, tostring
 
 from annotation.argilla.rendering import harmless_characters
@@ -19,6 +18,7 @@ from exports.report.sections import Section
 from exports.report.words import THRESHOLDS, UNDEFINED, bounds, decimal
 from exports.statistics.agreement_schema import Interval, RefusedReason
 from exports.statistics.table import UndefinedReason
+from pipeline.citations.addresses import url_host
 from pipeline.core.tables import Table
 
 SHORT_REASONS: dict[UndefinedReason, str] = {
@@ -58,7 +58,7 @@ def element(tag: str, *children: Child, **attributes: Attribute) -> Element:
     for name, value in attributes.items():
         if value is None or value is False:
             continue
-        if name == "href" and not (str(value).startswith("#") or is_web_address(str(value))):
+        if name == "href" and not (str(value).startswith("#") or url_host(str(value))):
             raise ValueError(f"A link leads to {value!r}, which is no address of the web.")
         text = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else clean(str(value))
         found.set(name.rstrip("_").replace("_", "-"), "" if value is True else text)
@@ -90,14 +90,6 @@ def clean(text: str) -> str:
 def quoted(text: str, tag: str = "bdi", **attributes: Attribute) -> Element:
     """A text of somebody else, whose direction of writing has no effect on what stands around it."""
     return element(tag, text, dir="auto", **attributes)
-
-
-def is_web_address(address: str) -> bool:
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def embedded(tag: Literal["script", "style"], name: str) -> tuple[Element, str]:
