@@ -13,7 +13,7 @@ from annotation.argilla.labels import TaskName
 from annotation.argilla.rendering import one_line, plain_text, rendered_answer
 from annotation.argilla.tasks import COLUMN_FIELDS, short_hash
 from annotation.argilla.wording import Wording
-from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, membership_key, source_domain
+from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, membership_key, shown_host, source_domain
 from pipeline.core.errors import ArgillaError
 from pipeline.records.schema import Passage, QueryResponse, Source
 
@@ -205,7 +205,7 @@ def _without_rule(text: str) -> str:
 
 def source_line(title: str, host: str, wording: Wording) -> str:
     """Title and host on one line; a grounding redirect's host is in neither: it would name the provider."""
-    parts = [one_line(part) for part in (title, host)]
+    parts = [one_line(part) for part in (title, shown_host(host))]
     distinct = dict.fromkeys(part for part in parts if part and GROUNDING_REDIRECT_HOST not in part.lower())
     return " — ".join(distinct) or wording.unknown_source
 

@@ -43,7 +43,8 @@ class ProviderCounts(Frozen):
     """Answers that were truncated, refused or blocked, by the provider's own reason."""
     unread: dict[str, int] = Field(default_factory=dict)
     """What looks like a citation in the answers and is none, counted: the provider's own tokens that were cut from
-    texts, marks without a source, sources that an answer's own list contradicts, and fields that no rule reads."""
+    texts, citations that are no URL, marks without a source, sources that an answer's own list contradicts, and fields
+    that no rule reads."""
     input_tokens: int = 0
     """Tokens that went in, as the bodies state them; those of search results and of caches included."""
     output_tokens: int = 0

@@ -5,14 +5,15 @@ Source: pipeline/contracts/urls.md.
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-import idna
-
 from pipeline.core.errors import InputError
+from pipeline.text.markdown import code_spans, is_within
+from pipeline.text.normal_form import INVISIBLE
 
 if TYPE_CHECKING:
     from pydantic import AnyHttpUrl, TypeAdapter
@@ -25,6 +26,7 @@ MAX_URL_LENGTH = 8000
 
 _HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
 _IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
+_ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.", re.DOTALL)
 _PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
 
 
@@ -118,6 +120,11 @@ def is_grounding_redirect(url: str) -> bool:
     return url_host(url) == GROUNDING_REDIRECT_HOST
 
 
+def is_absolute(text: str) -> bool:
+    """Whether the text can be the URL of a source in CSV v2: a scheme, `://` and something behind it."""
+    return _ABSOLUTE.match(text) is not None
+
+
 def has_user_name(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -146,13 +153,34 @@ def host_name(text: str) -> str:
     host = text.lower()
     if not host.isascii():
         try:
-            host = idna.encode(host, uts46=True).decode("ascii")
-        except ValueError:  # idna.IDNAError is one, and so is what its codec raises on a raw surrogate
+            host = urlsplit(canonical_url(f"https://{host}/")).hostname or ""
+        except InputError:
             return ""
     return host if len(host) <= 253 and _HOST.fullmatch(host) else ""
 
 
-LinkKind = Literal["markdown", "image", "angle", "bare"]
+# Alphabets that stand beside each other in names of sites; any other mixture may pass for another name:
+# https://www.unicode.org/reports/tr39/#Restriction_Level_Detection, "highly restrictive".
+_MIXED_IN_NAMES = frozenset(["LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "BOPOMOFO", "HANGUL"])
+_HIDDEN = re.compile(f"[{INVISIBLE}]")
+
+
+def shown_host(host: str) -> str:
+    """The host for people: in punycode where a label mixes alphabets or hides a sign."""
+    for label in re.split("[.。．｡]", host):
+        alphabets = {unicodedata.name(letter, "").split(" ")[0] for letter in label if letter.isalpha()}
+        if _HIDDEN.search(label) or (len(alphabets) > 1 and not alphabets <= _MIXED_IN_NAMES):
+            return host_name(host) or _HIDDEN.sub("\ufffd", host)
+    return host
+
+
+def shown_url(url: str) -> str:
+    """The URL for people: as it is written, but for what its host could hide."""
+    host = _NAME_IN_URL.match(url)
+    return url if host is None else url[: host.start(1)] + shown_host(host[1]) + url[host.end() :]
+
+
+LinkKind = Literal["markdown", "reference", "definition", "image", "angle", "bare"]
 _SCHEME = "(?i:https?)://"
 # Letters of any script belong to an address (RFC 3987); what follows are the scripts whose prose runs on without a
 # blank: kana, kanji, hangul and their full-width and half-width forms.
@@ -168,19 +196,31 @@ _NEVER = (
     "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u3036-\u303f\ue000-\uf8ff\ufe10-\ufe6f\ufeff\uff00-\uff0f\uff1a-\uff20"
     "\uff3b-\uff40\uff5b-\uff65\uffe0-\uffff\U0001d000-\U0001ffff\U000e0000-\U0010ffff\ud800-\udfff"
 )
+# What is not seen belongs to a host that goes on behind it: the part before it would be another site.
 # Hyphens, the dash of `Mann–Whitney` and the apostrophe of `L’Équipe` only within words.
 _BARE_URL = re.compile(
-    rf"""{_SCHEME}(?:(?![,;|]{_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]|[\u2010-\u2013\u2019'](?=\w)|\([^\s()]*+\))++"""
+    rf"{_SCHEME}(?:[\w.-]{{0,63}}+[{INVISIBLE}]++(?=[\w.-]{{0,63}}(?:\.\w|/)))*+"
+    rf"""(?:(?![,;|]{_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]|[\u2010-\u2013\u2019'](?=\w)|\([^\s()]*+\))++"""
 )
 _RUN_ON = re.compile(f"[{_UNSPACED}]")
 _RUN_ON_AT_END = re.compile(f"[{_UNSPACED}]++\\Z")
 _BEFORE_A_WORD = tuple("/=_-#&+~)")
 _HOST_OF_TEXT = re.compile(f"{_SCHEME}([^/?#]*+)")
+_NAME_IN_URL = re.compile(f"{_SCHEME}(?:[^/?#@]*+@)?([^/?#:@]*+)")
 # Where brackets say where the URL ends, it keeps what is not ASCII, but for the full-width marks that end a phrase.
 _DELIMITED_URL = re.compile(
     rf"""{_SCHEME}(?:[^\s<>"'()\[\]{{}}|\\^`「」『』（）【】、。]"""
     r"""|\([^\s()]*+\)|（[^\s（）]*+）|「[^\s「」]*+」|『[^\s『』]*+』|【[^\s【】]*+】)++"""
 )
+# `[ref]: https://… "title"`; `[^1]: …` is a footnote. Source: CommonMark 0.31 section 4.7.
+_DEFINITION = re.compile(
+    r"^[ \t>]*+(?:[-*+][ \t]++)?\[(?P<ref>[^\[\]\n^][^\[\]\n]{0,200})\]:[ \t]*+(?:\n[ \t>]*+)?"
+    rf"(?:<(?P<angle>{_DELIMITED_URL.pattern})>|(?P<bare>{_DELIMITED_URL.pattern}))"
+    r"""(?:\s[ \t>]*+(?P<title>"[^"\n]{0,500}+"|'[^'\n]{0,500}+'|\([^()\n]{0,500}+\)))?[ \t]*+$""",
+    re.MULTILINE,
+)
+_END_OF_REFERENCE = re.compile(r"\](?:\[(?P<ref>[^\[\]\n]{0,200})\]|(?![\[(:]))")
+_MARK_LIKE = re.compile(r"[\s\d\[\],;–-]+(?:†.*)?|\^.*|c\d{3}|cite:.*")
 _OPENING = re.compile(rf"(?:\]\([ \t]*+<?|<)(?={_SCHEME})")
 _CLOSING_OF_LINK = re.compile(r"""[ \t]*+(?:"[^"\n]{0,500}+"|'[^'\n]{0,500}+')?[ \t]*+\)""")
 _LABEL_MARK = re.compile(r"\\.|[\[\]]|\n[ \t]*+\n", re.DOTALL)
@@ -201,9 +241,10 @@ class Link(NamedTuple):
 def find_links(text: str) -> list[Link]:
     """Every link in the text in the order of its URL; repeats are kept, a URL inside another is not one of its own.
 
-    The label is empty for `<url>` and bare URLs. Runs in linear time. Source: CommonMark 0.31 section 6.3.
+    The label is empty for `<url>` and bare URLs, that of a definition is its title. Runs in linear time. Source:
+    CommonMark 0.31 section 6.3.
     """
-    found = list(_delimited_links(text))
+    found = [*_delimited_links(text), *_reference_links(text)]
     for match in _BARE_URL.finditer(text):  # those inside other links included
         url, longer = _readings(match[0])
         if url:
@@ -241,6 +282,51 @@ def link_key(url: str) -> str:
         return canonical_url(url)
     except InputError:
         return url
+
+
+def _reference_links(text: str) -> Iterator[tuple[int, int, Link]]:
+    """`[label][ref]`, `[label][]` and `[label]`, and the definitions of what is no number or is named by such a link.
+
+    `[1]` and `[1][2]` are marks, and a definition that only they name is an entry of a source list.
+    """
+    written = list(_DEFINITION.finditer(text)) if "]:" in text else []
+    code = code_spans(text) if written else []
+    definitions: dict[str, Link] = {}
+    for match in written:
+        url, title = _clean_url(match["angle"] or match["bare"]), (match["title"] or "")[1:-1]
+        if url and not is_within(match.start(), code):
+            definitions.setdefault(_reference_key(match["ref"]), Link(*match.span(), url, title, "definition"))
+    ends = list(_END_OF_REFERENCE.finditer(text)) if definitions else []
+    starts = _label_starts(text, (end.start() for end in ends))
+    used = set()
+    for end in ends:
+        start = starts.get(end.start(), -1001)
+        label = text[start + 1 : end.start()] if end.start() - start <= 1000 else ""  # no label is longer
+        key = _reference_key(end["ref"] or label)
+        is_mark = _MARK_LIKE.fullmatch(key) and _MARK_LIKE.fullmatch(_reference_key(label))
+        if label and key in definitions and not is_mark and not is_within(start, code):
+            used.add(key)
+            is_image = text[start - 1 : start] == "!"
+            kind: LinkKind = "image" if is_image else "reference"
+            yield end.start(), end.end(), Link(start - is_image, end.end(), definitions[key].url, label, kind)
+    for key, link in definitions.items():
+        if key in used or not _MARK_LIKE.fullmatch(key):
+            yield link.start, link.end, link
+
+
+def _reference_key(label: str) -> str:
+    return " ".join(label.split()).casefold()
+
+
+def inline_references(text: str) -> str:
+    """The text with `[label](<url>)` for its reference links, so that its parts can be read by themselves."""
+    parts: list[str] = []
+    position = 0
+    for link in find_links(text):
+        if link.kind == "reference" and link.start >= position:
+            parts += [text[position : link.start], f"[{link.label}](<{link.url}>)"]
+            position = link.end
+    return "".join([*parts, text[position:]])
 
 
 def _delimited_links(text: str) -> Iterator[tuple[int, int, Link]]:

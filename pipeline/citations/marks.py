@@ -6,13 +6,12 @@ Marks are `(C001)`, `[1]`, `[1, 2]`, `[1-3]`, `[1]-[3]`, `【1】`, `[^1]`, `[^1
 
 import re
 import tomllib
-from bisect import bisect_right
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.citations.addresses import Link, find_links
-from pipeline.text.markdown import Block, heading_words, plain_words, read_blocks
+from pipeline.text.markdown import HARD, SOFT, Block, code_spans, heading_words, is_within, plain_words, read_blocks
 
 _SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
 _NUMBERS = rf"\^?\d{{1,3}}(?:(?:{_SEPARATOR})\^?\d{{1,3}})*+"
@@ -37,7 +36,6 @@ MARK = re.compile(
 _NUMBER = re.compile(r"(?P<dash>[-–—‐‑~～〜])?[ \t]*+\^?(?P<number>\d+)")
 CID = re.compile(r"C\d{3}")
 _NUMBERED_LABEL = re.compile(r"[\[【［(]*\^?\d{1,3}[\]】］)]*")
-_CODE = re.compile(r"(?<!`)(`++)(?!`)")
 _BRACKETS = {"(": ")", "（": "）", "[": "]", "【": "】"}
 _SPACED_WORD = re.compile(r"[^\W\u3000-\u9fff\uff01-\uffef]|[(\"“*]")
 
@@ -57,41 +55,17 @@ def find_marks(text: str, listed: Container[str] = ()) -> list[Mark]:
     """Every mark and link in order of place; raised numbers only where all of them are `listed` by some source list."""
     links = find_links(text)
     code = code_spans(text)
-    found = [_mark_of_link(text, link) for link in links if not _within(link.start, code)]
+    found = [_mark_of_link(text, link) for link in links if not is_within(link.start, code)]
     taken = [*code, *((link.start, link.end) for link in links)]
     taken.sort()
     found += [
         Mark(match.start(), match.end(), ids, "", "")
         for match in MARK.finditer(text)
         if (ids := _ids_of(match))
-        and not _within(match.start(), taken)
+        and not is_within(match.start(), taken)
         and (not (match["raised"] or match["superscript"]) or all(each in listed for each in ids))
     ]
     return sorted(found)
-
-
-def _within(position: int, spans: list[tuple[int, int]]) -> bool:
-    index = bisect_right(spans, position, key=lambda span: span[0]) - 1
-    return index >= 0 and spans[index][0] <= position < spans[index][1]
-
-
-def code_spans(text: str) -> list[tuple[int, int]]:
-    """Where code stands between runs of as many backticks, fenced blocks among them."""
-    runs = list(_CODE.finditer(text))
-    later: dict[int, list[int]] = {}
-    for index in range(len(runs) - 1, -1, -1):
-        later.setdefault(len(runs[index][1]), []).append(index)
-    spans: list[tuple[int, int]] = []
-    index = 0
-    while index < len(runs):
-        closings = later[len(runs[index][1])]
-        while closings and closings[-1] <= index:
-            closings.pop()
-        if closings:
-            spans.append((runs[index].start(), runs[closings[-1]].end()))
-            index = closings[-1]
-        index += 1
-    return spans
 
 
 def _ids_of(match: re.Match[str]) -> tuple[str, ...]:
@@ -122,7 +96,7 @@ def _mark_of_link(text: str, link: Link) -> Mark:
     alone = False
     if start and _BRACKETS.get(text[start - 1]) == text[end : end + 1]:
         start, end, alone = start - 1, end + 1, True
-    gone = alone or link.kind in ("image", "bare", "angle") or bool(_NUMBERED_LABEL.fullmatch(label))
+    gone = alone or link.kind in ("image", "bare", "angle", "definition") or bool(_NUMBERED_LABEL.fullmatch(label))
     return Mark(start, end, (), "" if link.kind == "image" else link.url, "" if gone or label == link.url else label)
 
 
@@ -167,10 +141,11 @@ _NEXT_ENTRY = re.compile(
     r"(?<=[\s|;,，；)>])(?:\[(?P<square>\d{1,3})\]|【(?P<lenticular>\d{1,3})】)"
     r"(?=[ \t]*[^\s\]\[】【.。,，]|[ \t]*\[[^\]\d])"
 )
-_HEADINGS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 _SOURCE_WORDS, _ONLY_SOURCES = (
-    re.compile(_HEADINGS[name], re.IGNORECASE | re.VERBOSE) for name in ("source_words", "only_sources")
+    re.compile(_WORDS[name], re.IGNORECASE | re.VERBOSE) for name in ("source_words", "only_sources")
 )
+AUTHOR_YEAR = re.compile(_WORDS["author_year"], re.VERBOSE)
 _SHARE = 0.5
 
 
@@ -212,12 +187,14 @@ class OwnList(NamedTuple):
     """The source list that an answer itself has."""
 
     urls: Mapping[str, str]
-    """The URLs by their numbers; empty where no mark outside the list has one of them."""
+    """The URLs by their numbers; empty where no mark outside the list and no link has one of them."""
     marks: tuple[Mark, ...]
     """The marks of the text, in the list as well, of which it has every number; one that opens an entry with a colon
     ends behind that."""
     lost: tuple[Mark, ...]
     """The other marks."""
+    links: tuple[Link, ...]
+    """The links that name an entry, such as `[label][1]`."""
 
 
 def own_list(text: str, cites_numbers: bool = True) -> OwnList:
@@ -233,13 +210,16 @@ def own_list(text: str, cites_numbers: bool = True) -> OwnList:
     for entry in entries:
         if entry.url and entry.id.isdecimal():
             urls.setdefault(entry.id, entry.url)
+    linked = find_links(text) if urls else ()
+    links = tuple(link for link in linked if link.kind == "reference" and link.url in urls.values())
     marks = [mark for mark in find_marks(text, urls) if mark.ids]
     known = [mark for mark in marks if all(each in urls for each in mark.ids)]
     lines = {line for entry in entries for line in range(entry.line, entry.end)}
-    if all(text.count("\n", 0, mark.start) in lines for mark in known):
-        return OwnList({}, (), tuple(marks))
+    if not links and all(text.count("\n", 0, mark.start) in lines for mark in known):
+        return OwnList({}, (), tuple(marks), ())
     known = [mark._replace(end=mark.end + 1) if _opens_entry(text, mark) else mark for mark in known]
-    return OwnList(urls, tuple(known), tuple(mark for mark in marks if not all(each in urls for each in mark.ids)))
+    lost = tuple(mark for mark in marks if not all(each in urls for each in mark.ids))
+    return OwnList(urls, tuple(known), lost, links)
 
 
 def _opens_entry(text: str, mark: Mark) -> bool:
@@ -266,14 +246,30 @@ def sections(blocks: Sequence[Block]) -> list[Section]:
     for index, end in zip(places, ends[1:], strict=True):
         heading, inner = blocks[index], tuple(blocks[index + 1 : end])
         words = heading_words(heading)
-        texts = [piece.text for block in inner for piece in block.pieces]
+        texts = [piece.text for block in inner for piece in block.pieces if not piece.is_head]
         lists = bool(texts) and sum(text.count("://") for text in texts) >= _SHARE * len(texts)
         above = [(level, about) for level, about in above if level < heading.level]
-        about = any(about for _, about in above) or (bool(_ONLY_SOURCES.fullmatch(words)) and (lists or not inner))
+        about = any(about for _, about in above) or (
+            bool(_ONLY_SOURCES.fullmatch(words)) and (lists or all(map(_is_list, inner)))
+        )
         above.append((heading.level, about))
         named = len(words) <= 60 and _SOURCE_WORDS.search(words) is not None
         found.append(Section(heading, inner, about or (named and lists), about, end == len(blocks)))
     return found
+
+
+def listed_on_line(text: str) -> str | None:
+    """What stands behind `Sources:` in a text that begins so; None for any other."""
+    words, colon, rest = text.replace("：", ":", 1).partition(":")
+    words = words.strip(" \t*_#>•-")
+    names = len(words) <= 40 and (_SOURCE_WORDS.fullmatch(words) or _ONLY_SOURCES.fullmatch(words))
+    return rest.strip(" \t*_" + HARD + SOFT) if colon and names else None
+
+
+def _is_list(block: Block) -> bool:
+    """Whether a block below a heading of sources lists some, with URLs or without: no prose of a body."""
+    rows = [piece.text for piece in block.pieces if not piece.is_head]
+    return bool(rows) and all(_ENTRY.match(text) or re.search(r"(?:19|20)\d\d", text) for text in rows)
 
 
 def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry]:

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.citations.addresses import find_links
-from pipeline.citations.marks import code_spans
+from pipeline.text.markdown import code_spans
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

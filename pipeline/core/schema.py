@@ -95,7 +95,8 @@ class Answer(Frozen):
     """Why the provider stopped, in its own word, such as `end_turn`, `length`, `SAFETY`; empty where not said."""
     unread: dict[str, int] = Field(default_factory=dict)
     """What looks like a citation and is none, counted by name: the provider's own tokens, which were cut from the text;
-    marks that no list resolves; attached sources that the answer's own list contradicts; fields that no rule reads."""
+    attached citations that are no URL; marks that no list resolves; attached sources that the answer's own list
+    contradicts; fields that no rule reads."""
 
 
 class AskOptions(Frozen):

@@ -5,12 +5,11 @@ Read `read_shared` first: it reads the two shapes that providers share, OpenAI's
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
-from pipeline.citations.addresses import Link, link_key, links_of, source_domain
+from pipeline.citations.addresses import Link, is_absolute, link_key, links_of, source_domain, url_host
 from pipeline.citations.marks import find_marks, own_list
 from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
@@ -55,13 +54,16 @@ def build_answer(
     `sites` names the site behind a redirect, by URL. An occurrence of no citation is left out; of those without a
     place only the first of a URL is kept, unless it quotes its source, and they come last, in the URLs' order. What a
     number means is up to the list that the text itself has. `cut` tokens of the provider were cut from it before.
+    What is no URL is no citation, and counted.
     """
     cleaned = clean_text(text)
     text = cleaned.text
-    attached = distinct(citations)
+    named = distinct(citations)
+    attached = tuple(url for url in named if is_absolute(url))
     known = [cleaned.moved_occurrence(each) for each in occurrences if each.url in attached]
     urls, known, unread = _by_own_list(text, attached, known)
-    unread = {"tokens of the provider": cut + cleaned.n_tokens, **unread}
+    cut += cleaned.n_tokens
+    unread |= {"tokens of the provider": cut, "citations that are no URL": len(named) - len(attached)}
     rank = {url: index for index, url in enumerate(urls)}
     placed = sorted((each for each in known if each.start is not None), key=lambda each: (each.start, each.end))
     seen = {each.url for each in placed}
@@ -109,6 +111,12 @@ def _by_own_list(
         Occurrence(url=urls[number], start=mark.start, end=mark.end, placement="marker", number=number)
         for mark in listed.marks
         for number in mark.ids
+    ]
+    placed = {each.url for each in found if each.start is not None}
+    found += [
+        Occurrence(url=url, start=link.start, end=link.end, placement="claim")
+        for link in listed.links
+        if (url := forms.get(link_key(link.url), link.url)) not in placed
     ]
     taken = {each.start for each in found if each.placement == "marker"}
     left = {
@@ -312,16 +320,18 @@ def reference_occurrences(text: str, numbers: Mapping[int, str], titles: Mapping
         yield Occurrence(url=url, title=titles.get(url, ""))
 
 
-def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Annotation]) -> Iterator[Occurrence]:
+def link_occurrences(text: str, links: Sequence[Link], annotations: Iterable[Annotation]) -> Iterator[Occurrence]:
     """One occurrence for each link: a marker, or a claim where the link's words belong to the sentence.
 
     A link within a marker shares its place; one within a claim has none.
     """
     about = {annotation.url: annotation for annotation in reversed(list(annotations))}
+    titles = {link.url: link.label for link in links if link.kind == "definition"}
     position = 0
     span: tuple[int, int] | None = None
     placement: Placement = "none"
-    for link in sorted(links, key=lambda each: (each.start, -each.end)):
+    shown = [link for link in links if link.kind != "definition"]
+    for link in sorted(shown, key=lambda each: (each.start, -each.end)):
         if link.start >= position:
             # Brackets that hold nothing else belong to it.
             if _BRACKETS.get(text[link.start - 1 : link.start]) == text[link.end : link.end + 1]:
@@ -332,7 +342,7 @@ def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Ann
             span = None
         position = max(position, link.end)
         known = about.get(link.url)
-        title, cited_text = (known.title, known.content) if known else ("", "")
+        title, cited_text = (known.title, known.content) if known else (titles.get(link.url, ""), "")
         yield place(
             text, span, url=link.url, placement=placement, title=title, cited_text=cited_text, longer=link.longer
         )
@@ -341,13 +351,9 @@ def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Ann
 def _is_words(link: Link) -> bool:
     """Whether a link's label is part of the sentence; a number, an address or the site's name only marks a source."""
     label = link.label.strip(" *_`\n")
-    if link.kind != "markdown" or not label or NUMBER.fullmatch(label) or _SITE.fullmatch(label):
+    if link.kind not in ("markdown", "reference") or not label or NUMBER.fullmatch(label) or _SITE.fullmatch(label):
         return False
-    try:
-        host = urlsplit(link.url).hostname or ""
-    except ValueError:
-        host = ""
-    return "".join(label.split()).casefold() not in host.split(".")
+    return "".join(label.split()).casefold() not in url_host(link.url).split(".")
 
 
 def annotation_occurrences(message: Message, links: Iterable[Link]) -> Iterator[Occurrence]:

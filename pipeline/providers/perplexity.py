@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from pipeline.citations.marks import find_marks
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Answer, AskOptions, SearchResult
 from pipeline.providers.answer import (
@@ -71,14 +70,8 @@ def _read(body: dict[str, Any]) -> Answer:
         number, url = as_number(result.get("id")), as_text(result.get("url"))
         if number is not None and url:
             by_id.setdefault(number, url)
-    cited = [annotation.url for annotation in message.annotations]
-    named = (
-        int(each)
-        for mark in find_marks(message.text, {str(each) for each in by_id})
-        for each in mark.ids
-        if each.isdecimal()
-    )
-    cited = cited or [by_id[number] for number in named if number in by_id]
+    named = (each.url for each in reference_occurrences(message.text, by_id, {}) if each.start is not None)
+    cited = [annotation.url for annotation in message.annotations] or list(named)
     return _to_answer(message, cited, by_id, _read_results(raw_results))
 
 

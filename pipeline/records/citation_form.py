@@ -8,15 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from pipeline.citations.addresses import Link, is_grounding_redirect, links_of
+from pipeline.citations.addresses import Link, is_grounding_redirect, links_of, shown_url
 from pipeline.citations.marks import CID, Mark, find_marks
 from pipeline.citations.placing import place_marks
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
 from pipeline.providers import read_body
+from pipeline.providers.answer import build_answer, link_occurrences, reference_occurrences
 from pipeline.providers.http.request import load_body
 
 CITATIONS = "citations.jsonl"
@@ -25,6 +25,7 @@ RESEARCH_RUN = "pipeline"
 
 _NATIVE = re.compile(r"\[\d{1,3}\]", re.ASCII)
 _MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
+_UTM = re.compile(r"(?<=[?&])utm_[^&]*&?", re.IGNORECASE)
 # What OpenAI's file search writes for a file of the account that asked: https://platform.openai.com/docs/assistants
 _FILE_MARK = re.compile(r"【[^【】\n]{0,80}†[^【】\n]{0,200}】")
 _BRACKETS = {"(": ")", "（": "）"}
@@ -96,6 +97,8 @@ def _claim_edits(
 
 
 def _link_edit(text: str, link: Link, numbers: dict[str, int]) -> _Edit:
+    if link.kind == "definition":  # nothing shows it
+        return _Edit(len(text[: link.start].rstrip()), link.end, "")
     mark = f"[{numbers[link.url]}]" if link.url in numbers else ""
     label = link.label.strip()
     shown = mark or _visible_url(link.url) if label in ("", link.url) else f"{label} {mark}" if mark else label
@@ -145,15 +148,9 @@ def _visible_url(url: str) -> str:
     """The URL without `utm_*`; empty for a provider's redirect, which names the provider and says nothing else."""
     if is_grounding_redirect(url):
         return ""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url
-    if "utm_" not in parts.query:
-        return url
-    fields = parse_qsl(parts.query, keep_blank_values=True)
-    kept = [(name, value) for name, value in fields if not name.lower().startswith("utm_")]
-    return parts._replace(query=urlencode(kept)).geturl()
+    address, sign, fragment = url.partition("#")
+    kept = _UTM.sub("", address)
+    return shown_url((address if kept == address else kept.rstrip("?&")) + sign + fragment)
 
 
 def _marks(numbers: Iterable[int]) -> str:
@@ -245,28 +242,13 @@ def read_stored(stored: StoredAnswer, body: Any = None) -> Answer:
 
 
 def _answer_from_columns(stored: StoredAnswer) -> Answer:
-    """The answer that the columns hold: a citation's places are its links in the text, and `[n]` is the n-th."""
-    links = [
-        Occurrence(url=link.url, start=link.start, end=link.end, placement="claim")
-        for link in links_of(stored.answer_text, stored.citations)
-        if link.url in stored.citations
-    ]
-    links += [
-        Occurrence(
-            url=stored.citations[int(number) - 1], start=mark.start, end=mark.end, placement="marker", number=number
-        )
-        for mark in find_marks(stored.answer_text)
-        for number in mark.ids
-        if number.isdecimal() and int(number) <= len(stored.citations)
-    ]
-    linked = {occurrence.url for occurrence in links}
-    return Answer(
-        text=stored.answer_text,
-        citations=stored.citations,
-        domains=stored.domains,
-        occurrences=(*links, *(Occurrence(url=url) for url in stored.citations if url not in linked)),
-        search_results=stored.search_results,
-    )
+    """The answer that the columns hold: `[n]` is the n-th citation, unless the text has a list of its own."""
+    text, urls = stored.answer_text, stored.citations
+    numbers = dict(enumerate(urls, start=1))
+    occurrences = [*link_occurrences(text, links_of(text, urls), ()), *reference_occurrences(text, numbers, {})]
+    read = build_answer(text, urls, occurrences, search_results=stored.search_results)
+    known = tuple(each for each in read.occurrences if each.url in urls)
+    return read.model_copy(update={"citations": urls, "domains": stored.domains, "occurrences": known})
 
 
 def resolved_earlier(path: Path) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Markdown as blocks of running text, and that text as a reader reads it."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -38,6 +39,8 @@ class Piece(NamedTuple):
     """Index of its first line, counted from 0; but for rows, each line of the text is a line of the report."""
     is_row: bool = False
     """Whether it is a row of a table, whose text is one line."""
+    is_head: bool = False
+    """Whether it is a table's head, which says what the rows tell of."""
 
 
 class Block(NamedTuple):
@@ -48,7 +51,7 @@ class Block(NamedTuple):
     level: int
     """Level of a heading: 1 to 6, and 7 for a bold paragraph; 0 for everything else."""
     pieces: tuple[Piece, ...]
-    """Its text in order; empty for rules, and for a table's head."""
+    """Its text in order; empty for rules."""
 
 
 @cache
@@ -88,8 +91,8 @@ def _pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
         elif token.type == "tr_open":
             row = []
         elif token.type == "tr_close":
-            if row and not in_head:
-                yield Piece(CELLS.join(cell for cell in row if cell), line, is_row=True)
+            if row:
+                yield Piece(CELLS.join(cell for cell in row if cell), line, is_row=True, is_head=in_head)
             row = None
         elif token.type == "inline" and row is not None:
             row.append(token.content.strip())
@@ -101,6 +104,33 @@ def _pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
 
 def heading_words(block: Block) -> str:
     return "".join(piece.text for piece in block.pieces).strip(" #*_:：\t")
+
+
+_CODE = re.compile(r"(?<!`)(`++)(?!`)")
+
+
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """Where code stands between runs of as many backticks, fenced blocks among them."""
+    runs = list(_CODE.finditer(text))
+    later: dict[int, list[int]] = {}
+    for index in range(len(runs) - 1, -1, -1):
+        later.setdefault(len(runs[index][1]), []).append(index)
+    spans: list[tuple[int, int]] = []
+    index = 0
+    while index < len(runs):
+        closings = later[len(runs[index][1])]
+        while closings and closings[-1] <= index:
+            closings.pop()
+        if closings:
+            spans.append((runs[index].start(), runs[closings[-1]].end()))
+            index = closings[-1]
+        index += 1
+    return spans
+
+
+def is_within(position: int, spans: Sequence[tuple[int, int]]) -> bool:
+    index = bisect_right(spans, position, key=lambda span: span[0]) - 1
+    return index >= 0 and spans[index][0] <= position < spans[index][1]
 
 
 _EMPHASIS = re.compile(r"\*{1,3}+(?=\S)|(?<=\S)\*{1,3}+|__|~~|`+|\\(?=[!-/:-@\[-`{-~])")

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.citations.addresses import inline_references
 from pipeline.citations.marks import (
     CID,
     MARK,
@@ -13,6 +14,7 @@ from pipeline.citations.marks import (
     PlainText,
     Section,
     find_marks,
+    listed_on_line,
     read_entries,
     sections,
     without_citations,
@@ -44,6 +46,7 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     Source: pipeline/contracts/research.md#paragraphs for `(C001)` and `[n]`, Markdown for `[^n]` and links.
     """
     text = re.sub("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = inline_references(text)
     blocks = read_blocks(text)
     language = detect_language(text[:5_000])
     entries = read_entries(text.split("\n"), blocks, cites_numbers=bool(MARK.search(text)))
@@ -63,15 +66,20 @@ def _section_sentences(
     """With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none."""
     found: list[list[CitedSentence]] = []
     said = [section.heading] if section.heading and _says_something(section.heading) else []
+    is_listed = section.is_about_sources
     for block in [*said, *section.blocks]:
         pieces = [stretch for piece in block.pieces for stretch in _unlisted(piece, listed)]
         here = [
             each
             for piece in pieces
             for each in _cited_sentences(
-                piece, section.is_about_sources or (section.lists_sources and "://" in piece.text), ids, language
+                piece, is_listed or (section.lists_sources and "://" in piece.text), ids, language
             )
         ]
+        if pieces and pieces[0].is_head:
+            here[1:] = [each if each.marks else each._replace(shared=here[0].marks) for each in here[1:]]
+        last_line = pieces[-1].text.rpartition("\n")[2] if pieces else ""
+        is_listed = section.is_about_sources or listed_on_line(last_line) == ""
         marks = tuple(mark for each in here for mark in each.marks if mark.ids)
         if marks_stand_alone and found and marks and not any(each.text for each in here):
             found[-1] = [each._replace(marks=each.marks or marks) if each.text else each for each in found[-1]]
@@ -89,7 +97,8 @@ def _says_something(heading: Block) -> bool:
 
 def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
     if piece.is_row:
-        return [] if piece.line in listed else [piece]
+        is_left_out = piece.line in listed or (piece.is_head and not find_marks(piece.text))
+        return [] if is_left_out else [piece]
     stretches: list[Piece] = []
     lines = piece.text.split("\n")
     start = 0
@@ -105,7 +114,8 @@ def _cited_sentences(piece: Piece, names_sources: bool, ids: Container[str], lan
     plain = without_citations(piece.text, ids)
     spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
     if names_sources or not spans or _only_links(plain):
-        yield CitedSentence("", tuple(mark for _, mark in plain.marks), piece.line)
+        names_some = names_sources and re.search(r"\w{2}", plain.text) is not None
+        yield CitedSentence("", tuple(mark for _, mark in plain.marks), piece.line, is_listing=names_some)
         return
     starts = [start for start, _ in spans]
     marks: list[list[Mark]] = [[] for _ in spans]
@@ -113,13 +123,15 @@ def _cited_sentences(piece: Piece, names_sources: bool, ids: Container[str], lan
         marks[max(0, bisect_left(starts, position) - 1)].append(mark)
     closing = _closing_marks(plain)
     cids = tuple(mark for mark in closing if mark.ids and CID.fullmatch(mark.ids[0]))
-    line, counted = piece.line, 0
+    line, counted, is_listing = piece.line, 0, False
     for (start, end), own in zip(spans, marks, strict=True):
         line, counted = line + len(_LINE_ENDS.findall(plain.text, counted, start)), start
         words = _LINE_ENDS.sub(" ", re.sub(f"(?<={_UNSPACED}){SOFT}(?={_UNSPACED})", "", plain.text[start:end]))
         if piece.is_row:
             words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
-        yield CitedSentence(words, tuple(own) or cids, line, () if own else closing)
+        is_listing = is_listing or listed_on_line(words) is not None
+        names_some = is_listing and listed_on_line(words) != ""
+        yield CitedSentence("" if is_listing else words, tuple(own) or cids, line, () if own else closing, names_some)
 
 
 def _closing_marks(plain: PlainText) -> tuple[Mark, ...]:

@@ -73,10 +73,12 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
     counts: Counter[str] = Counter()
     nowhere: dict[tuple[str, UnresolvedReason], list[int]] = {}
     uncited: list[Target] = []
+    without_url = sum(not entry.url for entry in lookup.entries)
     for each in cited:
         targets = [target for mark in each.marks for target in lookup.targets(mark, each.line)]
         if not each.text:
             uncited += targets
+            without_url += each.is_listing and not any(target.url for target in targets)
             continue
         urls = tuple(dict.fromkeys(target.url for target in targets if target.url))
         counts.update(urls)
@@ -108,4 +110,5 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
             UnresolvedMark(id=lost, reason=reason, line=lines[0], sentences=len(lines))
             for (lost, reason), lines in nowhere.items()
         ),
+        without_url,
     )

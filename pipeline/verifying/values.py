@@ -29,7 +29,9 @@ class CitedSentence(NamedTuple):
     marks: tuple[Mark, ...]
     line: int
     shared: tuple[Mark, ...] = ()
-    """The marks at the end of its paragraph, where it has none of its own."""
+    """The marks at the end of its paragraph or in its table's head, where it has none of its own."""
+    is_listing: bool = False
+    """Whether it is words of a source list."""
 
 
 class Sentence(NamedTuple):
@@ -79,6 +81,8 @@ class ReadReport(NamedTuple):
     sources: tuple[ListedSource, ...]
     """Every source that is cited or listed, each URL once, in order of its first citation; uncited ones at the end."""
     unresolved: tuple[UnresolvedMark, ...]
+    without_url: int = 0
+    """Entries and lines of its source lists that name a source without a URL."""
 
 
 class Page(NamedTuple):
@@ -218,6 +222,10 @@ class Uncited(Frozen):
     """Where a mark covers the sentence that it stands in or behind."""
     by_paragraph: float
     """Where marks at a paragraph's end cover all of its sentences without a mark."""
+    by_author: int = 0
+    """How many of the sentences without a mark cite by author and year, such as `(Smith, 2020)`, without a link."""
+    sources_without_url: int = 0
+    """How many entries and lines of source lists name a source without a URL; they are no sentences."""
 
 
 class VerifiedReport(Frozen):

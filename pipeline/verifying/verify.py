@@ -9,7 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from pipeline.citations.addresses import site_key
+from pipeline.citations.addresses import shown_url, site_key
+from pipeline.citations.marks import AUTHOR_YEAR
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import counted, printable
 from pipeline.sources.choose import Tally, cited_page, failure_lines, outcome_of, pages_line
@@ -88,7 +89,12 @@ def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = b
     own, shared = sum(not each.urls for each in sentences), sum(not each.paragraph_urls for each in sentences)
     uncited = None
     if sentences:
-        uncited = Uncited(by_sentence=round(own / len(sentences), 4), by_paragraph=round(shared / len(sentences), 4))
+        uncited = Uncited(
+            by_sentence=round(own / len(sentences), 4),
+            by_paragraph=round(shared / len(sentences), 4),
+            by_author=sum(map(_cites_by_author, sentences)),
+            sources_without_url=submitted.report.without_url,
+        )
     sources = [(source, reader.outcome(source.url).reason) for source in submitted.report.sources]
     return VerifiedReport(
         answer_id=submitted.answer_id,
@@ -99,18 +105,24 @@ def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = b
     )
 
 
+def _cites_by_author(sentence: Sentence) -> bool:
+    return not sentence.urls and not sentence.ids and AUTHOR_YEAR.search(sentence.text) is not None
+
+
 def _verify_sentence(sentence: Sentence, reader: Reader, decide: Decide) -> VerifiedSentence:
-    own = _reading(sentence.text, sentence.urls, reader, decide)
+    own = _reading(sentence, sentence.urls, reader, decide)
     shared = own
     if sentence.paragraph_urls != sentence.urls:
-        shared = _reading(sentence.text, sentence.paragraph_urls, reader, decide)
+        shared = _reading(sentence, sentence.paragraph_urls, reader, decide)
     return VerifiedSentence(**dict(own), text=sentence.text, ids=sentence.ids, line=sentence.line, by_paragraph=shared)
 
 
-def _reading(text: str, urls: tuple[str, ...], reader: Reader, decide: Decide) -> Reading:
-    pages = reader.read(urls)
+def _reading(sentence: Sentence, urls: tuple[str, ...], reader: Reader, decide: Decide) -> Reading:
+    text, pages = sentence.text, reader.read(urls)
     if not pages:
         problem = "the pages that it cites were not read" if urls else "it cites nothing that can be looked up"
+        if not urls and _cites_by_author(sentence):
+            problem = "it cites by author and year, without a link that could be looked up"
         return Reading(citations=urls, verdict="cannot_tell", score=None, problems=(problem,))
     finding = check_sentence(text, pages)
     decided = decide(text, pages, finding)
@@ -137,6 +149,7 @@ class Summary:
         self.verdicts: Counter[str] = Counter()
         self.by_paragraph: Counter[str] = Counter()
         self.unresolved: list[UnresolvedMark] = []
+        self.by_author = self.without_url = 0
         self.pages = Tally()
         self.seen: set[str] = set()
         self.contradicted: list[str] = []
@@ -156,6 +169,9 @@ class Summary:
                 self.contradicted.append(_shown(sentence, report.answer_id))
             if shared.verdict == "cannot_tell" and shared.score is not None and len(self.open) < 3:
                 self.open.append(_shown(sentence, report.answer_id))
+        if report.uncited:
+            self.by_author += report.uncited.by_author
+            self.without_url += report.uncited.sources_without_url
         self.marks += len(report.unresolved)
         self.unresolved += report.unresolved[: _SHOWN - len(self.unresolved)]
         self.holds = self.holds and report.holds
@@ -180,6 +196,15 @@ class Summary:
     def read_nothing(self) -> bool:
         return bool(self.by_paragraph) and not self.pages.by_state()["read"]
 
+    def _uncited_lines(self) -> Iterator[str]:
+        if self.sentences and self.by_paragraph:
+            own, shared = (1 - each.total() / self.sentences for each in (self.verdicts, self.by_paragraph))
+            yield f"Uncited: {own:.0%} of the sentences by their own marks, {shared:.0%} by their paragraph's."
+        if self.by_author:
+            yield f"By author and year alone, without a link: {counted(self.by_author, 'sentence')}."
+        if self.without_url:
+            yield f"Source lists name {counted(self.without_url, 'source')} without a URL."
+
     def lines(self, strict: bool) -> Iterator[str]:
         of = f" of {self.reports:,} answers" if self.is_csv else ""
         counts = f"Sentences{of}: {self.sentences:,}, with citations {_counted(self.verdicts)}."
@@ -188,9 +213,7 @@ class Summary:
             yield from textwrap.wrap(
                 f"Where marks at a paragraph's end cover it: with citations {_counted(self.by_paragraph)}.", _WIDTH
             )
-        if self.sentences and self.by_paragraph:
-            own, shared = (1 - each.total() / self.sentences for each in (self.verdicts, self.by_paragraph))
-            yield f"Uncited: {own:.0%} of the sentences by their own marks, {shared:.0%} by their paragraph's."
+        yield from self._uncited_lines()
         if not self.by_paragraph:
             yield "Nothing that can be looked up is cited, so no page can be compared."
         elif self.read_nothing:
@@ -200,7 +223,8 @@ class Summary:
         if self.marks:
             yield f"Marks that lead nowhere: {self.marks:,}."
         for mark in self.unresolved:
-            yield f"  {printable(mark.id)} ({mark.reason}), line {mark.line}, in {counted(mark.sentences, 'sentence')}"
+            shown = printable(shown_url(mark.id)[:_SHOWN_WORDS])
+            yield f"  {shown} ({mark.reason}), line {mark.line}, in {counted(mark.sentences, 'sentence')}"
         if self.marks > len(self.unresolved):
             yield f"  and {self.marks - len(self.unresolved):,} more"
         yield pages_line(self.pages)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.argilla.display import HIDDEN, content_hash, original_text, passage_bodies, to_records
+from annotation.argilla.display import HIDDEN, content_hash, original_text, passage_bodies, source_line, to_records
 from annotation.argilla.labels import TASKS, missing_marks
 from annotation.argilla.marks import MarkedPassage, add_passages, carried_passages, marked_words, shown_text
 from annotation.argilla.rendering import plain_text
@@ -115,6 +115,10 @@ def test_context_and_sources_are_numbered_with_state_title_and_host() -> None:
     ]
     for locale, state in (("de", "Seite gelöscht"), ("ja", "削除済み")):
         assert state in to_records(sample(), read_wording(locale))["grounding"][0]["fields"]["sources"]
+
+
+def test_a_host_of_two_alphabets_is_shown_in_punycode() -> None:
+    assert source_line("Log in", "p\u0430ypal.com", read_wording("en")) == "Log in — xn--pypal-4ve.com"
 
 
 def test_a_page_cannot_pass_its_words_off_as_another_passage() -> None:

@@ -13,6 +13,7 @@ from pipeline.citations.addresses import (
     find_links,
     is_grounding_redirect,
     membership_key,
+    shown_url,
     site_key,
     source_domain,
 )
@@ -153,6 +154,16 @@ def test_the_span_is_the_whole_link_and_the_label_its_words() -> None:
     assert around.label == "![logo](https://a.example/l.png)"
 
 
+@pytest.mark.parametrize(("text", "expected"), CASES["references"])
+def test_a_link_may_name_its_url_by_a_definition_and_a_number_is_a_mark(text: str, expected: list[list[str]]) -> None:
+    assert [[link.label, link.url, link.kind] for link in find_links(text)] == expected
+
+
+@pytest.mark.parametrize(("url", "shown"), CASES["shown"])
+def test_a_host_is_shown_in_punycode_where_it_could_pass_for_another(url: str, shown: str) -> None:
+    assert shown_url(url) == shown
+
+
 @pytest.mark.parametrize(
     "text",
     ["[x](https://a.example/ b)", "[x](https://a.example/", "x](https://a.example/)", "[x\n\ny](https://a.example/)"],
@@ -177,7 +188,7 @@ def test_nested_labels_are_not_copied_over_and_over() -> None:
 @given(st.text(alphabet="[]()<>!ahtps:/.（）「」 \n\\日1") | st.text())
 def test_every_span_holds_its_url(text: str) -> None:
     for link in find_links(text):
-        assert link.url in text[link.start : link.end]
+        assert link.url in (text if link.kind in ("reference", "image") else text[link.start : link.end])
         assert link.label in text[link.start : link.end]
 
 

@@ -13,6 +13,7 @@ from pipeline.core.errors import InputError
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.csv.check import Violation
 from pipeline.csv.file import write_answers
+from pipeline.providers import read_body
 from tests.support.cited_run import stored_answer
 from tests.support.csv_check import check_file
 
@@ -85,6 +86,15 @@ def test_whatever_a_model_says_what_is_written_is_right(
     said = answer("perplexity", PERPLEXITY, citations, tuple(results)).model_copy(update={"answer_text": text})
     write_answers(tmp_path / "perplexity.csv", [said])
     assert check_file(tmp_path / "perplexity.csv") == []
+
+
+def test_what_ask_writes_of_citations_that_are_no_url_is_right(tmp_path: Path) -> None:
+    cited = ["not a url", "https://", "//x", "mailto:a@b", "https:///", "ftp://a.de/b", "https://a b"]
+    body = {"choices": [{"message": {"content": "Yes [1][5]."}}], "citations": cited}
+    read = read_body("perplexity", body)
+    said = answer("perplexity", PERPLEXITY, read.citations).model_copy(update={"answer_text": read.text})
+    write_answers(tmp_path / "perplexity.csv", [said])
+    assert (check_file(tmp_path / "perplexity.csv"), list(read.citations)) == ([], cited[4:])
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pipeline.providers import read_payload
 from pipeline.records.citation_form import to_one_form
 
 A, B, C = "https://a.example/one", "https://b.example/two", "https://c.example/three"
+LONG = "https://a.example/" + "x" * 8000
 LISTED = f"Tea is old [1]. Cocoa is older [2].\n\nReferences:\n[2] {B}\n[1] {A}"
 
 
@@ -68,6 +69,71 @@ KINDS = [
         "Tea [1].\n\nSources:\n[1] [1]\n\n[2]",
         {"sources that the answer's own list contradicts": 2},
         id="a list that contradicts the attached one",
+    ),
+    pytest.param(
+        "openai",
+        chat(f'Tea is [old][1], [Milk] ([who][2]).\n\n[1]: {A} "One"\n[2]: {B}\n[milk]: <{C}>\n\nEnd.'),
+        [A, B, C],
+        "Tea is old [1], Milk [3] [2].\n\nEnd.",
+        {},
+        id="reference links",
+    ),
+    pytest.param(
+        "claude",
+        messages(said(f"Tea is [old][1] and [new][n].\n\n[1]: {A}\n[n]: {B}", url=C, title="C", cited_text="c")),
+        [A, C],
+        "Tea is old [1] and new.[2]",
+        {},
+        id="reference links to an entry and to what the provider does not attach",
+    ),
+    pytest.param(
+        "perplexity",
+        {**chat("Tea [1]. Milk [2]. Oil [3]."), "citations": ["not a url", A, "https://", "//x", "mailto:a@b"]},
+        [A],
+        "Tea [4]. Milk [1]. Oil [3].",
+        {"citations that are no URL": 4, LOST: 2},
+        id="citations that are no URL",
+    ),
+    pytest.param(
+        "perplexity",
+        {**chat(f"Tea [1] [2].\n\nSources:\n[1] {B}\n[2] {B}"), "citations": [A, A]},
+        [B, A],
+        "Tea [1].\n\nSources:\n[1] [1]\n[1] [1]\n\n[2]",
+        {"sources that the answer's own list contradicts": 4},
+        id="a list that names one source twice",
+    ),
+    pytest.param(
+        "perplexity",
+        {**chat("Tea" + "".join(f"[{n}]" for n in range(1, 501))), "citations": [f"{A}/{n}" for n in range(1, 501)]},
+        [f"{A}/{n}" for n in range(1, 501)],
+        "Tea" + "".join(f"[{n}]" for n in range(1, 501)),
+        {},
+        id="500 marks",
+    ),
+    pytest.param(
+        "perplexity",
+        agent("| City [2] | People |\n|---|---|\n| Bonn | 3 [1] |"),
+        [B, A],
+        "| City [1] | People |\n|---|---|\n| Bonn | 3 [2] |",
+        {},
+        id="a mark in a table's head",
+    ),
+    pytest.param("openai", chat(f"Tea {LONG}."), [LONG], "Tea [1].", {}, id="a URL of 8,000 letters"),
+    pytest.param(
+        "openai",
+        chat("Tea https://p\u0430ypal.com/a, https://exa\u200bmple.com/a and https://example\u202ecom.evil/a."),
+        ["https://p\u0430ypal.com/a", "https://exa\u200bmple.com/a", "https://example\u202ecom.evil/a"],
+        "Tea [1], [2] and [3].",
+        {},
+        id="hosts with two alphabets and hidden signs",
+    ),
+    pytest.param(
+        "grok",
+        chat("Tea https://p\u0430ypal.com/a or https://example\u202ecom.evil/a.", A),
+        [A],
+        "Tea https://xn--pypal-4ve.com/a or https://example\ufffdcom.evil/a.\n\n[1]",
+        {},
+        id="such hosts in the text",
     ),
     pytest.param(
         "openai", chat("Tea [1]. Milk [9]."), [], "Tea [1]. Milk [9].", {"marks without a source": 2}, id="lost"

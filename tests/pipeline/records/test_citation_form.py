@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.core.schema import Answer, Occurrence
 from pipeline.providers import read_payload
-from pipeline.records.citation_form import answer_from_report, reference_numbers, report_marks, to_one_form
+from pipeline.records.citation_form import answer_from_report, read_stored, reference_numbers, report_marks, to_one_form
 from tests.support.cited_run import cited_answer
 
 WHO = "https://www.who.int/a?utm_source=openai"
@@ -90,6 +90,13 @@ def test_numbers_of_a_list_that_a_proxy_passes_on_are_its_sources() -> None:
     answer = read_payload("openai", json.dumps({"choices": [{"message": message}], "citations": [NASA, NASA, WHO]}))
     assert [(each.url, each.start, each.title) for each in answer.occurrences] == [(NASA, 4, "T"), (WHO, 7, "T")]
     assert to_one_form(answer) == "Yes [1][2]."
+
+
+def test_numbers_of_an_answer_without_a_payload_mean_what_its_own_list_says() -> None:
+    text = f"Warm [1]. Cold [2] as [they][n] say.\n\nSources:\n[2] {WHO}\n[1] {NASA}\n\n[n]: {NASA}"
+    read = read_stored(cited_answer(1, "Q", text, [WHO, NASA]))
+    assert read.citations == (WHO, NASA)
+    assert to_one_form(read) == "Warm [2]. Cold [1] as they [2] say.\n\nSources:\n[1] [1]\n[2] [2]"
 
 
 def test_marks_of_a_report_are_read_with_their_places_and_numbers() -> None:

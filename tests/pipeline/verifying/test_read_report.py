@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.citations.addresses import canonical_url
+from pipeline.citations.marks import AUTHOR_YEAR
 from pipeline.verifying.read import read_report
 from pipeline.verifying.values import ReadReport
 from tests.support.places import NO_SHARED, SHARED, cases
@@ -77,6 +78,30 @@ def test_what_leads_nowhere_stands_there_with_its_reason() -> None:
         ("9", "no_entry", 2),
         ("5", "no_url", 1),
         ("http://u:p@b.example/", "not_a_url", 1),
+    ]
+
+
+@pytest.mark.parametrize(("report", "sentences", "sources", "without_url"), CASES["lists without URLs"])
+def test_a_source_list_is_no_text_of_the_report_with_urls_or_without(
+    report: str, sentences: list[str], sources: list[str], without_url: int
+) -> None:
+    read = read_report(report)
+    assert [each.text for each in read.sentences] == sentences
+    assert ([each.url for each in read.sources], read.without_url) == (sources, without_url)
+
+
+@pytest.mark.parametrize(("text", "cites"), CASES["authors and years"])
+def test_author_and_year_are_told_from_other_brackets(text: str, cites: bool) -> None:
+    assert bool(AUTHOR_YEAR.search(text)) == cites
+
+
+def test_a_mark_in_a_tables_head_cites_for_the_head_and_may_cover_its_rows() -> None:
+    read = read_report("| City [1] | People |\n|---|---|\n| Bonn | 3 |\n| Köln [2] | 9 |\n| Ulm [9] | 1 |" + LIST)
+    assert [(each.text, each.urls, each.paragraph_urls) for each in read.sentences] == [
+        ("City | People", (ONE,), (ONE,)),
+        ("Bonn | 3", (), (ONE,)),
+        ("Köln | 9", (TWO,), (TWO,)),
+        ("Ulm | 1", (), ()),
     ]
 
 

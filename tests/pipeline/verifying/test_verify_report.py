@@ -183,18 +183,24 @@ def test_without_a_page_or_a_source_nothing_can_be_known(fetched: Fetched, tmp_p
 
 
 def test_both_readings_of_a_mark_at_a_paragraphs_end_are_told(fetched: Fetched, tmp_path: Path) -> None:
-    text = "Clover honey is mild. Beekeepers harvest it in August [1].\n\nNobody knows.\n\n[1] Honey: PAGE\n"
+    text = "Clover honey is mild. Beekeepers harvest it in August [1].\n\nNobody knows (Smith, 2020).\n\n"
+    text += f"Gone [2].\n\n## Sources\n\n[1] Honey: PAGE\n[2] http://u:p@p\u0430ge.example/{'x' * 8000}\n[3] A book.\n"
     result = offline(fetched, tmp_path / "report.md", text)
     told = json.loads(result.stdout)
-    first, second, third = told["sentences"]
+    first, second, third, _ = told["sentences"]
     assert (first["citations"], first["verdict"], first["score"]) == ([], "cannot_tell", None)
     assert first["by_paragraph"]["citations"] == [fetched.page]
     assert first["by_paragraph"]["verdict"] == "supported"
     assert second["by_paragraph"] == {key: second[key] for key in first["by_paragraph"]}
     assert third["by_paragraph"]["citations"] == []
-    assert told["uncited"] == {"by_sentence": 0.6667, "by_paragraph": 0.3333}
+    assert third["problems"] == ["it cites by author and year, without a link that could be looked up"]
+    counts = {"by_author": 1, "sources_without_url": 1}
+    assert told["uncited"] == {"by_sentence": 0.75, "by_paragraph": 0.5, **counts}
     assert "cover it: with citations 2: 2 in the page's own words." in " ".join(result.stderr.split())
-    assert "Uncited: 67% of the sentences by their own marks, 33% by their paragraph's." in result.stderr
+    assert "Uncited: 75% of the sentences by their own marks, 50% by their paragraph's." in result.stderr
+    assert "By author and year alone, without a link: 1 sentence." in result.stderr
+    assert "Source lists name 1 source without a URL." in result.stderr
+    assert max(map(len, result.stderr.splitlines())) < 400
 
 
 def test_a_research_run_is_verified_by_its_folder(fetched: Fetched, tmp_path: Path) -> None:
