@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
-from pipeline.citations.addresses import find_links, source_domain
+from pipeline.citations.addresses import find_links
 from pipeline.core.errors import BadRowsError, InputError, OutputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.lines import numbered_rows, open_csv
@@ -25,13 +25,13 @@ from pipeline.core.schema import (
     ErrorKind,
     ErrorLine,
     ProviderName,
-    SearchResult,
     StoredAnswer,
 )
 from pipeline.csv.check import shown, wanted_json, wanted_time, wanted_uuid
 from pipeline.csv.file import error_bytes, write_answers
-from pipeline.providers import provider_name, read_payload
+from pipeline.providers import provider_name, read_body
 from pipeline.providers.http.failure import error_kind, redact
+from pipeline.providers.http.request import as_object, as_text, load_body
 
 RENAMED = {
     "run_id": "answer_id",
@@ -89,25 +89,20 @@ def _read_time(cell: str) -> datetime:
         raise InputError(f"`requested_at` is {shown(cell)}, no ISO 8601 time") from error
 
 
-def _stored_results(cell: str) -> tuple[SearchResult, ...]:
-    """The results with a URL in a `search_results_json`, objects or bare URLs; empty where there are none.
-
-    They are a list, or the first list of a provider's object around them.
-    """
+def _stored_results(cell: str) -> list[dict[str, Any]]:
+    """The results with a URL of a `search_results_json`: a list, or the first list of a provider's object around it."""
     try:
         found = json.loads(cell)
     except (ValueError, RecursionError):
-        return ()
+        return []
     if isinstance(found, dict):
         names = ("search_results", "results", "citations", "sources")
         found = next((found[name] for name in names if isinstance(found.get(name), list)), None)
-    items = [{"url": item} if isinstance(item, str) else item for item in found] if isinstance(found, list) else []
-    texts = [
-        {key: item[key] for key in ("url", "title", "snippet") if isinstance(item.get(key), str)}
-        for item in items
-        if isinstance(item, dict)
+    items = [
+        {"url": item} if isinstance(item, str) else as_object(item)
+        for item in (found if isinstance(found, list) else ())
     ]
-    return tuple(SearchResult(**text) for text in texts if text.get("url"))
+    return [item for item in items if as_text(item.get("url"))]
 
 
 class Migrated(NamedTuple):
@@ -222,21 +217,22 @@ class _Migration:
         return json.dumps(cell, ensure_ascii=False)
 
     def payload(self, provider: ProviderName, cells: dict[str, str], line: int) -> Answer:
-        """What the body says; where it cannot be read, the search results beside it, else the URLs in the text."""
+        """What the body says; one that cannot be read gives way to one of the text and the search results beside it."""
+        results = _stored_results(cells["search_results_json"])
         try:
-            return read_payload(provider, cells["raw_json"])
+            body = load_body(cells["raw_json"])
+            read = read_body(provider, body)
         except ProviderError:
-            results = _stored_results(cells["search_results_json"])
-        source = "`search_results_json`" if results else "the URLs in `response_text`"
-        self.notes[f"`raw_json` cannot be read; the citations are {source}"].append(line)
-        urls = [result.url for result in results] or [link.url for link in find_links(cells["response_text"])]
-        citations = tuple(dict.fromkeys(urls))
-        return Answer(
-            text=cells["response_text"],
-            citations=citations,
-            domains=tuple(map(source_domain, citations)),
-            search_results=results if provider == RESULTS_OF else (),
-        )
+            source = "`search_results_json`" if results else "the URLs in `response_text`"
+            self.notes[f"`raw_json` cannot be read; the citations are {source}"].append(line)
+            text = cells["response_text"]
+            urls = [result["url"] for result in results] or [link.url for link in find_links(text)]
+            body = {"choices": [{"message": {"content": text}}], "citations": urls}
+            read = read_body(provider, body)
+        if provider == RESULTS_OF and results and not read.search_results:
+            self.notes["the search results are those of `search_results_json`"].append(line)
+            read = read_body(provider, {**body, "search_results": results})
+        return read
 
 
 def _error_line(cells: dict[str, str], number: int) -> ErrorLine:

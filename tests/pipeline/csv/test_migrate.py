@@ -173,9 +173,19 @@ def test_the_kind_of_an_old_error_is_told_by_its_words(tmp_path: Path, error: st
             ("https://a.de/x", "https://b.de/y"),
             "the URLs in `response_text`",
         ),
+        (
+            {"raw_json": "", "response_text": "Nein [1][2].\n\n[2]: https://b.de/\n[1]: https://a.de/"},
+            ("https://a.de/", "https://b.de/"),
+            "the URLs in `response_text`",
+        ),
+        (
+            {"raw_json": "", "response_text": "Das ist [nicht so][who].\n\n[who]: https://a.de/ 'A'"},
+            ("https://a.de/",),
+            "the URLs in `response_text`",
+        ),
         ({"raw_json": "x", "search_results_json": "[" * 100_000}, (), "the URLs in"),
     ],
-    ids=["results", "bare urls", "results in an object", "text", "nothing"],
+    ids=["results", "bare urls", "results in an object", "text", "a list in the text", "reference links", "nothing"],
 )
 def test_where_no_reader_knows_the_body_the_rest_of_the_row_tells(
     tmp_path: Path, cells: dict[str, str], citations: tuple[str, ...], note: str
@@ -185,6 +195,15 @@ def test_where_no_reader_knows_the_body_the_rest_of_the_row_tells(
     assert any("`raw_json` cannot be read; the citations are " + note in sentence for sentence in notes)
     if "is not JSON" in "".join(notes):
         assert json.loads(answer.answer_raw_json) == cells["raw_json"]
+
+
+def test_search_results_that_the_body_lacks_are_taken_from_beside_it(tmp_path: Path) -> None:
+    body = {name: value for name, value in json.loads(SONAR).items() if name != "search_results"}
+    found = json.dumps([{"title": "T", "url": "https://r.com", "snippet": "S"}])
+    (answer,), notes = migrated(tmp_path, v1_row(raw_json=json.dumps(body), search_results_json=found))
+    assert [(each.url, each.snippet) for each in answer.search_results] == [("https://r.com", "S")]
+    assert answer.citations == ("https://www.who.int/a", "https://mhlw.go.jp/b")
+    assert notes == ["line 2: the search results are those of `search_results_json`"]
 
 
 def test_rows_that_cannot_be_migrated_are_all_listed_and_nothing_is_written(tmp_path: Path) -> None:
