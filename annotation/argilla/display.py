@@ -81,7 +81,9 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
         "context": _BETWEEN.join(shown),
     }
     originals = {"answer": record.answer, "context_set": record.context_set}
-    sources = [[source.n, source.title, source.host, source.state] for source in record.sources]
+    # A share that is not shown has no part in what is judged, so that records pushed without shares are the same.
+    shares = {source.n: [share] for source in record.sources if (share := source.percent_read) is not None}
+    sources = [[each.n, each.title, each.host, each.state, *shares.get(each.n, [])] for each in record.sources]
     return _body("grounding", record, record.record_uuid, fields, originals, [sources, judged], wording)
 
 
@@ -184,11 +186,17 @@ def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> st
 def source_list(sources: Sequence[Source], wording: Wording) -> str:
     """A line for each; the state comes first: a page that is called "Prices — gone" would otherwise look gone."""
     lines = [
-        f"[{source.n}] {wording.states[source.state]} {_BAR} "
+        f"[{source.n}] {_state_of(source, wording)} {_BAR} "
         + source_line(source.title, source.host, wording).replace(_BAR, "│")
         for source in sorted(sources, key=lambda source: source.n)
     ]
     return "\n".join(lines) or wording.no_sources
+
+
+def _state_of(source: Source, wording: Wording) -> str:
+    if (percent := source.percent_read) is None:
+        return wording.states[source.state]
+    return f"{wording.states[source.state]} ({wording.partly_read.replace('{percent}', str(percent))})"
 
 
 def passage_bodies(shown: str) -> list[tuple[int, int]]:

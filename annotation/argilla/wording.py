@@ -55,6 +55,8 @@ class Wording(NamedTuple):
     unknown_source: str
     no_sources: str
     empty_text: str
+    partly_read: str
+    """With `{percent}` for how many per cent of the page's words."""
     adjudication: Mapping[str, str]
     suggested: Mapping[str, str]
     rules_heading: str
@@ -97,6 +99,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         unknown_source=_read_text(texts, ("display", "unknown_source"), path),
         no_sources=_read_text(texts, ("display", "no_sources"), path),
         empty_text=_read_text(texts, ("display", "empty_text"), path),
+        partly_read=_read_text(texts, ("display", "partly_read"), path),
         adjudication=read_texts(texts, ("adjudication",), ("votes", "notes", "disputed", "quotes", "look"), path),
         suggested=read_texts(texts, ("suggested",), ("question", "guidelines"), path),
         rules_heading=_read_text(texts, ("replies", "heading"), path),

@@ -132,6 +132,7 @@ async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
         hash=text_digest(extracted.text),
         page_starts=extracted.page_starts,
         headings=extracted.headings,
+        read_share=extracted.read_share,
     )
 
 

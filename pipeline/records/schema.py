@@ -14,6 +14,11 @@ from pipeline.core.schema import Frozen
 SourceState = Literal["read", "unread", "gone", "unresolved", "unfetched"]
 Origin = Literal["page", "snippet", "cited_text"]
 
+PARTLY_READ_BELOW = 0.9
+"""A page is partly read where our text of it holds a smaller share of its visible words.
+
+Source: pipeline/contracts/records.md#partly-read.
+"""
 CONTEXT_SEPARATOR = " [CTX_SEP] "
 # Any fixed UUID would do; it must never change, or imported records get other ids.
 RECORD_NAMESPACE = UUID("6f1a3d4e-52c1-5b0f-9f0e-2c9a4f6d7b18")
@@ -39,6 +44,15 @@ class Source(Frozen):
     page_url: str = ""
     """URL of the page where a redirect of the provider's leads, or that the longer reading of `url` names; empty where
     `url` is the page's own."""
+    read_share: float | None = Field(default=None, ge=0, le=1)
+    """The share of the page's visible words that our text of it holds; below .9 it is partly read. Null where unknown:
+    no HTML, no visible words, or stored before it was measured."""
+
+    @property
+    def percent_read(self) -> int | None:
+        """Where the page is partly read, how many per cent of it, rounded down; None where it is whole or unknown."""
+        is_part = self.state == "read" and self.read_share is not None and self.read_share < PARTLY_READ_BELOW
+        return int(100 * (self.read_share or 0)) if is_part else None
 
 
 class Passage(Frozen):

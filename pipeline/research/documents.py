@@ -74,10 +74,14 @@ async def _read_documents(folder: Path, store: Store) -> tuple[list[str], list[s
     return urls, lines
 
 
+def refuse_missing(folder: Path | None) -> None:
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
+
+
 def document_files(folder: Path) -> list[Path]:
     """The folder's files and those below it by their paths, of which one at least is of a kind that is read."""
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
+    refuse_missing(folder)
     files = []
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -220,8 +224,7 @@ class LocalSearch:
     name = "local"
 
     def __init__(self, documents: Path | None, store: Store, tell: Callable[[str], None] = lambda line: None) -> None:
-        if documents is not None and not documents.is_dir():
-            raise InputError(f"There is no folder {str(documents)!r}. Name the one that holds the documents to search.")
+        refuse_missing(documents)
         self.documents = documents
         self.store = store
         self.tell = tell

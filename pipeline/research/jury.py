@@ -88,9 +88,11 @@ def _record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
         passage_of(pages, candidate).model_copy(update={"chunk_rank": rank})
         for rank, candidate in enumerate((each for each in ranked if each.place in wanted), start=1)
     )
-    read = {page.url for page in pages}
+    shares = {page.url: page.read_share for page in run.pages if page.url in answer.citations}
     sources = tuple(
-        source.model_copy(update={"state": "read", "reason": "page"}) if source.url in read else source
+        source.model_copy(update={"state": "read", "reason": "page", "read_share": shares[source.url]})
+        if source.url in shares
+        else source
         for source in record.sources
     )
     return record.model_copy(update={"sources": sources, "chunks": passages, "context_set": join_context(passages)})

@@ -282,7 +282,7 @@ def _read_pages(urls: Sequence[str], store: Store, outdated: Collection[str]) ->
         elif stored and stored.reason in READ and stored.text.strip():
             site = site_key(stored.final_url or stored.url)  # where it was redirected, the one that answered
             page = Page(stored.url, stored.title, site, stored.lang, stored.text, stored.ts, stored.headings)
-            pages.append(page._replace(changed=_changed_on(stored)))
+            pages.append(page._replace(changed=_changed_on(stored), read_share=stored.read_share))
         else:
             unread.append(Unread(url, stored.reason, stored.detail) if stored else Unread(url, "not_tried", ""))
     return pages, tuple(unread)

@@ -20,7 +20,7 @@ from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.failure import redact
 from pipeline.research.artefacts import RunFolder, StageDetails, StageEvent
 from pipeline.research.contracts import ERROR_CODES, KINDS, ErrorCode, Failure, Payload, SearchName, put_trace
-from pipeline.research.documents import LocalSearch
+from pipeline.research.documents import LocalSearch, refuse_missing
 from pipeline.research.journal import Journal
 from pipeline.research.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.runs import STORE
@@ -189,6 +189,8 @@ async def open_environment(
         NotInstalledError: a library of an extra is missing.
         OutputError: the store cannot be opened.
     """
+    if options.search == "local":
+        refuse_missing(options.documents)  # before the store is brought up to date
     async with AsyncExitStack() as stack:
         store = stack.enter_context(open_store(options.runs_dir / STORE))
         search = search_provider(options.search, store, variables, options.documents, search_url, report.tell)

@@ -203,14 +203,15 @@ class Shelf:
         sources = []
         for source in record.sources:
             cited = cited_page(source.url, self.targets)
-            reason = outcome_of(cited, self.store).reason
+            outcome = outcome_of(cited, self.store)
+            reason = outcome.reason
             if reason in READ:
                 final_url, title, chunks = self.chunks_of(cited.key)
                 # A redirect of the provider's whose target nobody has looked up: where it led when it was fetched.
                 led = cited_page(final_url, {}).url if final_url and is_grounding_redirect(cited.url) else ""
                 url = led or cited.url
                 pages.setdefault(url, PageChunks(url, document_id(url), title or source.title, chunks))
-                source = _with_state(source, reason, url, title)
+                source = _with_state(source, reason, url, title, outcome.read_share)
             else:
                 held = source.state == "read"
                 source = _with_state(source, source.reason if held else reason, cited.url or source.url, "")
@@ -219,7 +220,7 @@ class Shelf:
         return select_passages(record, list(pages.values()), self.limits)
 
 
-def _with_state(source: Source, reason: str, url: str, title: str) -> Source:
+def _with_state(source: Source, reason: str, url: str, title: str, share: float | None = None) -> Source:
     redirected = is_grounding_redirect(source.url) and not is_grounding_redirect(url)
     own = cited_page(source.url, {}).url
     is_longer = bool(own) and url != own and not is_grounding_redirect(source.url)
@@ -228,6 +229,7 @@ def _with_state(source: Source, reason: str, url: str, title: str) -> Source:
         update={
             "state": state_of(reason),
             "reason": reason,
+            "read_share": share,
             "title": source.title or title,
             "page_url": url if redirected or is_longer else "",
             "host": source_domain(url) if redirected and hidden else source.host,
@@ -247,6 +249,7 @@ class Tally:
         self.reasons: Counter[str] = Counter()
         self.failures: list[tuple[str, str, str]] = []
         """URL, reason and detail of pages that were not read, the first ones."""
+        self.measured = self.partly_read = 0
         self.records = self.with_passages = self.sources = self.read_sources = self.short = self.left_out = 0
 
     def add_page(self, site: str, url: str, reason: str, detail: str) -> None:
@@ -261,6 +264,8 @@ class Tally:
         self.with_passages += bool(record.chunks)
         self.sources += len(record.sources)
         self.read_sources += sum(source.state == "read" for source in record.sources)
+        self.measured += sum(source.read_share is not None for source in record.sources)
+        self.partly_read += sum(source.percent_read is not None for source in record.sources)
         self.short += left_out > 0
         self.left_out += left_out
 
@@ -294,6 +299,9 @@ def tally_lines(tally: Tally) -> Iterator[str]:
         f"{tally.records:,} records, {tally.with_passages:,} of them with passages; of {tally.sources:,} citations "
         f"{tally.read_sources:,} can be read."
     )
+    if tally.measured:
+        of = f"{tally.partly_read:,} of the {tally.measured:,} citations whose pages' words were counted"
+        yield f"Partly read, less than 90 % of the words: {of}."
     yield "Records without passages go to the generation task only."
 
 

@@ -15,6 +15,7 @@ _DECLARED = re.compile(
 )
 _GUESSED = "cp1252 cp932 euc_jp gb18030 big5 cp949 cp1251 koi8_r cp1250 cp1253 cp1255 cp1256"
 _SAMPLE = 16_000
+_JIS = re.compile(rb"\x1b\$[@B]")
 _SEVERAL_BYTES = ("utf-8", "cp932", "shift_jis", "euc_jp", "gb18030", "big5", "big5hkscs", "euc_kr", "cp949")
 
 
@@ -31,7 +32,7 @@ def charset_of(body: bytes, named: str = "") -> str:
     # Servers name Latin-1 by default, whatever the page is; text in it does not fit UTF-8 by chance.
     if found and (found != "cp1252" or not _is_utf8(body)):
         return found
-    if re.search(rb"\x1b\$[@B]", body):
+    if _JIS.search(body):
         return "iso2022_jp"
     return "utf-8" if _is_utf8(body) else _guessed_charset(body)
 
@@ -110,7 +111,12 @@ def _likely_codecs(body: bytes, named: str) -> Iterator[str]:
     head = body[:_PROLOGUE]
     if head.count(0) > len(head) // 4:
         yield "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
-    if named.startswith(("iso2022", "hz", "utf-16", "utf-32")):
+    if _JIS.search(body):  # in other charsets, which a server may name all the same, no text has these bytes
+        yield "iso2022_jp"
+    # What is UTF-8 without zeros is not of two bytes a letter, whatever the server says.
+    if named.startswith(("iso2022", "hz")) or (
+        named.startswith(("utf-16", "utf-32")) and (0 in head or not _is_utf8(body))
+    ):
         yield named
     yield "utf-8"
     if named == "cp1252":

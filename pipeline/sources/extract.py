@@ -24,8 +24,8 @@ from pipeline.core.errors import NotInstalledError
 from pipeline.sources.address import Address
 from pipeline.sources.decode import decoded, stored_text, unwrapped
 from pipeline.sources.headings import Heading, NamedHeading, markdown_headings, placed_in_text, placed_on_pages
-from pipeline.sources.html import own_text, read_html
-from pipeline.sources.quality import PageSigns, monotony_of, page_verdict
+from pipeline.sources.html import HtmlText, own_text, read_html
+from pipeline.sources.quality import PageSigns, Verdict, count_words, monotony_of, page_verdict
 from pipeline.sources.schema import Reason
 from pipeline.text.words import identifier
 
@@ -51,6 +51,10 @@ class Extracted(NamedTuple):
     reason: Reason
     detail: str
     headings: tuple[Heading, ...] = ()
+    read_share: float | None = None
+    """The share of an HTML page's visible words that the text holds; None of other documents and where none is seen.
+
+    Source: pipeline/contracts/records.md#partly-read."""
 
 
 def extract_document(body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
@@ -68,7 +72,12 @@ def extract_document(body: bytes, content_type: str, charset: str, url: str, ask
     text = decoded(body, charset)
     if text.count("\ufffd") > 0.05 * len(text):
         return _unread(kind, "bad_encoding", f"it is not in the charset {charset or 'that it seems to be in'!r}")
-    return _extract_plain(text) if kind == "text/plain" else _extract_html(text, url, asked or url)
+    if kind == "text/plain":
+        return _extract_plain(text)
+    try:
+        return _extract_html(text, url, asked or url)
+    except RecursionError:
+        return _unread(kind, "parser_failed", "it is nested too deep")
 
 
 def _kind_of(body: bytes, content_type: str) -> str:
@@ -105,9 +114,21 @@ def _extract_html(page: str, url: str, asked: str) -> Extracted:
         html.text, html.title, html.headings, html.markup, html.marked_paid, cache(lambda: own_text(page))
     )
     verdict = page_verdict(signs, Address(asked, url))
+    if verdict.reason in ("page", "empty") and (nothing := _says_nothing_itself(html)):
+        verdict = Verdict("empty", nothing)
     language = _language_of(html.text) or (html.language if len(html.language) == len("de") else "")
     headings = placed_in_text(html.all_headings, html.text)
-    return Extracted(html.text, html.title, language, "text/html", (), verdict.reason, verdict.detail, headings)
+    kind = "text/html"
+    return Extracted(html.text, html.title, language, kind, (), *verdict, headings, html.read_share)
+
+
+def _says_nothing_itself(html: HtmlText) -> str:
+    """How little the page says where its words are in frames or scripts, or all in navigation; empty where it does."""
+    # Scripts may also hold the article as search engines want it, which the text then has.
+    if html.visible_words >= (8 if html.elsewhere else 1) or count_words(html.text) >= 150:
+        return ""
+    words = f"{html.visible_words or 'no'} word{'s' * (html.visible_words != 1)} outside navigation"
+    return f"{words}; others may be {html.elsewhere}" if html.elsewhere else words
 
 
 def _extract_plain(text: str) -> Extracted:
@@ -299,8 +320,6 @@ def _answer_requests(
         limit_processor_time(seconds)
         try:
             found = extract_document(body, **asked)
-        except RecursionError:
-            found = _unread(asked["content_type"], "parser_failed", "it is nested too deep")
         except MemoryError:
             found = _unread(asked["content_type"], "parser_failed", _TOO_MUCH_MEMORY)
         _write_frame(answers, json.dumps(found._asdict()).encode())

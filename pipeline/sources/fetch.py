@@ -100,6 +100,8 @@ def _media_type_of(media: str, body: bytes) -> str:
     beginning = body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n\f")
     if beginning.startswith(b"%PDF-"):
         return _PDF
+    if media in (*UNTOLD, *DOWNLOADS) and beginning[:14].lower().startswith((b"<!doctype html", b"<html")):
+        return "text/html"
     if media == "" or "/" not in media:
         if b"\0" in body[:512] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
             return ""

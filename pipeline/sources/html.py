@@ -6,14 +6,17 @@ called `sidebar`, for menus, and anchors that lead nowhere for links. So the pag
 """
 
 import re
-from collections import defaultdict
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
 
 from pipeline.sources.decode import stored_text
 from pipeline.sources.headings import LEVELS, NamedHeading, html_headings
 from pipeline.sources.quality import markup_of_404
+from pipeline.text.words import UNSPACED
 
 _NO_TEXT = frozenset(("script", "style", "template", "svg", "math", "head", "select", "iframe", "object", "canvas"))
 _BLOCKS = """address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1
@@ -48,6 +51,12 @@ class HtmlText(NamedTuple):
     markup: str = ""
     """What in its markup says that it stands for pages that are not there; empty where nothing does."""
     all_headings: tuple[NamedHeading, ...] = ()
+    visible_words: int = 0
+    """How many words a reader sees outside navigation and the like; of scripts without blanks each sign is one."""
+    read_share: float | None = None
+    """The share of these that text and title hold; None where there are none."""
+    elsewhere: str = ""
+    """Where words of the page may be that are not in its HTML; empty where nothing tells of any."""
 
 
 def read_html(page: str, url: str) -> HtmlText:
@@ -58,12 +67,15 @@ def read_html(page: str, url: str) -> HtmlText:
     title, language = _title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
     first = tree.xpath("//h1")[:3]
     headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in first)
-    markup = markup_of_404(tree, page)
+    markup, elsewhere = markup_of_404(tree, page), _elsewhere(tree)
     _drop_hidden(tree)
     all_headings = tuple(html_headings(tree))
+    _keep_named_sections(tree)
+    seen = _words_seen(tree)
     text = _main_text(tree, page, url)
     is_paid = re.search(r"\"isAccessibleForFree\"\s*:\s*\"?false", page, flags=re.I) is not None
-    return HtmlText(text, title, language, is_paid, headings, markup, all_headings)
+    share = round((seen & _words_of(f"{title}\n{text}")).total() / seen.total(), 4) if seen else None
+    return HtmlText(text, title, language, is_paid, headings, markup, all_headings, seen.total(), share, elsewhere)
 
 
 def _main_text(tree: Any, page: str, url: str) -> str:
@@ -74,7 +86,6 @@ def _main_text(tree: Any, page: str, url: str) -> str:
     if length > _LONG_LIST and sum(len(link.text_content()) for link in tree.iter("a")) > _LINKS_OF_A_LIST * length:
         return _visible_text(_shown_tree(page))
     _mark_paragraphs(tree)
-    _keep_named_sections(tree)
     blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
@@ -150,18 +161,30 @@ def _follows_a_cell(element: Any) -> bool:
 
 
 def _parsed(page: str) -> Any:
+    """RecursionError where it is nested deeper than parsers go: they leave out what follows without a word."""
     import trafilatura
     from lxml.etree import ParserError
     from lxml.html import HTMLParser, document_fromstring
+    from trafilatura.utils import HTML_PARSER
 
     page = re.sub(r"\A\s*<\?xml[^>]{0,200}\?>", "", page)
     tree = trafilatura.load_html(page)  # None for what it takes for a fragment
-    if tree is not None:
+    if tree is not None and not _stopped(HTML_PARSER):
         return tree
+    parser = HTMLParser(remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)
     try:
-        return document_fromstring(page, parser=HTMLParser(remove_comments=True, remove_pis=True, no_network=True))
+        tree = document_fromstring(page, parser=parser)
     except ParserError:
         return None
+    if _stopped(parser):
+        raise RecursionError("nested too deep")
+    return tree
+
+
+def _stopped(parser: Any) -> bool:
+    """Whether a limit made it leave out the rest of the page: 256 elements in each other, 2,048 in a huge tree."""
+    last = parser.error_log.last_error
+    return last is not None and last.type_name == "ERR_RESOURCE_LIMIT"
 
 
 def _title_of(tree: Any) -> str:
@@ -190,6 +213,101 @@ def _visible_text(tree: Any) -> str:
         else:
             parts.append(_BLANKS.sub(" ", element.text or ""))
     return _lines_of("".join(parts))
+
+
+# What surrounds the page's own words or waits for a click; of a ruby the text has the base alone.
+_APART_TAGS = "aside button dialog footer label menu nav noframes noscript rp rt textarea"
+_APART = _NO_TEXT.union(_APART_TAGS.split())
+_APART_ROLES = "alertdialog banner complementary contentinfo dialog menu menubar navigation search"
+_ROLES = frozenset(_APART_ROLES.split())
+# How sites name such boxes, and the comments of readers: the first or last part of a class or an id (`site-footer`).
+_APART_NAMES = """breadcrumb breadcrumbs comments commentlist cookie cookies disqus footer menu nav navbar navigation
+newsletter recommended related respond share sharedaddy sharing sidebar social trending"""
+_NAMES = frozenset(_APART_NAMES.split())
+_BOXES = ("div", "form", "li", "ol", "p", "section", "ul")
+_TEASER_ELEMENTS, _TEASER_LETTERS = 30, 300
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
+_NOT_SEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_DATA_OF_SCRIPTS = re.compile(r"__(?:NEXT_DATA|NUXT|NUXT_DATA|INITIAL_STATE|PRELOADED_STATE|APOLLO_STATE)__")
+
+
+def _words_of(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(_NOT_SEEN.sub("", unicodedata.normalize("NFC", text))))
+
+
+def _words_seen(tree: Any) -> Counter[str]:
+    """The words outside navigation and the like, of a block that stands there several times once.
+
+    A block most of whose letters are links' is navigation. Where the page says what its main part is, that counts.
+    """
+    mains = tree.xpath("//main | //*[@role='main']")
+    for root in (mains if len(mains) == 1 else [], [tree]):
+        for each in root:
+            blocks = (text for text, letters, linked in _blocks_seen(each) if 2 * linked <= letters)
+            if seen := _words_of("\n".join(dict.fromkeys(" ".join(block.split()) for block in blocks))):
+                return seen
+    return Counter()
+
+
+def _blocks_seen(tree: Any) -> Iterator[tuple[str, int, int]]:
+    """The words of each block, how many letters they have about, and how many of these are links'."""
+    from lxml.etree import iterwalk
+
+    block: list[str] = []
+    letters = linked = links = 0
+    teasers, half = _teasers(tree), len(tree.text_content()) // 2
+    walk = iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        if element.tag in _BREAKS or element.tag in _CELLS:
+            yield "".join(block), letters, linked
+            block, letters, linked = [], 0, 0
+        if element.tag == "a":
+            links += 1 if event == "start" else -1
+        words = (element.text if event == "start" else element.tail) or ""
+        if event == "start" and (element in teasers or _is_apart(element, half)):
+            walk.skip_subtree()
+        else:
+            block.append(words)
+            letters += len(words.strip())
+            linked += len(words.strip()) if links else 0
+    yield "".join(block), letters, linked
+
+
+def _teasers(tree: Any) -> set[Any]:
+    """Boxes of few words under a heading that leads to another page."""
+    found = set()
+    for heading in tree.iter("h2", "h3", "h4", "h5"):
+        around = (*heading.iterancestors("a"), *heading.iter("a"))
+        links = [link for link in around if not (link.get("href") or "#").startswith("#")]
+        if 2 * sum(len(link.text_content()) for link in links) < len(heading.text_content()) or not links:
+            continue
+        for box in heading.iterancestors("li", "div", "section", "article"):
+            is_small = sum(1 for _ in islice(box.iterdescendants(), _TEASER_ELEMENTS + 1)) <= _TEASER_ELEMENTS
+            if not is_small or len("".join(box.text_content().split())) > _TEASER_LETTERS:
+                break
+            found.add(box)
+    return found
+
+
+def _is_apart(element: Any, half: int) -> bool:
+    """Whether it surrounds the page's own words; by its name where it has no `h1` and not `half` of all letters."""
+    if not isinstance(element.tag, str) or element.tag in _APART or element.get("role") in _ROLES:
+        return True
+    if element.tag == "header":
+        return next(element.iterancestors("article", "main", "section"), None) is None
+    names = f"{element.get('class') or ''} {element.get('id') or ''}" if element.tag in _BOXES else ""
+    parts = (re.split("[-_]+", name) for name in names.lower().split())
+    is_named = any(each[0] in _NAMES or each[-1] in _NAMES for each in parts)
+    return is_named and element.find(".//h1") is None and len(element.text_content()) < half
+
+
+def _elsewhere(tree: Any) -> str:
+    scripts = (f"{script.get('id')} {(script.text or '')[:500]}" for script in tree.iter("script"))
+    data = next(filter(None, map(_DATA_OF_SCRIPTS.search, scripts)), None)
+    frames = len(tree.xpath("//frame[@src] | //iframe[@src]"))
+    places = [f"in data of its scripts ({data[0]})"] if data else []
+    places += [f"in {frames} frame{'s' * (frames != 1)}, each a page of its own"] if frames else []
+    return " or ".join(places)
 
 
 def _drop_hidden(tree: Any) -> None:

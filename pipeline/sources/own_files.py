@@ -84,4 +84,5 @@ def _page_of_file(key: str, body: bytes, extracted: "Extracted") -> StoredPage:
         page_starts=extracted.page_starts,
         headings=extracted.headings,
         added=True,
+        read_share=extracted.read_share,
     )

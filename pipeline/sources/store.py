@@ -56,6 +56,8 @@ class StoredPage(NamedTuple):
     """Where each page of a PDF begins in the text, in code points; empty for other documents."""
     added: bool = False
     headings: tuple[Heading, ...] = ()
+    read_share: float | None = None
+    """The share of its visible words that the text holds; None where nobody has measured it."""
 
 
 class Outcome(NamedTuple):
@@ -66,6 +68,7 @@ class Outcome(NamedTuple):
     added: bool = False
     etag: str = ""
     last_modified: str = ""
+    read_share: float | None = None
 
 
 class StoredEvent(NamedTuple):
@@ -273,9 +276,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE runs ADD COLUMN status TEXT NOT NULL DEFAULT ''",
     ),
     ("ALTER TABLE pages ADD COLUMN headings JSON NOT NULL DEFAULT '[]'",),
+    ("ALTER TABLE pages ADD COLUMN read_share REAL",),
 )
 """Step n leads from version n to version n + 1; a step that was ever released is never changed."""
 VERSION = len(MIGRATIONS)
+_LACKING = {2: "'[]' AS headings, NULL AS read_share", 3: "NULL AS read_share"}
+"""What the pages of a store lack that can be read as it is, by the store's version."""
 
 
 def _store_version(connection: sqlite3.Connection, name: str) -> int:
@@ -329,8 +335,8 @@ def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> No
         # may cost the last of them, but never tears the file: https://www.sqlite.org/wal.html
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-    elif (version := _store_version(connection, str(path))) == 2:  # its pages lack headings alone
-        connection.execute("CREATE TEMP VIEW pages AS SELECT *, '[]' AS headings FROM main.pages")
+    elif lacking := _LACKING.get(version := _store_version(connection, str(path))):
+        connection.execute(f"CREATE TEMP VIEW pages AS SELECT *, {lacking} FROM main.pages")
     elif version != VERSION:
         raise InputError(
             f"The store {str(path)!r} is of an older version and cannot be brought up to date where it is. Copy it to "

@@ -97,6 +97,7 @@ class Page(NamedTuple):
     headings: tuple[Heading, ...] = ()
     changed: str = ""
     """Day on which its server says that it last changed, ISO 8601; empty where it says none, or the day it was read."""
+    read_share: float | None = None
 
 
 class Quote(NamedTuple):

@@ -177,12 +177,13 @@ def write_json_lines(path: Path, values: Sequence[Mapping[str, Any]]) -> None:
 
 
 def holds_all(new: list[dict[str, Any]], old: list[dict[str, Any]]) -> bool:
-    """Whether each old line is among the new ones with every value that it had, in its provenance too."""
+    """Whether each old line is among the new ones with every value that it had, in provenance and sources too."""
 
     def holds(after: dict[str, Any], before: dict[str, Any]) -> bool:
-        values = {name: value for name, value in before.items() if name != "provenance"}
-        provenance = before.get("provenance", {}).items() <= after.get("provenance", {}).items()
-        return provenance and values.items() <= after.items()
+        values = {name: value for name, value in before.items() if name not in ("provenance", "sources")}
+        parts = [(before.get("provenance", {}), after.get("provenance", {}))]
+        parts += zip(before.get("sources", ()), after.get("sources", ()), strict=True)
+        return values.items() <= after.items() and all(old.items() <= new.items() for old, new in parts)
 
     return len(new) == len(old) and all(holds(*each) for each in zip(new, old, strict=True))
 

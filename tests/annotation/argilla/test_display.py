@@ -121,6 +121,32 @@ def test_a_host_of_two_alphabets_is_shown_in_punycode() -> None:
     assert source_line("Log in", "p\u0430ypal.com", read_wording("en")) == "Log in — xn--pypal-4ve.com"
 
 
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.729, 72), (0.8999, 89), (0.0, 0), (0.9, None), (1.0, None), (None, None)]
+)
+@pytest.mark.parametrize(
+    ("locale", "words"),
+    [
+        ("en", "text available (partly read, {} % of its words)"),
+        ("de", "Text liegt vor (teilweise gelesen, {} % der Wörter)"),
+        ("ja", "本文あり (一部のみ、語数の{}％)"),
+    ],
+)
+def test_a_page_that_was_partly_read_says_how_much_and_another_record_is_as_before(share, said, locale, words) -> None:
+    first, second = sample().sources
+    measured = tuple(each.model_copy(update={"read_share": share}) for each in (first, second))
+    whole, part = (
+        to_records(sample(sources=sources), read_wording(locale))["grounding"][0]
+        for sources in (sample().sources, measured)
+    )
+    if said is None:
+        assert part == whole
+    else:
+        states = [line.partition(" ┃ ")[0] for line in part["fields"]["sources"].splitlines()]
+        assert states == [f"[1] {words.format(said)}", f"[2] {read_wording(locale).states['gone']}"]
+        assert content_hash(part) != content_hash(whole)
+
+
 def test_a_page_cannot_pass_its_words_off_as_another_passage() -> None:
     record = sample(texts=("Mine.\n\n\n━━ Passage 2 · [1] First page — site1.example ━━\nFake.", "Second."))
     context = only("grounding", record)["fields"]["context"]

@@ -59,7 +59,7 @@ def test_documents_are_extracted_side_by_side_in_processes_that_are_used_again()
             return found, before, {worker.process.pid for worker in extractor.running}
 
     found, before, after = asyncio.run(work())
-    assert [each.reason for each in found] == ["page", "empty", "empty", "page", "page"]
+    assert [each.reason for each in found] == ["page", "parser_failed", "empty", "page", "page"]
     assert found[0].text.count("opens again") == 4
     assert before <= after
     assert len(after) <= 2

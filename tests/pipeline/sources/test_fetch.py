@@ -73,6 +73,7 @@ def test_a_page_comes_with_all_that_is_known_of_it() -> None:
         (Page("zip", content_type="application/octet-stream"), "not_text", "unread"),
         (Page("a" * 101), "too_large", "unread"),
         (Page("%PDF-1.7", content_type="application/octet-stream"), "page", "read"),
+        (Page("<!DOCTYPE html><p>Seite", content_type="application/octet-stream"), "page", "read"),
         (Page("{}", content_type="application/ld+json"), "page", "read"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -4,6 +4,8 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from pipeline.sources.extract import Extractor, extract_document
 from pipeline.sources.headings import Heading, headings_above, headings_of
 from pipeline.sources.store import VERSION, open_store
@@ -74,12 +76,18 @@ def test_headings_come_back_from_the_process_that_reads_and_from_the_store(tmp_p
     assert len(headings) == 4
 
 
-def test_a_store_without_headings_is_brought_up_to_date_or_read_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lacking", [["headings", "read_share"], ["read_share"]])
+def test_a_store_without_headings_or_shares_is_brought_up_to_date(tmp_path: Path, lacking: list[str]) -> None:
     with open_store(tmp_path / "store.db") as store:
         store.put_page(stored_page())
     with sqlite3.connect(tmp_path / "store.db") as old:
-        old.execute("ALTER TABLE pages DROP COLUMN headings")
-        old.execute(f"PRAGMA user_version = {VERSION - 1}")
+        for column in lacking:
+            old.execute(f"ALTER TABLE pages DROP COLUMN {column}")
+        old.execute(f"PRAGMA user_version = {VERSION - len(lacking)}")
     old.close()
-    with open_store(tmp_path / "store.db", read_only=True) as store:
-        assert [page.headings for page in store.pages()] == [()]
+    with open_store(tmp_path / "store.db") as store:
+        assert [(page.headings, page.read_share) for page in store.pages()] == [((), None)]
+        store.put_page(stored_page()._replace(read_share=0.72))
+        outcome = store.outcome(stored_page().url)
+    assert outcome
+    assert outcome.read_share == 0.72

@@ -1,14 +1,25 @@
 """Which passages a record gets: ranking and selection, without any network."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from pipeline.records.schema import Passage, QueryResponse
-from pipeline.sources.choose import PageChunks, PassageLimits, rank_passages, select_passages
+from pipeline.records.schema import Passage, QueryResponse, Source
+from pipeline.sources.choose import (
+    PageChunks,
+    PassageLimits,
+    Shelf,
+    Tally,
+    rank_passages,
+    select_passages,
+    tally_lines,
+)
 from pipeline.sources.chunk import tokenize_chunk
 from pipeline.sources.schema import Chunk, Document, SourceMeta
+from pipeline.sources.store import open_store
 from tests.support.places import NO_SHARED, SHARED
+from tests.support.store_bench import stored_page
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
 
@@ -104,3 +115,21 @@ def test_five_passages_hold_the_evidence_of_real_claims() -> None:
     assert held >= 113, (held, at_once, first_chunks, first_sentences)
     assert at_once >= 100
     assert held >= first_chunks > first_sentences
+
+
+@pytest.mark.parametrize("share", [0.7249, 0.9, None])
+def test_the_share_of_a_page_that_was_read_goes_with_its_source_and_is_counted(
+    tmp_path: Path, share: float | None
+) -> None:
+    url = stored_page().url
+    cited = record().model_copy(update={"sources": (Source(n=1, url=url, host="a.de", state="unfetched"),)})
+    tally = Tally()
+    with open_store(tmp_path / "store.db") as store:
+        store.put_page(stored_page()._replace(read_share=share))
+        found = Shelf(store, {}, PassageLimits()).with_pages(cited).record
+    tally.add_record(found, 0)
+    (source,) = found.sources
+    assert (source.state, source.read_share) == ("read", share)
+    assert source.percent_read == (72 if share == 0.7249 else None)
+    said = [line.partition(":")[2][:9] for line in tally_lines(tally) if line.startswith("Partly read")]
+    assert said == ([f" {int(share < 0.9)} of the"] if share else [])

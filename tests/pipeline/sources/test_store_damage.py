@@ -107,9 +107,11 @@ def public_folder() -> Iterator[Path]:
 
 
 def test_a_store_in_a_folder_that_cannot_be_written_is_read_and_nothing_is_left_there(public_folder: Path) -> None:
-    for name, step in (("store.db", VERSION), ("old.db", 1)):
+    for name, step in (("store.db", VERSION), ("old.db", 1), ("without_shares.db", 3)):
         with open_store(public_folder / name) as store:
             store.put_page(stored_page())
+            if step == 3:
+                store.connection.execute("ALTER TABLE pages DROP COLUMN read_share")
             store.connection.execute(f"PRAGMA user_version = {step}")
         os.chmod(public_folder / name, stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
     os.chmod(public_folder, 0o555)
@@ -117,8 +119,9 @@ def test_a_store_in_a_folder_that_cannot_be_written_is_read_and_nothing_is_left_
 if os.geteuid() == 0:
     os.setuid(65534)  # to the root user nothing is read-only
 folder = Path(sys.argv[1])
-with open_store(folder / "store.db", read_only=True) as store:
-    print([page.text for page in store.pages()])
+for name in ("store.db", "without_shares.db"):
+    with open_store(folder / name, read_only=True) as store:
+        print([page.text for page in store.pages()])
 for name, read_only in (("old.db", True), ("store.db", False), ("new.db", False)):
     try:
         with open_store(folder / name, read_only):
@@ -129,11 +132,11 @@ print(sorted(os.listdir(folder)))
 """
     said, _ = run_child(code, public_folder).communicate(timeout=120)
     lines = said.splitlines()
-    assert lines[0] == "['Text.']"
-    assert lines[1].startswith("InputError The store '/old.db' is of an older version")
-    assert lines[2].startswith("OutputError The store '/store.db' cannot be used: attempt to write a readonly database")
-    assert lines[3].startswith("OutputError The store '/new.db' cannot be used: unable to open database file")
-    assert lines[4] == "['old.db', 'store.db']"
+    assert lines[:2] == ["['Text.']"] * 2
+    assert lines[2].startswith("InputError The store '/old.db' is of an older version")
+    assert lines[3].startswith("OutputError The store '/store.db' cannot be used: attempt to write a readonly database")
+    assert lines[4].startswith("OutputError The store '/new.db' cannot be used: unable to open database file")
+    assert lines[5] == "['old.db', 'store.db', 'without_shares.db']"
 
 
 def test_a_full_disk_is_told_and_what_was_stored_before_is_safe(tmp_path: Path) -> None:

@@ -1,40 +1,154 @@
 """Nothing that a reader sees of an article is missing in its text, in the charset that the page declares."""
 
-import re
+from typing import Any
 
 import pytest
 
 from pipeline.sources.decode import decoded
+from pipeline.sources.extract import Extracted, extract_document
 from pipeline.sources.html import read_html
 
-SENTENCE = "<p>Sentence {} tells of the harbour and of ships that came in 19{:02}, with enough words to count.</p>"
-FILLER = "".join(SENTENCE.format(number, number) for number in range(8))
+# Of each language: a heading, a sentence about a year, words before and behind a word, and words that stand once.
+TREES = {
+    "en": "ALDER BEECH CEDAR DOGWOOD EBONY FIR GINKGO HAZEL IRONWOOD JUNIPER KAPOK LARCH MAPLE NUTMEG OAK PINE",
+    "de": "AHORN BUCHE ZYPRESSE DOUGLASIE ERLE FÖHRE GINKGO HÄNGEBIRKE ILEX JOHANNISBEERE KIEFER LÄRCHE MISPEL "
+    "ÖLBAUM PAPPEL ULME",
+    "ja": "カエデ ブナ スギ ミズキ コクタン モミ イチョウ ハシバミ ナギ ネズ パンヤ カラマツ トチノキ "
+    "ニクズク ナラ マツ",
+}
+LANGUAGES = {
+    "en": (
+        "Harbour",
+        "Sentence {0} tells of the harbour and of ships that came in 19{0:02}, with enough words to count.",
+        ("It was opened on", "by all who came."),
+        TREES["en"].split(),
+    ),
+    "de": (
+        "Hafen",
+        "Satz {0} erzählt vom Hafen und von Schiffen, die im Jahr 19{0:02} kamen, mit genug Wörtern zum Zählen.",
+        ("Eröffnet wurde er am", "für alle Größen."),
+        TREES["de"].split(),
+    ),
+    "ja": (
+        "港",
+        "第{0}文は19{0:02}年に入港した船と港の歴史について、数えるのに十分な長さで詳しく述べている。",
+        ("この港は", "に開かれ、多くの人が訪れた。"),
+        TREES["ja"].split(),
+    ),
+}
+KINDS = {
+    "time": "<p>{a} <time>{w[0]}</time> {b}</p>",
+    "wbr": "<p>{a}<wbr>{w[0]} {b}</p>",
+    "a div among paragraphs": "<div>{a} {w[0]} {b}</div>",
+    "bare text": "<p>{b}</p>{w[0]} {b}<p>{a}</p>",
+    "nested": "<section><div><div>{a} {w[0]} {b}</div></div></section>",
+    "a div with bold words": "<div><strong>{w[0]}:</strong> {a} {w[1]} {b}</div>",
+    "a nested list": "<ul><li>{w[0]} {a}<ul><li>{w[1]} {b}</li></ul></li></ul>",
+    "a caption": "<figure><img src=x><figcaption>{w[0]} {b}</figcaption></figure>",
+    "a table": "<table><caption>{w[0]}</caption><tr><th>{w[1]}</th><td>{w[2]}</td></tr></table>",
+    "a list of terms": "<dl><dt>{w[0]}</dt><dd>{w[1]} {b}</dd></dl>",
+    "a question": "<details><summary>{w[0]}?</summary><div>{w[1]} {b}</div></details>",
+    "an element of the page's own": "<x-note>{a} {w[0]} {b}</x-note>",
+    "centred": "<center>{a} {w[0]} {b}</center>",
+    "a link in a sentence": "<p>{a} <a href='/x'>{w[0]}</a> {b}</p>",
+}
+AROUND = """<header><nav><a href="/">{w[12]}</a> {a}</nav></header><div role="banner">{w[13]} {b}</div>{0}<aside>{w[14]}
+{b}</aside><p hidden>{w[15]} {b}</p><ul><li><a href="/1">{w[11]} {b}</a></li></ul><footer>{w[10]} {b}</footer>"""
+
+
+def article(language: str, block: str, around: str = "{0}") -> str:
+    heading, sentence, (before, behind), words = LANGUAGES[language]
+    told = "".join(f"<p>{sentence.format(number)}</p>" for number in range(8))
+    named = {"a": before, "b": behind, "w": words}
+    inner = around.format(f"<article><h1>{heading}</h1>{told}{block.format(**named)}{told}</article>", **named)
+    return f"<html lang={language}><title>{heading}</title><body>{inner}</body></html>"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_visible_word_of_an_article_is_lost(language: str) -> None:
+    words = LANGUAGES[language][3]
+    lost = {}
+    for kind, block in KINDS.items():
+        found = read_html(article(language, block), "https://a.example/harbour")
+        missing = [word for at, word in enumerate(words) if f"{{w[{at}]}}" in block and word not in found.text]
+        lost |= {kind: (missing, found.read_share)} if missing or found.read_share != 1 else {}
+    assert lost == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_surrounds_an_article_has_no_part_in_the_share_of_its_words_that_is_read(language: str) -> None:
+    alone = read_html(article(language, "<p>{a} {w[0]} {b}</p>"), "https://a.example/harbour")
+    among = read_html(article(language, "<p>{a} {w[0]} {b}</p>", AROUND), "https://a.example/harbour")
+    assert (among.visible_words, among.read_share) == (alone.visible_words, 1)
+
+
+def extracted(body: str | bytes, **named: Any) -> Extracted:
+    whole = body.encode() if isinstance(body, str) else body
+    return extract_document(
+        whole, **{"content_type": "text/html", "charset": "", "url": "https://a.example/harbour"} | named
+    )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("inner", "said"),
+    [
+        ('<frameset cols="20%,*"><frame src="menu.html"><frame src="text.html"><noframes>{all}</noframes></frameset>',
+         "in 2 frames, each a page of its own"),
+        ('<body><nav>{all}</nav><iframe src="/text"></iframe></body>', "in 1 frame, each a page of its own"),
+        ('<body><nav>{all}</nav><div id="__next"></div><script id="__NEXT_DATA__">{{"props":1}}</script></body>',
+         "in data of its scripts (__NEXT_DATA__)"),
+        ("<body><nav>{all}</nav><div id=app></div><footer>{all}</footer></body>", "no words outside navigation"),
+    ],
+    ids=["frames", "a frame", "data of a script", "navigation alone"],
+)  # fmt: skip
+def test_a_page_whose_words_are_elsewhere_is_empty_and_says_where_they_may_be(
+    language: str, inner: str, said: str
+) -> None:
+    heading, sentence, *_ = LANGUAGES[language]
+    found = extracted(
+        f"<html lang={language}><head><title>{heading} harbour</title></head>{inner}</html>".format(
+            all=sentence.format(1)
+        )
+    )
+    assert (found.reason, said in found.detail) == ("empty", True), found.detail
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_one_giant_paragraph_is_read_whole_and_nesting_too_deep_has_a_reason(language: str) -> None:
+    heading, sentence, *_ = LANGUAGES[language]
+    giant = " ".join(sentence.format(number) for number in range(2_000))
+    found = extracted(f"<html><title>{heading}</title><body><h1>{heading}</h1><p>{giant}</p></body></html>")
+    assert (found.reason, found.read_share, len(found.text) >= len(giant)) == ("page", 1, True)
+    told = ["".join(f"<p>{sentence.format(10 * part + each)}</p>" for each in range(5)) for part in range(3)]
+    deep = "<html><body>{}{}{}{}{}</body></html>"
+    found = extracted(deep.format(told[0], "<div>" * 600, told[1], "</div>" * 600, told[2]))
+    held = sum(sentence.format(number) in found.text for number in range(25))
+    assert (found.reason, found.read_share) == ("page", pytest.approx(held / 15, abs=0.1))
+    found = extracted(deep.format(told[0], "<div>" * 20_000, told[1], "</div>" * 20_000, told[2]))
+    assert (found.reason, found.detail) == ("parser_failed", "it is nested too deep")
 
 
 @pytest.mark.parametrize(
-    "block",
+    ("language", "declared", "actual"),
     [
-        pytest.param("<p>It was opened on <time>ZWOELF</time> by all.</p>", id="time"),
-        pytest.param("<p>Dampf<wbr>schiff KAPITAEN went out to sea.</p>", id="wbr"),
-        pytest.param("<div>On Friday three KLAGEN were denied in court.</div>", id="a div among paragraphs"),
-        pytest.param("<p>One.</p>NACKTERTEXT stands between paragraphs.<p>Two.</p>", id="bare text"),
-        pytest.param("<section><div><div>TIEFER text without any paragraph.</div></div></section>", id="nested"),
-        pytest.param("<div><strong>FETT:</strong> what stands behind it in a div.</div>", id="a div with bold words"),
-        pytest.param("<ul><li>AUSSEN item<ul><li>INNEN item</li></ul></li></ul>", id="a nested list"),
-        pytest.param("<figure><img src=x><figcaption>BILDTEXT shows the ships.</figcaption></figure>", id="a caption"),
-        pytest.param("<table><caption>TABELLE one</caption><tr><th>KOPF</th><td>ZELLE</td></tr></table>", id="a table"),
-        pytest.param("<dl><dt>TERM</dt><dd>ERKLAERUNG of it</dd></dl>", id="a list of terms"),
-        pytest.param(
-            "<details><summary>FRAGE?</summary><div>ANTWORT is open all year.</div></details>", id="a question"
-        ),
-        pytest.param("<x-note>EIGENES element with words of its own.</x-note>", id="an element of the page's own"),
-        pytest.param("<center>MITTE is text that is centred in the page.</center>", id="centred"),
+        ("en", "utf-16", "utf-8"),
+        ("de", "utf-8", "windows-1252"),
+        ("de", "iso-8859-1", "utf-8"),
+        ("de", "shift_jis", "utf-8"),
+        ("ja", "iso-8859-1", "shift_jis"),
+        ("ja", "utf-8", "euc_jp"),
+        ("ja", "euc-jp", "utf-8"),
+        ("ja", "shift_jis", "iso2022_jp"),
     ],
 )
-def test_no_visible_word_of_an_article_is_lost(block: str) -> None:
-    page = f"<html><title>T</title><body><article><h1>Harbour</h1>{FILLER}{block}{FILLER}</article></body></html>"
-    text = read_html(page, "https://a.example/harbour").text
-    assert not [word for word in re.findall("[A-Z]{4,}", re.sub("<[^>]*>", " ", block)) if word not in text]
+def test_a_page_in_another_charset_than_it_declares_is_read_or_has_a_reason(
+    language: str, declared: str, actual: str
+) -> None:
+    page = article(language, "<p>{a} {w[0]} {b}</p>").replace("<title>", f"<meta charset={declared}><title>")
+    found = extracted(page.encode(actual), charset=declared)
+    sentence = LANGUAGES[language][1]
+    assert (found.reason, sentence.format(1) in found.text) == ("page", True), found.text[:200]
 
 
 @pytest.mark.parametrize(
