@@ -26,7 +26,8 @@ MAX_URL_LENGTH = 8000
 
 _HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
 _IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
-_ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.", re.DOTALL)
+# What can be the URL of a source in CSV v2: a scheme, `://` and something behind it.
+ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.", re.DOTALL)
 _PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
 
 
@@ -118,11 +119,6 @@ def _without_first_label(host: str, *labels: str) -> str:
 def is_grounding_redirect(url: str) -> bool:
     """Whether the URL leads through Google's grounding redirect, which says nothing about the site behind it."""
     return url_host(url) == GROUNDING_REDIRECT_HOST
-
-
-def is_absolute(text: str) -> bool:
-    """Whether the text can be the URL of a source in CSV v2: a scheme, `://` and something behind it."""
-    return _ABSOLUTE.match(text) is not None
 
 
 def has_user_name(url: str) -> bool:

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, host_name, is_absolute, source_domain
+from pipeline.citations.addresses import ABSOLUTE, GROUNDING_REDIRECT_HOST, host_name, source_domain
 from pipeline.core.errors import TornFrameError
 from pipeline.core.lines import csv_reader, decoded_lines, likely_encoding, open_csv
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, RESULTS_OF
@@ -198,7 +198,7 @@ class _AnswerCheck:
         if url != citations[index]:
             wanted = f"{shown(citations[index])}, entry {index} of `answer_citation_list`"
             problems.append(("source_url", shown(url), wanted))
-        elif not is_absolute(url):
+        elif not ABSOLUTE.match(url):
             problems.append(("source_url", shown(url), "a full URL with its scheme"))
         host = source_domain(url)
         if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain).removeprefix("www.") != domain):

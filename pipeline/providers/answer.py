@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from pipeline.citations.addresses import Link, is_absolute, link_key, links_of, source_domain, url_host
+from pipeline.citations.addresses import ABSOLUTE, Link, link_key, links_of, source_domain, url_host
 from pipeline.citations.marks import find_marks, own_list
 from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
@@ -59,7 +59,7 @@ def build_answer(
     cleaned = clean_text(text)
     text = cleaned.text
     named = distinct(citations)
-    attached = tuple(url for url in named if is_absolute(url))
+    attached = tuple(url for url in named if ABSOLUTE.match(url))
     known = [cleaned.moved_occurrence(each) for each in occurrences if each.url in attached]
     urls, known, unread = _by_own_list(text, attached, known)
     cut += cleaned.n_tokens
@@ -157,19 +157,14 @@ class ByteOffsets:
     """Converts offsets in UTF-8 bytes, as Google counts, to code points of a text."""
 
     def __init__(self, text: str) -> None:
-        self.size = len(text)
-        self.table: dict[int, int] | None = None  # a text of ASCII needs none
-        if not text.isascii():
-            widths = (
-                1 if char < "\x80" else 2 if char < "\u0800" else 3 if char < "\U00010000" else 4 for char in text
-            )
-            self.table = {offset: index for index, offset in enumerate(accumulate(widths, initial=0))}
+        self.raw = text.encode("utf-8", "surrogatepass")
 
     def to_code_point(self, offset: int) -> int | None:
         """The code point at a byte; None inside a character or outside the text."""
-        if self.table is not None:
-            return self.table.get(offset)
-        return offset if 0 <= offset <= self.size else None
+        try:
+            return len(self.raw[:offset].decode("utf-8", "surrogatepass")) if 0 <= offset <= len(self.raw) else None
+        except UnicodeDecodeError:
+            return None
 
 
 class Annotation(NamedTuple):

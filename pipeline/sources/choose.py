@@ -17,6 +17,7 @@ from pipeline.citations.addresses import (
     document_id,
     has_user_name,
     is_grounding_redirect,
+    shown_url,
     source_domain,
     without_password,
 )
@@ -316,7 +317,7 @@ def failure_lines(tally: Tally) -> Iterator[str]:
         yield "Not read:"
     for url, reason, detail in tally.failures:
         why = f": {printable(detail)}" if detail else ""
-        shown = printable(without_password(url))
+        shown = printable(shown_url(without_password(url)))
         shown = shown if len(shown) <= _URL_SHOWN else f"{shown[:_URL_SHOWN]}…"
         yield f"  {state_of(reason)} ({reason}) {shown}{why}"
     if failed > len(tally.failures):

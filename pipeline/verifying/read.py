@@ -1,7 +1,7 @@
 """Anybody's report, out of Markdown, a research run or CSV v2: which sentence cites which source."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -63,7 +63,10 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
 def _section_sentences(
     section: Section, listed: Container[int], ids: Container[str], language: str, marks_stand_alone: bool
 ) -> list[CitedSentence]:
-    """With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none."""
+    """A line `Source: …` cites for all sentences above it that have no mark.
+
+    With `marks_stand_alone` a block of nothing but marks does so too.
+    """
     found: list[list[CitedSentence]] = []
     said = [section.heading] if section.heading and _says_something(section.heading) else []
     is_listed = section.is_about_sources
@@ -78,11 +81,15 @@ def _section_sentences(
         ]
         if pieces and pieces[0].is_head:
             here[1:] = [each if each.marks else each._replace(shared=here[0].marks) for each in here[1:]]
-        last_line = pieces[-1].text.rpartition("\n")[2] if pieces else ""
-        is_listed = section.is_about_sources or listed_on_line(last_line) == ""
-        marks = tuple(mark for each in here for mark in each.marks if mark.ids)
-        if marks_stand_alone and found and marks and not any(each.text for each in here):
-            found[-1] = [each._replace(marks=each.marks or marks) if each.text else each for each in found[-1]]
+        last_line = listed_on_line(pieces[-1].text.rpartition("\n")[2]) if pieces else None
+        is_listed = section.is_about_sources or last_line == ""
+        is_source_line = bool(last_line) and len(pieces) == 1 and "\n" not in pieces[0].text
+        marks = tuple(
+            mark for each in here for mark in each.marks if is_source_line or (mark.ids and not each.is_listing)
+        )
+        if (marks_stand_alone or is_source_line) and found and marks and not any(each.text for each in here):
+            above = [each._replace(marks=each.marks or marks) if each.text else each for each in found[-1]]
+            found[-1] = [*above, *here]
         else:
             found.append(here)
     return [each for here in found for each in here]
@@ -114,8 +121,7 @@ def _cited_sentences(piece: Piece, names_sources: bool, ids: Container[str], lan
     plain = without_citations(piece.text, ids)
     spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
     if names_sources or not spans or _only_links(plain):
-        names_some = names_sources and re.search(r"\w{2}", plain.text) is not None
-        yield CitedSentence("", tuple(mark for _, mark in plain.marks), piece.line, is_listing=names_some)
+        yield from _listed_sources(plain, 0, piece.line)
         return
     starts = [start for start, _ in spans]
     marks: list[list[Mark]] = [[] for _ in spans]
@@ -123,15 +129,30 @@ def _cited_sentences(piece: Piece, names_sources: bool, ids: Container[str], lan
         marks[max(0, bisect_left(starts, position) - 1)].append(mark)
     closing = _closing_marks(plain)
     cids = tuple(mark for mark in closing if mark.ids and CID.fullmatch(mark.ids[0]))
-    line, counted, is_listing = piece.line, 0, False
+    last_line = max(map(plain.text.rfind, (HARD, SOFT)))
+    if listed_on_line(plain.text[last_line + 1 :]) is not None:
+        cids = tuple(mark for position, mark in plain.marks if position > last_line)
+    line, counted = piece.line, 0
     for (start, end), own in zip(spans, marks, strict=True):
         line, counted = line + len(_LINE_ENDS.findall(plain.text, counted, start)), start
         words = _LINE_ENDS.sub(" ", re.sub(f"(?<={_UNSPACED}){SOFT}(?={_UNSPACED})", "", plain.text[start:end]))
         if piece.is_row:
             words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
-        is_listing = is_listing or listed_on_line(words) is not None
-        names_some = is_listing and listed_on_line(words) != ""
-        yield CitedSentence("" if is_listing else words, tuple(own) or cids, line, () if own else closing, names_some)
+        if listed_on_line(words) is not None:
+            yield from _listed_sources(plain, start, line)
+            return
+        yield CitedSentence(words, tuple(own) or cids, line, () if own else closing)
+
+
+def _listed_sources(plain: PlainText, start: int, line: int) -> Iterator[CitedSentence]:
+    """What stands in a source list from this character on, by line, without text."""
+    positions = [position for position, _ in plain.marks]
+    for words in _LINE_ENDS.split(plain.text[start:]):
+        end = start + len(words)
+        own = plain.marks[bisect_left(positions, start) : bisect_right(positions, end)]
+        names_some = re.search(r"\w{2}", words) is not None and listed_on_line(words) != ""
+        yield CitedSentence("", tuple(mark for _, mark in own), line, is_listing=names_some)
+        start, line = end + 1, line + 1
 
 
 def _closing_marks(plain: PlainText) -> tuple[Mark, ...]:
