@@ -44,6 +44,7 @@ EPOCHS = Table(
 )
 _EPOCH_CLAIM = "epoch"
 _NO_WORKSPACE = "You are in no workspace of this server any more. Ask who leads the study."
+_WHO_ASKS = "citejury_who_asks"
 _REFUSAL_SECONDS = 1.0
 
 _refusals = repeats()
@@ -79,6 +80,7 @@ async def by_token(self: Any, request: Any) -> Any:
         return None
     said = JWT.decode(credentials.credentials)
     user = await accounts.get_user_by_username(request.state.db, said.get("username"))
+    _remember(request, user)
     if user is None or said.get("identity") != str(user.id) or said.get(_EPOCH_CLAIM, 0) != user.citejury_epoch:
         return None
     return _admitted(user, request)
@@ -87,7 +89,18 @@ async def by_token(self: Any, request: Any) -> Any:
 async def by_key(self: Any, request: Any) -> Any:
     api_key = await self.scheme(request)
     user = await accounts.get_user_by_api_key(request.state.db, api_key=api_key) if api_key else None
+    _remember(request, user)
     return _admitted(user, request) if user else None
+
+
+def _remember(request: Any, user: Any) -> None:
+    request.state.db.info[_WHO_ASKS] = user
+
+
+async def remembered(get_user: Callable[..., Awaitable[Any]], db: Any, username: str) -> Any:
+    """The user whose key or token this request's session has just looked up; anybody else is looked up."""
+    known = db.info.get(_WHO_ASKS)
+    return known if known is not None and known.username == username else await get_user(db, username)
 
 
 def _admitted(user: Any, request: Any) -> tuple[Any, Any]:
