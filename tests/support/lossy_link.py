@@ -30,6 +30,11 @@ class LossyLink(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Forward)
         self.upstream = urlsplit(upstream).netloc
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.begin(share, seed)
+
+    def begin(self, share: float = 0.0, seed: int = 1) -> None:
+        """Be as a new link, at the same address."""
+        self.RequestHandlerClass = Forward
         self.share = share
         # One for answers and one for the rest, so that the same answers are lost whatever else the page asks for.
         self.random = {True: random.Random(seed), False: random.Random(seed + 1)}

@@ -334,6 +334,7 @@ def test_a_person_who_is_not_listed_is_not_put_into_every_language(run, owner: A
         assert f"{workspace}-dora" not in {user["username"] for user in people}
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_a_campaign_stays_where_it_began(owner: Argilla, workspace: str) -> None:
     people = [{"name": f"{workspace}-anna"}, {"name": f"{workspace}-ben"}]

@@ -109,6 +109,7 @@ def test_the_same_seed_draws_the_same_narratives_whatever_their_order_and_anothe
     assert weights.probabilities == {row["record_uuid"]: float(row["inclusion_probability"]) for row in sample()}
 
 
+@pytest.mark.rare
 def test_more_votes_and_more_narratives_find_smaller_differences() -> None:
     found = []
     for number, (narratives, overlap) in enumerate([(30, 1), (120, 1), (120, 3)]):

@@ -137,6 +137,7 @@ def test_pauses_interruptions_and_controls_are_not_timed(argilla_server, owner: 
     }
 
 
+@pytest.mark.rare
 def test_calibration_is_that_of_the_campaign_as_it_stands_with_what_is_stored(argilla_server, run, workspace) -> None:
     """One campaign began by the first rule, which knows no least number; the other has its three records already."""
     study = [planned_record(f"N{n:02d}", passages=1) for n in range(24)]
@@ -161,6 +162,7 @@ def test_calibration_is_that_of_the_campaign_as_it_stands_with_what_is_stored(ar
     }
 
 
+@pytest.mark.rare
 def test_correlations_are_measured_on_the_votes_of_grounding_and_generation(
     argilla_server, owner: Argilla, ready: str, run
 ) -> None:

@@ -45,6 +45,7 @@ def test_a_campaign_is_made_and_made_again_it_changes_nothing(owner: Argilla, wo
         plan_campaign(owner, other, workspace)
 
 
+@pytest.mark.rare
 def test_groups_have_workspaces_with_their_members_only_and_practice_has_the_tasks_named(
     owner: Argilla, workspace: str
 ) -> None:
@@ -60,6 +61,7 @@ def test_groups_have_workspaces_with_their_members_only_and_practice_has_the_tas
     assert not make(owner, workspace, campaign(workspace, evidence="optional", **wanted)).changed
 
 
+@pytest.mark.rare
 def test_who_left_is_taken_out_and_a_language_more_is_written_into_every_dataset(
     owner: Argilla, workspace: str
 ) -> None:
@@ -133,6 +135,7 @@ def test_the_command_makes_a_round_beside_the_campaigns_own(setup, owner: Argill
     assert "nothing was changed" in setup().stderr
 
 
+@pytest.mark.rare
 def test_the_command_asks_before_it_touches_what_was_answered(setup, owner: Argilla, workspace: str) -> None:
     setup("--passwords", "passwords.json")
     push_records(owner, workspace, [ANSWER])
@@ -208,6 +211,7 @@ def test_a_new_version_has_the_records_and_the_old_one_keeps_its_responses(
     assert sorted(rows) == [("1", "later"), ("2", now)]
 
 
+@pytest.mark.rare
 def test_a_new_version_that_was_interrupted_is_finished_and_not_made_twice(owner: Argilla, workspace: str) -> None:
     make(owner, workspace, campaign(workspace))
     push_records(owner, workspace, [ANSWER])
@@ -224,6 +228,7 @@ def test_a_new_version_that_was_interrupted_is_finished_and_not_made_twice(owner
     assert version_of(described(owner, workspace, "2-grounding-en-v3")) == 3
 
 
+@pytest.mark.rare
 def test_other_questions_are_refused_and_a_new_version_is_the_way_out(owner: Argilla, workspace: str) -> None:
     make(owner, workspace, campaign(workspace))
     old = described(owner, workspace, "3-generation-en")
@@ -249,6 +254,7 @@ MARKED = QueryResponse(
 )
 
 
+@pytest.mark.rare
 def test_marks_come_to_datasets_that_are_there_with_a_new_version_only(owner: Argilla, workspace: str) -> None:
     wanted = {mode: campaign(workspace, evidence=mode) for mode in ("off", "optional", "required")}
     make(owner, workspace, wanted["off"])

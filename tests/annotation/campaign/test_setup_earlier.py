@@ -52,6 +52,7 @@ def test_it_is_pushed_to_answered_and_exported_as_before(owner: Argilla, earlier
     assert (tmp_path / "out" / "grounding.csv").read_text(encoding="utf-8").count("\n") == 2
 
 
+@pytest.mark.rare
 def test_a_new_version_shows_the_query_of_each_record_and_refuses_no_answered_one(
     owner: Argilla, earlier: str, tmp_path: Path
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_new_version_shows_the_query_of_each_record_and_refuses_no_answered_on
     assert (tmp_path / "out" / "grounding.csv").read_text(encoding="utf-8").count("\n") == 3
 
 
+@pytest.mark.rare
 def test_a_record_whose_query_is_nowhere_stops_the_new_version_until_it_is_pushed_again(
     owner: Argilla, earlier: str
 ) -> None:

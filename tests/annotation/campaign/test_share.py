@@ -5,12 +5,10 @@ import html
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS
@@ -28,7 +26,6 @@ from annotation.campaign.share import (
     work_by_annotator,
 )
 from pipeline.core.errors import InputError
-from tests.support.page_driver import start_browser
 from tests.support.setup_bench import answered, make, write_records
 
 DATASET = re.compile(r"annotation-mode\">([^<]+)</a>")
@@ -72,11 +69,7 @@ def test_a_sheet_has_the_annotators_own_datasets_in_order_of_the_work(
     assert all((tmp_path / name).is_file() for name in GUIDELINES.findall(anna))
     assert written.without_password == (f"{workspace}-kei", f"{workspace}-anna")
 
-
-@pytest.mark.server
-def test_passwords_are_on_sheets_only_where_given_and_then_only_the_owner_reads_them(
-    owner: Argilla, workspace: str, campaign: Campaign, tmp_path: Path
-) -> None:
+    # Passwords are on sheets where they are given, and then only the owner reads them.
     passwords = {f"{workspace}-kei": "pass&word"}
     written = share_sheets(owner, workspace, campaign, tmp_path, passwords)
     texts = [path.read_text(encoding="utf-8") for path in written.sheets]
@@ -121,6 +114,7 @@ def test_a_user_name_cannot_leave_the_folder_and_no_two_names_share_a_sheet() ->
     assert re.fullmatch(r"sheet-[0-9a-f]{8}\.html", found[".."])
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_a_sheet_lists_only_datasets_with_work_and_says_where_there_is_none(
     workspace: str, tmp_path: Path, argilla_server, command
@@ -149,6 +143,7 @@ def test_a_sheet_lists_only_datasets_with_work_and_says_where_there_is_none(
 
 
 EVERY_PAGE = [(task, locale) for task in TASKS for locale in locales()]
+PRINTED = [pytest.param(*each, marks=[] if each == ("grounding", "de") else pytest.mark.rare) for each in EVERY_PAGE]
 A4_INCHES = (8.27, 11.69)
 
 
@@ -204,21 +199,14 @@ def test_a_language_without_an_example_is_refused_by_the_key(tmp_path: Path) -> 
         read_wording("ja", folder)
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    driver = start_browser(tmp_path_factory.mktemp("chromium"))
-    yield driver
-    driver.quit()
-
-
 @pytest.mark.browser
-@pytest.mark.parametrize(("task", "locale"), EVERY_PAGE)
-def test_a_page_prints_on_two_or_three_sheets_with_nothing_cut_off(browser, tmp_path: Path, task, locale) -> None:
+@pytest.mark.parametrize(("task", "locale"), PRINTED)
+def test_a_page_prints_on_two_or_three_sheets_with_nothing_cut_off(chromium, tmp_path: Path, task, locale) -> None:
     path = tmp_path / f"{task}-{locale}.html"
     path.write_text(render_page(task, read_wording(locale)), encoding="utf-8")
-    browser.get(path.as_uri())
-    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
+    chromium.get(path.as_uri())
+    assert chromium.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    printed = chromium.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
     pdf = base64.b64decode(printed["data"])
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
     assert boxes

@@ -62,7 +62,7 @@ def names_of(bench: Bench) -> list[str]:
     return [each["name"] for each in bench.client.datasets(bench.workspace_id)]
 
 
-@pytest.mark.parametrize("round_name", ["suggested", "practice"])
+@pytest.mark.parametrize("round_name", ["suggested", pytest.param("practice", marks=pytest.mark.rare)])
 def test_a_round_that_a_machine_filled_in_and_practice_are_exported_too(
     bench: Bench, run, tmp_path: Path, round_name: str
 ) -> None:
@@ -96,6 +96,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_touched(bench: Bench, run
     assert (len(names_of(bench)), list(tmp_path.iterdir())) == (2, [])
 
 
+@pytest.mark.rare
 @pytest.mark.usefixtures("command")
 @pytest.mark.parametrize("is_right", [True, False])
 def test_a_person_types_the_name_of_the_workspace(bench: Bench, is_right: bool) -> None:
@@ -124,6 +125,7 @@ def test_a_workspace_that_nobody_answered_in_goes_without_an_export(owner: Argil
         plan_teardown(owner, workspace)
 
 
+@pytest.mark.rare
 def test_what_was_only_discarded_is_exported_with_its_reason(bench: Bench, run, tmp_path: Path) -> None:
     bench.put("grounding", record("grounding", "r2", bench.response("ben", "discarded", notes="Garbled")))
     bench.client.request("DELETE", f"/datasets/{bench.datasets['generation']}")
@@ -211,6 +213,7 @@ def test_users_go_when_asked_unless_they_belong_or_answered_elsewhere(bench: Ben
     assert set(here.values()) <= client.usernames().keys()
 
 
+@pytest.mark.rare
 def test_several_workspaces_go_with_who_answered_in_one_and_belongs_to_the_other(bench: Bench) -> None:
     client = bench.client
     names = (bench.workspace, f"{bench.workspace}-second")

@@ -171,9 +171,10 @@ def test_weights_of_coverage_learnt_on_half_of_wice_tell_the_claims_of_the_other
     assert np.mean(halves) >= 0.90
 
 
-def test_of_wice_claims_it_answers_few_and_is_right() -> None:
+@pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.rare)])
+def test_of_wice_claims_it_answers_few_and_is_right(step: int) -> None:
     said = {"support_present": [], "unsupported_claim_present": []}  # type: dict[str, list[tuple[bool, bool]]]
-    for case in wice():
+    for case in wice()[::step]:
         judgement = judge(record_of(case["claim"], "\n".join(case["evidence"])))[-1]
         truth = {
             "support_present": case["label"] != "not_supported",
@@ -184,4 +185,5 @@ def test_of_wice_claims_it_answers_few_and_is_right() -> None:
     assert all(value for value, _ in said["support_present"])
     assert all(truth for _, truth in said["support_present"])
     assert all(value == truth for value, truth in said["unsupported_claim_present"])
-    assert 1 <= len(said["support_present"]) <= 10
+    assert len(said["support_present"]) <= 10
+    assert said["support_present"] or step > 1

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from annotation.push.push import push_records
 from exports.csv.write import export_csv
 from pipeline.records.schema import Passage, QueryResponse, Source, join_context
 from tests.support.hostile_text import ATTACKS, listening_beacon
-from tests.support.lossy_link import lossy_link
+from tests.support.lossy_link import LossyLink
 from tests.support.page_driver import answer, events, hosts_asked, log_in, notice, open_form, press, shown_text, wait
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
@@ -106,14 +107,21 @@ def exported_answer(owner: Argilla, workspace: str, task: TaskName, folder: Path
     return row["answer"]
 
 
-@pytest.mark.parametrize("defence", ["escaping alone", "policy alone"])
+@pytest.mark.parametrize(
+    ("defence", "tasks"),
+    [
+        ("escaping alone", ["grounding"]),
+        pytest.param("escaping alone", ["retrieval", "generation"], marks=pytest.mark.rare),
+        pytest.param("policy alone", TASKS, marks=pytest.mark.rare),
+    ],
+)
 def test_hostile_text_runs_nothing_and_calls_nobody(
-    owner: Argilla, browser: Chrome, defence: str, tmp_path: Path
+    owner: Argilla, browser: Chrome, link: LossyLink, defence: str, tasks: Sequence[TaskName], tmp_path: Path
 ) -> None:
     workspace, users = f"hostile-{uuid4().hex[:8]}", list[NewUser]()
     set_up(owner, workspace, annotators=[f"{workspace}-anna"], announce=users.append)
     datasets = find_datasets(owner, workspace)
-    with listening_beacon() as (host, calls), lossy_link(owner.api_url) as link:
+    with listening_beacon() as (host, calls):
         text = ATTACKS.replace("BEACON", host)
         chunks = (Passage(chunk_id="h#0", doc_id="h", chunk_rank=1, text=text, title=text[:300]),)
         record = QueryResponse(
@@ -125,7 +133,7 @@ def test_hostile_text_runs_nothing_and_calls_nobody(
             owner.request("PUT", f"/datasets/{datasets[task].id}/records/bulk", json={"items": bodies})
         link.left_out = {"content-security-policy"} if defence == "escaping alone" else set()
         log_in(browser, link.url, f"{workspace}-anna", users[0].password)
-        for task in TASKS:
+        for task in tasks:
             browser.get(f"{link.url}/dataset/{datasets[task].id}/annotation-mode?page=1&status=pending")
             # A field of the hostile text may have taken the focus.
             wait(browser, partial(browser.execute_script, FOCUS, f"{LABELS[task][0]}_yes"))
@@ -139,10 +147,11 @@ def test_hostile_text_runs_nothing_and_calls_nobody(
         assert hosts_asked(events(browser)) == {urlsplit(link.url).netloc}
         assert calls == []
     if defence == "escaping alone":
-        assert exported_answer(owner, workspace, "generation", tmp_path) == text
+        assert exported_answer(owner, workspace, tasks[-1], tmp_path) == text
 
 
-@pytest.mark.parametrize("case", [*(pytest.param(each, marks=pytest.mark.rare) for each in LARGE), *MIXED])
+@pytest.mark.rare
+@pytest.mark.parametrize("case", [*LARGE, *MIXED])
 def test_large_and_odd_text_is_whole_and_harmless_and_can_be_answered(
     owner: Argilla, browser: Chrome, case: str, tmp_path: Path
 ) -> None:

@@ -1,14 +1,12 @@
 """Answers changed after they were sent: the browser keeps the change until she submits or drops it."""
 
-from collections.abc import Iterator
-
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.argilla.client import Argilla
-from tests.support.lossy_link import LossyLink, lossy_link
+from tests.support.lossy_link import LossyLink
 from tests.support.page_campaign import CONTRADICTION, Campaign, campaign, opened, submit
 from tests.support.page_driver import (
     RECORD_ID,
@@ -24,19 +22,13 @@ from tests.support.page_driver import (
     wait,
 )
 
-pytestmark = [pytest.mark.server, pytest.mark.browser]
+pytestmark = [pytest.mark.server, pytest.mark.browser, pytest.mark.rare]
 
 VALUES = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
 CORRECTED = VALUES | {"topically_relevant": "yes"}
 CHANGED = "Changed, but not submitted yet"
 CORRECTIONS = "return Object.keys(localStorage).filter((key) => key.startsWith('citejury-correction:')).length"
 ONLINE = "window.dispatchEvent(new Event('online'))"
-
-
-@pytest.fixture
-def link(owner: Argilla) -> Iterator[LossyLink]:
-    with lossy_link(owner.api_url) as found:
-        yield found
 
 
 def in_form(driver: Chrome) -> str:
@@ -91,7 +83,6 @@ def test_a_correction_is_kept_until_it_is_sent_or_dropped(owner: Argilla, browse
     assert [work.stored()[key] for key in work.stored()] == [("submitted", CORRECTED)]
 
 
-@pytest.mark.rare
 def test_a_correction_is_hers_and_another_tab_only_offers_it(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=1, annotators=2)
     anna, ben = work.passwords
@@ -145,7 +136,6 @@ def test_what_was_sent_later_elsewhere_wins(owner: Argilla, browser: Chrome, lin
     assert list(work.stored().values()) == [("submitted", later)]
 
 
-@pytest.mark.rare
 def test_a_discarded_record_taken_up_again_keeps_its_answers(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=1, annotators=1, locale="de")
     opened(browser, work, link.url)

@@ -83,7 +83,8 @@ def annotator(owner: Argilla, records: list[QueryResponse], locale: str = "en") 
     return users[0], {task: dataset.id for task, dataset in find_datasets(owner, workspace).items()}
 
 
-@pytest.mark.parametrize(("locale", "word"), [pytest.param("en", "cough", marks=pytest.mark.rare), ("ja", "咳")])
+@pytest.mark.rare
+@pytest.mark.parametrize(("locale", "word"), [("en", "cough"), ("ja", "咳")])
 def test_words_of_a_search_are_marked_in_every_field(owner: Argilla, browser: Chrome, locale: str, word: str) -> None:
     user, datasets = annotator(owner, [record(2, 2, locale)], locale)
     log_in(browser, owner.api_url, user.username, user.password)
@@ -187,6 +188,7 @@ def test_a_long_list_of_sources_is_folded_and_stays_as_she_leaves_it(owner: Argi
     assert driver.find_elements(By.CSS_SELECTOR, ".citejury-folded")
 
 
+@pytest.mark.rare
 def test_heads_and_states_that_a_page_forges_are_plain_text(owner: Argilla, driver: Chrome) -> None:
     honest = record(4, 4)
     confusable = "══ Passage 3 · [1] x ══\n\n\n━\u200b━ Passage 4 · [1] x ━\u200b━"

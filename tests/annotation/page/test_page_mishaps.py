@@ -10,11 +10,11 @@ from selenium.webdriver.common.keys import Keys
 from annotation.argilla.client import Argilla
 from annotation.server.home.folder import DAMAGE_FILE
 from annotation.server.launch import ServerHandle
-from tests.support.lossy_link import Forward, lossy_link
+from tests.support.lossy_link import Forward, LossyLink
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
 from tests.support.page_driver import RECORD_ID, answer, focused, kept, log_in_by_hand, notice, open_form, press, wait
 
-pytestmark = [pytest.mark.server, pytest.mark.browser]
+pytestmark = [pytest.mark.server, pytest.mark.browser, pytest.mark.rare]
 
 VALUES = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
 NO_ROOM = """const { setItem } = Storage.prototype;
@@ -41,11 +41,13 @@ def test_an_answer_in_one_tab_is_hers_whoever_logs_in_in_another(owner: Argilla,
     wait(browser, lambda: work.stored() == {(record, work.ids[anna]): ("submitted", VALUES)})
 
 
-def test_a_draft_of_one_tab_never_takes_back_what_was_submitted_in_another(owner: Argilla, browser: Chrome) -> None:
+def test_a_draft_of_one_tab_never_takes_back_what_was_submitted_in_another(
+    owner: Argilla, browser: Chrome, link: LossyLink
+) -> None:
     work = campaign(owner, records=1, annotators=1)
     (name,) = work.passwords
     keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
-    with Argilla(owner.api_url, keys[name]) as elsewhere, lossy_link(owner.api_url) as link:
+    with Argilla(owner.api_url, keys[name]) as elsewhere:
         record = opened(browser, work, link.url)
         answer(browser, [("topically_relevant", True)])
         wait(browser, lambda: work.statuses() == ["draft"])
@@ -73,36 +75,36 @@ class LoginPageOfAHotel(Forward):
     do_GET = do_POST = answer_itself
 
 
-@pytest.mark.rare
-def test_a_network_that_answers_with_its_own_page_has_no_answer(owner: Argilla, browser: Chrome) -> None:
+def test_a_network_that_answers_with_its_own_page_has_no_answer(
+    owner: Argilla, browser: Chrome, link: LossyLink
+) -> None:
     work = campaign(owner, records=2, annotators=1)
-    with lossy_link(owner.api_url) as link:
-        link.RequestHandlerClass = LoginPageOfAHotel
-        opened(browser, work, link.url)
-        link.share = 1.0
-        submit(browser, CONTRADICTION)
-        wait(browser, lambda: "Not saved yet: 1" in notice(browser))
-        link.share = 0.0
-        browser.execute_script(ONLINE)
-        wait(browser, lambda: not kept(browser))
-        assert work.statuses() == ["submitted"]
+    link.RequestHandlerClass = LoginPageOfAHotel
+    opened(browser, work, link.url)
+    link.share = 1.0
+    submit(browser, CONTRADICTION)
+    wait(browser, lambda: "Not saved yet: 1" in notice(browser))
+    link.share = 0.0
+    browser.execute_script(ONLINE)
+    wait(browser, lambda: not kept(browser))
+    assert work.statuses() == ["submitted"]
 
 
-@pytest.mark.rare
-def test_a_server_that_answers_nothing_at_all_does_not_stop_her_work(owner: Argilla, browser: Chrome) -> None:
+def test_a_server_that_answers_nothing_at_all_does_not_stop_her_work(
+    owner: Argilla, browser: Chrome, link: LossyLink
+) -> None:
     work = campaign(owner, records=3, annotators=1)
-    with lossy_link(owner.api_url) as link:
-        opened(browser, work, link.url)
-        link.gate.clear()
-        answer(browser, CONTRADICTION.items())
-        shown = browser.execute_script(RECORD_ID)
-        press(browser, Keys.RETURN)
-        wait(browser, lambda: browser.execute_script(RECORD_ID) != shown)
-        wait(browser, lambda: "Not saved yet: 1" in notice(browser))
-        link.gate.set()
-        browser.execute_script(ONLINE)
-        wait(browser, lambda: not kept(browser))
-        assert work.statuses() == ["submitted"]
+    opened(browser, work, link.url)
+    link.gate.clear()
+    answer(browser, CONTRADICTION.items())
+    shown = browser.execute_script(RECORD_ID)
+    press(browser, Keys.RETURN)
+    wait(browser, lambda: browser.execute_script(RECORD_ID) != shown)
+    wait(browser, lambda: "Not saved yet: 1" in notice(browser))
+    link.gate.set()
+    browser.execute_script(ONLINE)
+    wait(browser, lambda: not kept(browser))
+    assert work.statuses() == ["submitted"]
 
 
 def test_an_answer_that_the_server_never_takes_stops_no_other(owner: Argilla, browser: Chrome) -> None:
@@ -142,22 +144,21 @@ def test_a_damaged_server_is_told_and_retried(argilla_server: ServerHandle, owne
     wait(browser, lambda: said not in notice(browser))
 
 
-@pytest.mark.rare
-def test_a_browser_without_room_keeps_the_answer_while_the_page_is_open(owner: Argilla, browser: Chrome) -> None:
+def test_a_browser_without_room_keeps_the_answer_while_the_page_is_open(
+    owner: Argilla, browser: Chrome, link: LossyLink
+) -> None:
     work = campaign(owner, records=2, annotators=1)
-    with lossy_link(owner.api_url) as link:
-        opened(browser, work, link.url)
-        browser.execute_script(NO_ROOM)
-        link.share = 1.0
-        submit(browser, CONTRADICTION)
-        wait(browser, lambda: "Not saved yet: 1" in notice(browser))
-        link.share = 0.0
-        browser.execute_script(ONLINE)
-        wait(browser, lambda: not notice(browser))
-        assert work.statuses() == ["submitted"]
+    opened(browser, work, link.url)
+    browser.execute_script(NO_ROOM)
+    link.share = 1.0
+    submit(browser, CONTRADICTION)
+    wait(browser, lambda: "Not saved yet: 1" in notice(browser))
+    link.share = 0.0
+    browser.execute_script(ONLINE)
+    wait(browser, lambda: not notice(browser))
+    assert work.statuses() == ["submitted"]
 
 
-@pytest.mark.rare
 def test_the_dialog_opens_once_and_has_a_name(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=1, annotators=1)
     opened(browser, work, owner.api_url)

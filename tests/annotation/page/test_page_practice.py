@@ -14,7 +14,6 @@ from tests.support.page_driver import (
     click,
     complaints,
     focused,
-    open_form,
     open_home,
     press,
     shown_text,
@@ -96,16 +95,12 @@ def test_practice_opens_its_list(
     press(browser, Keys.RETURN)
 
     wait(browser, lambda: "4 von 6 Antworten stimmen überein, nötig sind 5" in shown_text(browser, "#citejury-empty"))
-    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Erklärungen lesen"))
-    wait(browser, lambda: "Was hier richtig ist, und warum" in shown_text(browser, "#citejury-explained"))
-    browser.get(owner.api_url)
-    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Zur Übung: Retrieval – Übung"))
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-empty .citejury-again"))
     for answers in (FIRST, ALL_NO):
         assert "3 von 3" in submit_case(browser, answers)
         click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-practice .citejury-next"))
     wait(browser, lambda: "6 von 6 Antworten stimmen überein, 5 genügen" in shown_text(browser, "#citejury-empty"))
     click(browser, lambda: browser.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval"))
-    wait(browser, lambda: browser.execute_script(RECORD_ID))
-    open_form(browser, owner.api_url, work.dataset("1-retrieval-de"))
+    wait(browser, lambda: focused(browser) == "topically_relevant_yes")
+    assert browser.execute_script(RECORD_ID)
     assert complaints(browser) == []

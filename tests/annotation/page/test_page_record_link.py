@@ -19,7 +19,7 @@ from tests.support.measured_files import measure_files
 from tests.support.page_campaign import Campaign, campaign
 from tests.support.page_driver import RECORD_ID, enter_password, log_in, wait
 
-pytestmark = [pytest.mark.server, pytest.mark.browser]
+pytestmark = [pytest.mark.server, pytest.mark.browser, pytest.mark.rare]
 
 
 def differ(work: Campaign, record_id: str) -> None:

@@ -64,11 +64,19 @@ def groups(driver: Chrome) -> list[dict[str, Any]]:
     ]
 
 
-def test_each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(owner: Argilla, browser: Chrome) -> None:
-    work = campaign(owner, records=2, annotators=1, locale="de")
+def test_rules_are_under_each_question_and_guidelines_beside_the_record(owner: Argilla, browser: Chrome) -> None:
+    work = campaign(owner, records=3, annotators=1, locale="de")
+    with window_size(browser, 1366, 768):
+        opened(browser, work, owner.api_url)
+        each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(browser)
+        guidelines_stay_for_the_next(browser)
+    with window_size(browser, 400, 800):
+        guidelines_cover_a_telephone(browser)
+
+
+def each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(browser: Chrome) -> None:
     wording = read_wording("de")
     questions = [wording.questions["retrieval"][label] for label in LABELS_OF_PASSAGES]
-    opened(browser, work, owner.api_url)
     lines = [first_sentence(each.description) for each in (*questions, wording.notes)]
     assert (browser.execute_script(RULES), browser.execute_script(ICONS)) == (lines, 0)
 
@@ -94,6 +102,32 @@ def test_each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(owner: Ar
     wait(browser, lambda: shown_text(browser, "#contentId") == "Why? g")
     assert shown_text(browser, WHOLE) == ""
     assert shown_text(browser, ".annotation-guidelines") == ""
+    press(browser, Keys.ESCAPE)
+    wait(browser, lambda: focused(browser) != "contentId")
+
+
+def guidelines_stay_for_the_next(browser: Chrome) -> None:
+    press(browser, "g")
+    wait(browser, lambda: beside(browser))
+    browser.execute_script("document.getElementById(arguments[0]).focus()", f"{LABELS_OF_PASSAGES[0]}_yes")
+    submit(browser, CONTRADICTION)
+    wait(browser, lambda: beside(browser))
+    browser.refresh()
+    wait(browser, lambda: beside(browser))
+    wait(browser, lambda: focused(browser).endswith("_yes"))
+    press(browser, "g")
+    wait(browser, lambda: browser.execute_script(PLACES)[1] is None)
+
+
+def guidelines_cover_a_telephone(browser: Chrome) -> None:
+    wait(browser, lambda: browser.execute_script("return innerWidth") == 400)
+    assert browser.execute_script(WIDER) <= 0
+    press(browser, "g")
+    sheet = wait(browser, lambda: browser.execute_script(PLACES)[1])
+    assert (sheet[0], sheet[1]) == (0, 400)
+    assert sheet[3] - sheet[2] > 700
+    press(browser, Keys.ESCAPE)
+    wait(browser, lambda: browser.execute_script(PLACES)[1] is None)
 
 
 @pytest.mark.rare
@@ -132,30 +166,6 @@ def test_tab_goes_from_question_to_question_and_a_screen_reader_hears_which(owne
     wait(browser, lambda: browser.execute_script(RECORD_ID) not in (None, record))
     values = {"topically_relevant": "no", "evidence_sufficient": "yes", "misleading": "yes"}
     wait(browser, lambda: list(work.stored().values()) == [("submitted", values)])
-
-
-def test_guidelines_stand_beside_the_record_and_stay_for_the_next(owner: Argilla, browser: Chrome) -> None:
-    work = campaign(owner, records=3, annotators=1, locale="ja")
-    with window_size(browser, 1366, 768):
-        opened(browser, work, owner.api_url)
-        press(browser, "g")
-        wait(browser, lambda: beside(browser))
-        submit(browser, CONTRADICTION)
-        wait(browser, lambda: beside(browser))
-        browser.refresh()
-        wait(browser, lambda: beside(browser))
-        wait(browser, lambda: focused(browser).endswith("_yes"))
-        press(browser, "g")
-        wait(browser, lambda: browser.execute_script(PLACES)[1] is None)
-    with window_size(browser, 400, 800):
-        wait(browser, lambda: browser.execute_script("return innerWidth") == 400)
-        assert browser.execute_script(WIDER) <= 0
-        press(browser, "g")
-        sheet = wait(browser, lambda: browser.execute_script(PLACES)[1])
-        assert (sheet[0], sheet[1]) == (0, 400)
-        assert sheet[3] - sheet[2] > 700
-        press(browser, Keys.ESCAPE)
-        wait(browser, lambda: browser.execute_script(PLACES)[1] is None)
 
 
 @pytest.mark.rare

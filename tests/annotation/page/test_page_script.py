@@ -14,8 +14,8 @@ from annotation.argilla.labels import RULES
 from annotation.argilla.wording import LOCALES, locales
 from annotation.server.page import page_settings, page_texts
 from pipeline.core.errors import InputError
-from tests.support.lossy_link import lossy_link
-from tests.support.page_campaign import CONTRADICTION, campaign, opened, passage, submit
+from tests.support.lossy_link import Forward, LossyLink
+from tests.support.page_campaign import CONTRADICTION, Campaign, campaign, opened, passage
 from tests.support.page_driver import (
     RECORD_ID,
     answer,
@@ -32,6 +32,9 @@ from tests.support.page_driver import (
 )
 from tests.support.places import ROOT
 
+VALUES = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
+CHANGED = "Changed, but not submitted yet"
+CORRECTION = "#citejury-correction"
 HINT = "#citejury-hint"
 SCRIPTS = (ROOT / "annotation" / "server" / "page").glob("*.js")
 SERVER = [pytest.mark.server, pytest.mark.browser]
@@ -39,82 +42,104 @@ SERVER = [pytest.mark.server, pytest.mark.browser]
 ASKS_BEFORE_LEAVING = "return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))"
 
 
+class WithoutAnswers(Forward):
+    """Gives what is asked for, and breaks off where an answer is sent."""
+
+    def do_POST(self) -> None:
+        if "/responses" in self.path:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        else:
+            self.forward()
+
+
 class TestPage:
     pytestmark = SERVER
 
-    def test_answers_outlive_a_dead_server_a_reload_and_another_login(self, owner: Argilla, browser: Chrome) -> None:
-        work = campaign(owner, records=3, annotators=2, locale="de")
+    def test_answers_outlive_a_dead_server_a_reload_and_another_login_and_no_list_is_called_done_before(
+        self, owner: Argilla, browser: Chrome, link: LossyLink
+    ) -> None:
+        work = campaign(owner, records=1, annotators=2, locale="de")
         anna, ben = work.passwords
-        with lossy_link(owner.api_url) as link:
-            record = opened(browser, work, link.url, anna)
-            token = browser.execute_script("return localStorage.getItem('auth._token.local')")
-            link.share = 1.0
-            submit(browser, CONTRADICTION)
-            wait(browser, lambda: "Noch nicht gespeichert: 1" in notice(browser))
-            assert work.stored() == {}
-            link.revoked, link.share = {token}, 0.0
-            assert browser.execute_script(ASKS_BEFORE_LEAVING)
-            browser.refresh()
-            wait(browser, lambda: "sign-in" in browser.current_url)
-            wait(browser, lambda: notice(browser))
-            enter_password(browser, ben, work.passwords[ben])
-            open_form(browser, link.url, work.dataset)
-            submit(browser, {**CONTRADICTION, "topically_relevant": True})
-            wait(browser, lambda: not notice(browser))
-            assert len(kept(browser)) == 1
-            assert {user for _, user in work.stored()} == {work.ids[ben]}
-            browser.execute_script("localStorage.setItem('auth._token.local', 'false')")
-            log_in_by_hand(browser, link.url, anna, work.passwords[anna])
-            wait(browser, lambda: not kept(browser))
-            assert not browser.execute_script(ASKS_BEFORE_LEAVING)
-            values = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
-            assert work.stored()[record, work.ids[anna]] == ("submitted", values)
-
-    def test_a_half_filled_form_becomes_a_draft_until_submitted(self, owner: Argilla, browser: Chrome) -> None:
-        work = campaign(owner, records=2, annotators=1)
-        record = opened(browser, work, owner.api_url)
-        answer(browser, [("topically_relevant", True)])
-        wait(browser, lambda: "Saved as a draft" in notice(browser))
-        assert work.statuses() == ["draft"]
-        answer(browser, [("evidence_sufficient", False), ("misleading", False)])
+        record = opened(browser, work, link.url, anna)
+        token = browser.execute_script("return localStorage.getItem('auth._token.local')")
+        link.RequestHandlerClass = WithoutAnswers
+        answer(browser, CONTRADICTION.items())
         press(browser, Keys.RETURN)
-        wait(browser, lambda: other_record(browser, record))
-        values = {"topically_relevant": "yes", "evidence_sufficient": "no", "misleading": "no"}
-        wait(browser, lambda: list(work.stored().values()) == [("submitted", values)])
+        wait(browser, lambda: "Noch nicht gespeichert: 1" in notice(browser))
+        wait(browser, lambda: "noch nicht fertig" in shown_text(browser, "#citejury-empty"))
+        assert "erledigt" not in shown_text(browser, "#citejury-empty")
+        assert work.stored() == {}
+        link.RequestHandlerClass, link.revoked = Forward, {token}
+        assert browser.execute_script(ASKS_BEFORE_LEAVING)
+        browser.refresh()
+        wait(browser, lambda: "sign-in" in browser.current_url)
+        wait(browser, lambda: notice(browser))
+        enter_password(browser, ben, work.passwords[ben])
+        open_form(browser, link.url, work.dataset)
+        answer(browser, [(label, True) for label in CONTRADICTION])
+        press(browser, Keys.RETURN)
+        wait(browser, lambda: "Sie haben diese Liste ganz erledigt." in shown_text(browser, "#citejury-empty"))
+        assert len(kept(browser)) == 1
+        assert {user for _, user in work.stored()} == {work.ids[ben]}
+        browser.execute_script("localStorage.setItem('auth._token.local', 'false')")
+        log_in_by_hand(browser, link.url, anna, work.passwords[anna])
+        wait(browser, lambda: not kept(browser))
+        assert not browser.execute_script(ASKS_BEFORE_LEAVING)
+        assert work.stored()[record, work.ids[anna]] == ("submitted", VALUES)
+
+    def test_drafts_corrections_and_discards_are_kept_as_she_leaves_them(self, owner: Argilla, browser: Chrome) -> None:
+        work = campaign(owner, records=3, annotators=1)
+        first = opened(browser, work, owner.api_url)
         answer(browser, [("topically_relevant", False)])
         browser.get("about:blank")
-        wait(browser, lambda: work.statuses() == ["draft", "submitted"])
+        wait(browser, lambda: list(work.stored().values()) == [("draft", {"topically_relevant": "no"})])
 
-    def test_a_discard_asks_for_the_reason_and_keeps_it(self, owner: Argilla, browser: Chrome) -> None:
-        work = campaign(owner, records=3, annotators=1)
-        record = opened(browser, work, owner.api_url)
+        open_form(browser, owner.api_url, work.dataset, "draft")
+        assert is_chosen(browser, "topically_relevant_no")
+        answer(browser, [("topically_relevant", False), ("evidence_sufficient", True)])
+        half = {"topically_relevant": "no", "evidence_sufficient": "yes"}
+        wait(browser, lambda: list(work.stored().values()) == [("draft", half)])
+        wait(browser, lambda: "Saved as a draft" in notice(browser))
+        answer(browser, [("misleading", False)])
+        hint = page_texts("en")["evidence_requires_relevance"]  # it is pointed at, and does not block
+        wait(browser, lambda: shown_text(browser, HINT) == hint)
+        press(browser, Keys.RETURN)
+        wait(browser, lambda: list(work.stored().values()) == [("submitted", VALUES)])
+
+        open_form(browser, owner.api_url, work.dataset, "submitted")
+        answer(browser, [("topically_relevant", True)])
+        wait(browser, lambda: CHANGED in shown_text(browser, CORRECTION))
+        browser.refresh()
+        wait(browser, lambda: is_chosen(browser, "topically_relevant_yes"))
+        click(browser, lambda: shown_element(browser, "Drop the change"))
+        wait(browser, lambda: is_chosen(browser, "topically_relevant_no"))
+        wait(browser, lambda: not shown_text(browser, CORRECTION))
+        assert (list(work.stored().values()), kept(browser)) == ([("submitted", VALUES)], [])
+
+        open_form(browser, owner.api_url, work.dataset)
+        assert shown_text(browser, HINT) == ""
+        self.discard_two(browser, work, first)
+
+    def discard_two(self, browser: Chrome, work: Campaign, first: str) -> None:
+        """She is asked for the reason, and what she began to write of it stays."""
+        second = browser.execute_script(RECORD_ID)
         press(browser, Keys.BACKSPACE)
         press(browser, "Garbled", Keys.BACKSPACE, "d", Keys.ESCAPE)
         wait(browser, lambda: not browser.find_elements(By.ID, "citejury-dialog"))
-        assert (work.stored(), browser.execute_script(RECORD_ID)) == ({}, record)
+        assert (work.statuses(), browser.execute_script(RECORD_ID)) == (["submitted"], second)
         click(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".button--discard"))
         wait(browser, lambda: browser.find_element(By.ID, "citejury-dialog"))
         assert browser.execute_script("return document.activeElement.value") == "Garbled"
         press(browser, Keys.RETURN)
-        wait(browser, lambda: work.statuses() == ["discarded"])
-        assert list(work.stored().values()) == [("discarded", {"notes": "Garbled"})]
-        second = wait(browser, lambda: other_record(browser, record))
+        third = wait(browser, lambda: other_record(browser, second))
         press(browser, Keys.BACKSPACE, Keys.RETURN)
         wait(browser, lambda: "There is no reason yet" in shown_text(browser, "#citejury-dialog"))
-        assert work.statuses() == ["discarded"]
         press(browser, Keys.RETURN)
-        wait(browser, lambda: work.statuses() == ["discarded", "discarded"])
-        assert work.stored()[second, next(iter(work.ids[name] for name in work.passwords))] == ("discarded", {})
-
-    def test_a_broken_rule_is_pointed_at_and_does_not_block(self, owner: Argilla, browser: Chrome) -> None:
-        work = campaign(owner, records=2, annotators=1, locale="ja")
-        opened(browser, work, owner.api_url)
-        answer(browser, CONTRADICTION.items())
-        hint = page_texts("ja")["evidence_requires_relevance"]
-        wait(browser, lambda: shown_text(browser, HINT) == hint)
-        press(browser, Keys.RETURN)
-        wait(browser, lambda: work.statuses() == ["submitted"])
-        wait(browser, lambda: shown_text(browser, HINT) == "")
+        wait(browser, lambda: work.statuses() == ["discarded", "discarded", "submitted"])
+        assert {record: said for (record, _), said in work.stored().items() if record != first} == {
+            second: ("discarded", {"notes": "Garbled"}),
+            third: ("discarded", {}),
+        }
 
     @pytest.mark.rare
     def test_argillas_german_uses_our_words(self, owner: Argilla, browser: Chrome) -> None:
@@ -139,6 +164,10 @@ class TestPage:
         text = wait(browser, lambda: browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])"))
         assert passage(0).chunks[0].text in text
         assert "&lt;" not in text
+
+
+def is_chosen(driver: Chrome, option: str) -> bool:
+    return driver.find_element(By.ID, option).is_selected()
 
 
 def other_record(driver: Chrome, shown: str) -> str | None:

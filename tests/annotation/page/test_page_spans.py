@@ -169,6 +169,7 @@ def test_a_corrected_mark_outlives_a_reload_and_is_taken_back_with_the_change(ow
     wait(browser, lambda: not shown_text(browser, "#citejury-correction"))
 
 
+@pytest.mark.rare
 def test_a_mark_over_a_heading_is_split_or_refused(owner: Argilla, browser: Chrome, tmp_path: Path) -> None:
     long = "Many words. " * 6000  # more than one text node holds
     work = Jury(owner, "optional", "de", long, *TEXTS[1:])

@@ -1,17 +1,15 @@
 """A page that cannot know says so: with a link that is down or a login that is over, no list is called done."""
 
-from collections.abc import Iterator
-
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
 from annotation.argilla.client import Argilla
-from tests.support.lossy_link import Forward, LossyLink, lossy_link
+from tests.support.lossy_link import Forward, LossyLink
 from tests.support.page_campaign import CONTRADICTION, campaign, opened
 from tests.support.page_driver import RECORD_ID, answer, click, kept, notice, press, shown_element, shown_text, wait
 
-pytestmark = [pytest.mark.server, pytest.mark.browser]
+pytestmark = [pytest.mark.server, pytest.mark.browser, pytest.mark.rare]
 
 DONE = "You have done all of this list"
 SHE_COMES_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
@@ -31,44 +29,42 @@ class Overloaded(Forward):
 
 
 @pytest.fixture
-def link(owner: Argilla) -> Iterator[LossyLink]:
-    with lossy_link(owner.api_url) as found:
-        found.RequestHandlerClass = Overloaded
-        yield found
+def overloaded(link: LossyLink) -> LossyLink:
+    link.RequestHandlerClass = Overloaded
+    return link
 
 
 def in_queue(driver: Chrome) -> str:
     return shown_text(driver, ".wrapper--empty")
 
 
-@pytest.mark.rare
-def test_records_that_cannot_be_loaded_come_later(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
+def test_records_that_cannot_be_loaded_come_later(owner: Argilla, browser: Chrome, overloaded: LossyLink) -> None:
     work = campaign(owner, records=1, annotators=1)
-    record = opened(browser, work, link.url)
-    link.share = 0.5
+    record = opened(browser, work, overloaded.url)
+    overloaded.share = 0.5
     browser.refresh()
     wait(browser, lambda: "could not be loaded" in notice(browser))
     assert "done" not in shown_text(browser)
     assert "completed" not in shown_text(browser)
-    link.share = 0.0
+    overloaded.share = 0.0
     click(browser, lambda: shown_element(browser, "Try again"))
     wait(browser, lambda: browser.execute_script(RECORD_ID) == record)
     wait(browser, lambda: not notice(browser))
 
 
-def test_a_list_is_not_called_done_without_its_server(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
+def test_a_list_is_not_called_done_without_its_server(owner: Argilla, browser: Chrome, overloaded: LossyLink) -> None:
     work = campaign(owner, records=1, annotators=1)
-    opened(browser, work, link.url)
+    opened(browser, work, overloaded.url)
     answer(browser, CONTRADICTION.items())
     press(browser, Keys.RETURN)
     wait(browser, lambda: DONE in in_queue(browser))
     assert not kept(browser)
-    link.share = 0.5
+    overloaded.share = 0.5
     wait(browser, lambda: browser.execute_script(SHE_COMES_BACK) or "does not answer" in in_queue(browser))
     assert DONE not in shown_text(browser)
-    link.share = 0.0
+    overloaded.share = 0.0
     wait(browser, lambda: DONE in in_queue(browser))
-    link.revoked.add(browser.execute_script("return localStorage.getItem('auth._token.local')"))
+    overloaded.revoked.add(browser.execute_script("return localStorage.getItem('auth._token.local')"))
     wait(browser, lambda: browser.execute_script(SHE_COMES_BACK) or "login has expired" in in_queue(browser))
     assert DONE not in shown_text(browser)
     click(browser, lambda: shown_element(browser, "Log in again"))

@@ -69,6 +69,7 @@ def test_only_the_same_text_of_the_same_model_to_the_same_narrative_is_the_same_
     assert report.tasks["generation"].new == 1
 
 
+@pytest.mark.rare
 def test_two_folders_of_one_push_are_held_against_each_other_and_a_person_at_a_terminal_is_asked(
     owner, ready, push, tmp_path
 ) -> None:

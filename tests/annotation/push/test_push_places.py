@@ -71,17 +71,17 @@ def test_records_of_a_campaign_go_to_their_language_and_stay_where_they_are(owne
 
 @pytest.mark.usefixtures("command")
 def test_a_frame_goes_where_the_campaign_of_the_folder_puts_it(owner, workspace) -> None:
-    text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["en", "de"]\ncalibration = {{ records = 1 }}\n'
+    text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["en"]\ncalibration = {{ records = 1 }}\n'
     Path("citejury.toml").write_text(text, encoding="utf-8")
-    make(owner, workspace, Campaign(locales=("en", "de"), calibration=Calibration(records=1)))
+    make(owner, workspace, Campaign(locales=("en",), calibration=Calibration(records=1)))
     frame = [
-        {"record_uuid": f"r{n}", "query": "Who?", "answer": "Ann.", "passages": ["A."], "language": language}
-        for n, language in enumerate(("en", "en", "de"))
+        {"record_uuid": f"r{n}", "query": "Who?", "answer": "Ann.", "passages": ["A."], "language": "en"}
+        for n in range(3)
     ]
     assert push_frame(frame, dry_run=True).tasks["generation"].new == 3
     report = push_frame([*frame, {"query": "", "answer": "A", "passages": []}])
     new = {place[1:]: tasks["generation"].new for place, tasks in report.counts.items()}
-    assert new == {("en", "calibration"): 1, ("de", "calibration"): 1, ("en", "production"): 1}
+    assert new == {("en", "calibration"): 1, ("en", "production"): 2}
     assert [line.partition(":")[0] for line in report.invalid] == ["row 4"]
     assert push_frame(frame).tasks["retrieval"][:2] == (0, 3)
     with pytest.raises(InputError, match="is for suggestions"):

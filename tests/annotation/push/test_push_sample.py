@@ -32,6 +32,7 @@ def test_the_plans_sample_goes_in_and_then_the_rest(command, push, owner, ready)
     assert len(ids(owner, ready)) == 80
 
 
+@pytest.mark.rare
 def test_records_of_the_sample_that_are_in_no_path_are_said(push, owner, ready) -> None:
     Path("some.csv").write_text("record_uuid,more\nN0001-openai,x\nelsewhere,y\n", encoding="utf-8")
     assert "the sample is not whole: 1 record of it in none of the paths" in push("--sample", "some.csv")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,11 +50,11 @@ def texts_held(argilla: Argilla, workspace: str) -> dict[TaskName, list[tuple[st
     }
 
 
-def wanted(answer: str = "Nobody.") -> dict[TaskName, list[tuple[str, str]]]:
+def wanted(answer: str = "Nobody.", count: int = RECORDS) -> dict[TaskName, list[tuple[str, str]]]:
     return {
-        "retrieval": sorted((f"r{number}:d#0", f"Text {number}.") for number in range(RECORDS)),
-        "grounding": sorted((f"r{number}", answer) for number in range(RECORDS)),
-        "generation": sorted((f"r{number}", answer) for number in range(RECORDS)),
+        "retrieval": sorted((f"r{number}:d#0", f"Text {number}.") for number in range(count)),
+        "grounding": sorted((f"r{number}", answer) for number in range(count)),
+        "generation": sorted((f"r{number}", answer) for number in range(count)),
     }
 
 
@@ -63,11 +64,13 @@ def both_end(argilla_server, path: Path, workspace: str) -> None:
     assert [push.returncode for push in pushes] == [0, 0], ends
 
 
+@pytest.mark.rare
 def test_two_processes_that_push_the_same_records_leave_each_unit_once(argilla_server, owner, ready, tmp_path) -> None:
     both_end(argilla_server, all_written(tmp_path / "records.jsonl"), ready)
     assert texts_held(owner, ready) == wanted()
 
 
+@pytest.mark.rare
 def test_a_push_that_is_killed_is_finished_by_the_next_one(argilla_server, owner, ready, tmp_path) -> None:
     path = all_written(tmp_path / "records.jsonl")
     dataset = find_datasets(owner, ready)["generation"]
@@ -83,6 +86,24 @@ def test_a_push_that_is_killed_is_finished_by_the_next_one(argilla_server, owner
     said = again.communicate(timeout=DEADLINE)
     assert again.returncode == 0, said
     assert texts_held(owner, ready) == wanted()
+
+
+def test_a_push_that_breaks_off_in_the_middle_is_finished_by_the_next_one(owner, ready, monkeypatch) -> None:
+    records, send, left = [made_up(number) for number in range(3)], owner.request, 1
+
+    def die(method: str, path: str, **named: Any) -> Any:
+        nonlocal left
+        if "/records" in path and method in ("PUT", "POST") and (left := left - 1) < 0:
+            raise KeyboardInterrupt
+        return send(method, path, **named)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(owner, "request", die)
+        with pytest.raises(KeyboardInterrupt):
+            push_records(owner, ready, records)
+    assert 1 <= sum(bool(held) for held in texts_held(owner, ready).values()) < 3
+    push_records(owner, ready, records)
+    assert texts_held(owner, ready) == wanted(count=3)
 
 
 @pytest.mark.rare

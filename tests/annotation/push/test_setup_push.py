@@ -38,7 +38,7 @@ def test_set_up_run_twice_changes_nothing_and_a_new_annotator_can_log_in(owner, 
     assert httpx.post(f"{owner.api_url}/api/v1/token", data=login, trust_env=False).status_code == 201
 
 
-@pytest.mark.parametrize("parts_there", [0, 2, 3])
+@pytest.mark.parametrize("parts_there", [2, *(pytest.param(each, marks=pytest.mark.rare) for each in (0, 3))])
 def test_a_half_made_dataset_is_finished(owner, workspace, parts_there) -> None:
     workspace_id = owner.request("POST", "/workspaces", json={"name": workspace})["id"]
     definition = define_dataset("retrieval", read_wording("en"))

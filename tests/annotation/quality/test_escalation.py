@@ -112,6 +112,7 @@ def test_running_it_again_adds_nothing_unless_it_is_asked_for_and_the_unit_is_st
     assert stored(client, jury)["split"].assignment.needed == 4
 
 
+@pytest.mark.rare
 def test_running_it_again_is_no_error_where_nobody_is_left_for_other_units(jury: Jury, run: Any) -> None:
     answer(jury, 1, "half", helpful=False)
     answer(jury, 2, "half", helpful=False)
@@ -130,6 +131,7 @@ def test_nobody_left_is_a_plain_refusal_and_changes_nothing(jury: Jury, client: 
     assert stored(client, jury) == before
 
 
+@pytest.mark.rare
 def test_who_labels_no_more_in_the_language_is_given_nothing_and_a_stock_argilla_is_refused(
     jury: Jury, client: Argilla, argilla_server: ServerHandle
 ) -> None:
@@ -158,6 +160,7 @@ def test_a_push_of_what_changed_leaves_a_record_to_whom_it_is_for(client: Argill
     assert unit.assignment == Assignment(needed=3)
 
 
+@pytest.mark.rare
 def test_a_new_version_keeps_who_gets_what_and_adjudicators_get_none_of_it(
     jury: Jury, client: Argilla, run: Any
 ) -> None:

@@ -64,6 +64,7 @@ def test_an_answer_that_comes_before_practice_is_refused_however_it_is_sent(owne
     assert not [item for _, page in owner.record_pages(dataset) for item in page if item["responses"]]
 
 
+@pytest.mark.rare
 def test_refusal_and_sheet_are_in_the_lists_language_and_the_sheet_names_practice_first(
     owner: Argilla, tmp_path: Path
 ) -> None:
@@ -110,6 +111,7 @@ def test_whoever_fails_begins_anew_and_her_corrections_after_the_explanation_do_
         ben.request("GET", explanation)
 
 
+@pytest.mark.rare
 def test_beginning_anew_is_done_as_a_whole_or_not_at_all(owner: Argilla, argilla_server) -> None:
     work = practised(owner, tasks=["retrieval"], cases=2)
     dataset = work.dataset("practice-1-retrieval-en")
@@ -147,6 +149,7 @@ def test_nothing_that_an_annotator_gets_before_they_submit_has_the_known_answers
     assert work.cases[0].explanations["misleading"] not in str(seen)
 
 
+@pytest.mark.rare
 def test_the_rest_is_closed_until_the_pass_mark_is_written_and_practice_is_exported_only_by_its_name(
     owner: Argilla, tmp_path: Path
 ) -> None:
@@ -169,6 +172,7 @@ def test_the_rest_is_closed_until_the_pass_mark_is_written_and_practice_is_expor
     assert [work.cases[0].record.record_uuid in text for text in texts] == [False, True]
 
 
+@pytest.mark.rare
 def test_cases_come_once_follow_their_file_and_stay_where_they_are_wanted_no_longer(owner: Argilla) -> None:
     work = practised(owner, tasks=["retrieval"], cases=3)
     assert prepare_practice(owner, work.campaign, work.workspace, work.cases) == (0, 0, 3, 0)
@@ -176,6 +180,7 @@ def test_cases_come_once_follow_their_file_and_stay_where_they_are_wanted_no_lon
     assert prepare_practice(owner, work.campaign, work.workspace, [changed, work.cases[1]]) == (0, 1, 1, 1)
 
 
+@pytest.mark.rare
 def test_the_practice_of_one_campaign_closes_no_other(owner: Argilla, work: Practised) -> None:
     names = {work.names[who]: who for who in ("anna", "ben")}
     plain = Campaign.model_validate({"locales": ["en"], "annotators": [{"name": name} for name in names]})

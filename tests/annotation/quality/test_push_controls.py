@@ -273,6 +273,7 @@ def test_status_and_report_say_how_each_annotator_answers_controls(own_study: St
         assert not [name for name in study.controls() if any(name.encode() in content for content in written)]
 
 
+@pytest.mark.rare
 def test_repeats_are_for_one_person_and_come_once(own_study: Study) -> None:
     study = own_study
     anna = study.people[0]

@@ -161,6 +161,7 @@ def test_the_guidelines_get_question_and_reply_as_a_new_version_that_setup_keeps
     assert guidelines() == before
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_what_cannot_be_done_is_refused_before_anything_is_kept_and_a_stock_argilla_keeps_the_reply(work: Case) -> None:
     assert "Argilla takes 10,000" in work.reply("long " * 2000, "--guidelines", code=1).stderr

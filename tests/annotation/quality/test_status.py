@@ -197,6 +197,7 @@ def test_the_command_prints_what_needs_a_look_in_tables_json_and_a_page_and_its_
     command(*words, "--strict", "--json", code=1)
 
 
+@pytest.mark.rare
 @pytest.mark.server
 @pytest.mark.browser
 def test_the_page_runs_nothing_asks_nobody_and_fits_a_telephone(bench: Bench, tmp_path: Path) -> None:
@@ -356,6 +357,7 @@ def answer_all(work: Practised, who: str, dataset: str, record_ids: Sequence[str
             herself.request("POST", f"/records/{record_id}/responses", json={"status": "submitted", "values": values})
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_who_is_below_the_pass_mark_is_named_with_the_work_that_waits_for_them_until_the_lead_opens_it(
     owner: Argilla,
