@@ -12,13 +12,15 @@ from typing import Any
 from annotation.argilla.labels import TaskName
 from annotation.argilla.rendering import one_line, plain_text, rendered_answer
 from annotation.argilla.tasks import COLUMN_FIELDS, short_hash
-from annotation.argilla.wording import Wording
+from annotation.argilla.wording import ShownState, Wording
 from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, membership_key, shown_host, source_domain
 from pipeline.core.errors import ArgillaError
+from pipeline.records.causes import UNRESOLVED
 from pipeline.records.schema import Passage, QueryResponse, Source
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 2
+EARLIER_HASH = "content_hash_unresolved"  # in the hidden metadata: the hash as a version that told no causes made it
 _RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
 _BAR = "┃"  # stands between a source's state and its title, and nowhere else
 _NUMBER = re.compile(r"^\[(\d+)]")
@@ -83,8 +85,12 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
     originals = {"answer": record.answer, "context_set": record.context_set}
     # A share that is not shown has no part in what is judged, so that records pushed without shares are the same.
     shares = {source.n: [share] for source in record.sources if (share := source.percent_read) is not None}
-    sources = [[each.n, each.title, each.host, each.state, *shares.get(each.n, [])] for each in record.sources]
-    return _body("grounding", record, record.record_uuid, fields, originals, [sources, judged], wording)
+    sources = [[each.n, each.title, each.host, _shown_state(each), *shares.get(each.n, [])] for each in record.sources]
+    body = _body("grounding", record, record.record_uuid, fields, originals, [sources, judged], wording)
+    earlier = [[*each[:3], "unresolved" if each[3] in UNRESOLVED else each[3], *each[4:]] for each in sources]
+    if earlier != sources:
+        body["metadata"][HIDDEN][EARLIER_HASH] = short_hash([originals, [earlier, judged]])
+    return body
 
 
 def _body(
@@ -193,10 +199,15 @@ def source_list(sources: Sequence[Source], wording: Wording) -> str:
     return "\n".join(lines) or wording.no_sources
 
 
+def _shown_state(source: Source) -> ShownState:
+    return "never_archived" if source.state == "gone" and source.archived == "never" else source.state
+
+
 def _state_of(source: Source, wording: Wording) -> str:
+    state = wording.states[_shown_state(source)]
     if (percent := source.percent_read) is None:
-        return wording.states[source.state]
-    return f"{wording.states[source.state]} ({wording.partly_read.replace('{percent}', str(percent))})"
+        return state
+    return f"{state} ({wording.partly_read.replace('{percent}', str(percent))})"
 
 
 def passage_bodies(shown: str) -> list[tuple[int, int]]:

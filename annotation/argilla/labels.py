@@ -32,7 +32,7 @@ class GroundingLabels(Frozen):
     source_cited: bool
     """The answer, as shown, has at least one citation marker: `[n]`, or `(C001)` in research reports."""
     fabricated_source: bool
-    """The answer cites a source that is not there, gone, plainly invented, or not what it is cited as."""
+    """The answer cites a source that is not there, never was, is plainly invented, or not what it is cited as."""
 
 
 class GenerationLabels(Frozen):

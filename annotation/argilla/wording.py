@@ -4,11 +4,11 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from annotation.argilla.labels import LABELS, MARKS, TASKS, Mark, TaskName
 from pipeline.core.errors import InputError
-from pipeline.records.schema import SourceState
+from pipeline.records.causes import SourceState
 
 LOCALES = Path(__file__).parents[1] / "locales"
 
@@ -18,6 +18,7 @@ FIELDS: dict[TaskName, tuple[str, ...]] = {
     "generation": ("query", "answer"),
 }
 ANSWERS = ("yes", "no")
+ShownState = Literal[SourceState, "never_archived"]  # the last is `gone`, and no archive has ever seen it
 NOTES = "notes"
 
 
@@ -50,7 +51,7 @@ class Wording(NamedTuple):
     marks: MarksWording
     fields: Mapping[TaskName, Mapping[str, str]]
     questions: Mapping[TaskName, Mapping[str, QuestionWording]]
-    states: Mapping[SourceState, str]
+    states: Mapping[ShownState, str]
     passage: str
     unknown_source: str
     no_sources: str
@@ -94,7 +95,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
             task: {label: _read_question(texts, ("questions", task, label), path) for label in LABELS[task]}
             for task in TASKS
         },
-        states={state: _read_text(texts, ("states", state), path) for state in get_args(SourceState)},
+        states={state: _read_text(texts, ("states", state), path) for state in get_args(ShownState)},
         passage=_read_text(texts, ("display", "passage"), path),
         unknown_source=_read_text(texts, ("display", "unknown_source"), path),
         no_sources=_read_text(texts, ("display", "no_sources"), path),

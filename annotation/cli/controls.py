@@ -63,7 +63,7 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
 
     In each one thing is changed so that some answers are known: a passage of another query, a passage or an answer with
     a changed number, a sentence that no source backs, the context of another query, an answer quoted from a passage, a
-    source that the list calls gone, no citations, the answer to another query, a needless refusal, dangerous advice.
+    cited site that does not exist, no citations, the answer to another query, a needless refusal, dangerous advice.
     Others are untouched, because some answers only a person can know.
 
     Open the file in a spreadsheet, read each row, put in the answers that are known (yes or no; leave the others

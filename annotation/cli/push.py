@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from annotation.push.diff import Repair
     from annotation.push.push import PushReport
     from annotation.push.record_sources import CheckedPaths
+    from pipeline.records.schema import QueryResponse
 
 Known = Literal["skip", "push"]
 
@@ -137,6 +139,7 @@ def push(
     def progress(what: str, done: int, total: int | None) -> None:
         bars.report(what, done, len(checked.languages) if total is None else total)
 
+    unreached: Counter[str] = Counter()
     with kept_records() as kept:
         checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude), kept.keep)
         _tell_checked(checked)
@@ -144,7 +147,7 @@ def push(
             asked = partial(_takes_known, bars, known, dry_run)
             options = PushOptions(dry_run, revise, show, progress, checked.without_passages, asked)
             options = options._replace(decorator=proposals.decorator) if proposals else options
-            records = kept.read(checked.left_out)
+            records = _count_unreached(kept.read(checked.left_out), unreached)
             where = (argilla, settings.workspace, read_campaign(), checked.languages, records)
             report = push_where_named(*where, locale, chosen, options)
     _log_lines("records were answered and changed; their new text is a revision", report.revised)
@@ -156,6 +159,7 @@ def push(
         for status, count in skipped.items():
             log(f"Judgements passed over with the status {status!r}: {count}.")
     _tell_repairs(report.repairs, repairs_file)
+    _tell_unreached(unreached, paths[0])
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     log(f"Records read: {len(checked.languages)}. {done}")
     if not dry_run:
@@ -189,6 +193,27 @@ def _tell_checked(checked: "CheckedPaths") -> None:
         f"{speaking} of them speak as it{skipped})",
         checked.naming,
     )
+
+
+def _count_unreached(records: "Iterable[QueryResponse]", reasons: Counter[str]) -> "Iterator[QueryResponse]":
+    """The records; by the end `reasons` has their unreached sources by reason, and all others under an empty one."""
+    for record in records:
+        found = ((each.state == "unreached", each.reason or "no reason given") for each in record.sources)
+        reasons.update(reason if is_unreached else "" for is_unreached, reason in found)
+        yield record
+
+
+def _tell_unreached(reasons: Counter[str], path: Path) -> None:
+    total = reasons.total()
+    unreached = total - reasons.pop("", 0)
+    if not unreached:
+        return
+    named = ", ".join(f"{reason} {count:,}" for reason, count in sorted(reasons.items()))
+    log(f"Sources that could not be reached: {unreached:,} of {total:,} ({named}). That alone makes none fabricated.")
+    name = click.format_filename(path)
+    run, out = (name, "records.jsonl") if path.is_dir() else ("RUN", name)
+    private = " --allow-address ADDRESS:PORT" if reasons["refused"] else ""
+    log(f"This tries them again, before anybody judges them: citejury pipeline sources {run} --out {out}{private}")
 
 
 def _takes_known(bars: ProgressBars, known: Known | None, dry_run: bool, lines: Sequence[str]) -> bool:

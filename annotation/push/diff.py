@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from uuid import UUID, uuid5
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import HIDDEN, HIDDEN_VERSION, content_hash, original_text, to_records
+from annotation.argilla.display import EARLIER_HASH, HIDDEN, HIDDEN_VERSION, content_hash, original_text, to_records
 from annotation.argilla.labels import TaskName
 from annotation.argilla.marks import MarkedPassage, add_passages, can_be_marked
 from annotation.argilla.rendering import rendered_answer
@@ -70,6 +70,7 @@ class Stored(NamedTuple):
     answer: str = ""
     """Hash of the answer and of who gave it to what; empty where that is not known, and outside generation."""
     run_id: str = ""  # empty where it is not known
+    tells_causes: bool = True  # whether it tells apart what earlier versions called `unresolved`
 
 
 class Unit(NamedTuple):
@@ -111,6 +112,7 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
         marked=_marked_hash(item),
         answer=answer,
         run_id=str(provenance.get("run_id", "")),
+        tells_causes="unresolved" not in (hidden.get("sources") or {}),
     )
 
 
@@ -128,6 +130,9 @@ def _judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> st
 
 def _is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
     """What they do not judge by may change."""
+    hidden = body["metadata"][HIDDEN]
+    if not known.tells_causes and EARLIER_HASH in hidden:
+        body = {**body, "metadata": {HIDDEN: {**hidden, "content_hash": hidden[EARLIER_HASH]}}}
     return known.answered and known.judged != _judged_hash(body, known.version)
 
 
@@ -234,6 +239,7 @@ class Diff:
         if known is None:
             return Unit(task, body, new)
         stays = known.digest == _digest(body) or _moves_marks(known, body)
+        stays = stays or (known.answered and not known.tells_causes)  # as it was when it was judged
         return Unit(task, body, "unchanged" if stays else "updated", known.record_id, known.position)
 
     def held(self, task: TaskName) -> int:

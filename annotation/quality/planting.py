@@ -212,19 +212,19 @@ def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw:
 
 
 def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
-    """The list calls a source gone that the answer cites; its passages, if there are others, are left out."""
+    """The list says of a cited source that there is no such site; its passages, if there are others, are left out."""
     cited = [each for each in record.sources if f"[{each.n}]" in record.answer]
     draw.random.shuffle(cited)
     for source in cited:
         chunks = tuple(each for each in record.chunks if source_of(each, record.sources) != source)
         if chunks:
-            gone = source.model_copy(update={"state": "gone", "reason": ""})
-            sources = tuple(gone if each == source else each for each in record.sources)
+            dead = source.model_copy(update={"state": "no_such_site", "reason": ""})
+            sources = tuple(dead if each == source else each for each in record.sources)
             ranked = tuple(each.model_copy(update={"chunk_rank": rank}) for rank, each in enumerate(chunks, start=1))
             changed = record.model_copy(
                 update={"sources": sources, "chunks": ranked, "context_set": join_context(ranked)}
             )
-            what = f"the list says of source [{source.n}] that its page is gone"
+            what = f"the list says of source [{source.n}] that there is no such site"
             return _Change(changed, {"source_cited": True, "fabricated_source": True}, what)
     return None
 

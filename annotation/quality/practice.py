@@ -24,7 +24,8 @@ from annotation.campaign.routing import as_it_stands
 from pipeline.citations.addresses import document_id
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.schema import Frozen
-from pipeline.records.schema import RECORD_NAMESPACE, Passage, QueryResponse, Source, SourceState, join_context
+from pipeline.records.causes import SourceState
+from pipeline.records.schema import RECORD_NAMESPACE, Passage, QueryResponse, Source, join_context
 
 _ANSWERS = {"yes": True, "no": False}
 

@@ -28,7 +28,8 @@ from exports.csv.schema import (
 )
 from pipeline.core.errors import ArgillaError
 from pipeline.core.tables import spreadsheet_cell
-from pipeline.records.schema import Provenance, SourceState
+from pipeline.records.causes import UNRESOLVED, SourceState
+from pipeline.records.schema import Provenance
 
 TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
     "retrieval": ("input_query", "chunk"),
@@ -322,6 +323,9 @@ def provenance_cells(record: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(states, dict):
         known |= {f"n_{state}": states.get(state, 0) for state in get_args(SourceState)}
         known["n_sources"] = sum(states.values())
+        known["n_unresolved"] = sum(states.get(state, 0) for state in (*UNRESOLVED, "unresolved"))
+        if "unresolved" in states:  # pushed by a version that did not tell them apart
+            known |= dict.fromkeys([f"n_{state}" for state in UNRESOLVED], "")
     return tuple(str(known.get(column, "")) for column in _TOLD)
 
 

@@ -39,7 +39,7 @@ from exports.csv.spool import KeptRecord, Spool
 from pipeline.core.errors import NotFoundError
 from pipeline.core.files import sha256_of
 
-_VERSION = 2
+_VERSION = 3
 _KIND_ENDS = len(b'["u",')
 _RUN = 500  # units that are copied in one piece
 

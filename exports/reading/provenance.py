@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from exports.csv.folder import PROVENANCE_FILE
 from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file
@@ -11,9 +11,10 @@ from exports.statistics.ratings import InputFile
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
+from pipeline.records.causes import SourceState
 
 RECORD = "record_uuid"
-_COUNTS = frozenset(("n_sources", "n_read", "n_unread", "n_gone", "n_unresolved", "n_unfetched"))
+_COUNTS = frozenset(("n_sources", "n_unresolved", *(f"n_{state}" for state in get_args(SourceState))))
 _NEEDED = (RECORD, "narrative_id", "model_name")  # Any other column may be missing, and is unknown then
 
 

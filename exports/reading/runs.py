@@ -21,6 +21,7 @@ from pipeline.core.terminal import counted
 from pipeline.csv.file import answers_file, read_answers, whole_answers
 from pipeline.csv.rows import identify_call
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
+from pipeline.records.causes import UNRESOLVED, may_be_fabricated
 from pipeline.records.citation_form import read_stored
 from pipeline.records.run import (
     ToldRun,
@@ -90,7 +91,9 @@ class AnswerFacts:
         )
         for source in record.sources:
             held = source.state == "read" and source.reason in _PAYLOAD_TEXTS
-            self.citations.extend((self.site(source), STATES.index(source.state), held))
+            never_was = may_be_fabricated(source.state, source.archived)
+            known = -1 if never_was is None else never_was
+            self.citations.extend((self.site(source), STATES.index(source.state), held, known))
 
     def narrative(self, record: QueryResponse) -> int:
         told = (record.provenance.narrative_id, " ".join(record.query.split()))
@@ -136,7 +139,8 @@ class AnswerFacts:
         names = sorted(best)
         chosen = np.array([best[name] for name in names], np.int64)
         columns = np.asarray(self.columns, np.int64).reshape(-1, len(COLUMNS))[chosen]
-        sites, states, held = np.asarray(self.citations, np.int64).reshape(-1, 3)[_citations_of(rows, chosen)].T
+        cited = np.asarray(self.citations, np.int64).reshape(-1, 4)[_citations_of(rows, chosen)]
+        sites, states, held, never_were = cited.T
         return Answers(
             record_uuids=tuple(names),
             columns={name: _column_of(list(self.values[name]), columns[:, at]) for at, name in enumerate(COLUMNS)},
@@ -148,6 +152,7 @@ class AnswerFacts:
             sites=_column_of(list(self.sites), sites),
             states=states,
             excerpts=held != 0,
+            never_were=np.where(never_were < 0, np.nan, never_were),
         )
 
     def _rows(self) -> _Rows:
@@ -162,7 +167,9 @@ def _told_provenance(answers: Answers, records: Collection[str]) -> dict[str, di
         if name in records:
             columns = {key: column.names[column.numbers[row]] for key, column in answers.columns.items()}
             states = {f"n_{state}": str(count) for state, count in zip(STATES, counts[row].tolist(), strict=True)}
-            told[name] = {**columns, "n_sources": str(int(counts[row].sum())), **states}
+            unresolved = sum(int(states[f"n_{state}"]) for state in UNRESOLVED)
+            totals = {"n_sources": str(int(counts[row].sum())), "n_unresolved": str(unresolved)}
+            told[name] = {**columns, **totals, **states}
     return told
 
 

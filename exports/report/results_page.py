@@ -33,9 +33,10 @@ from exports.report.results_words import (
 from exports.report.sections import Place, Point, Section, marked
 from exports.report.words import UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
-from exports.statistics.study import STATES, VERDICTS
+from exports.statistics.study import VERDICTS
 from pipeline.core.tables import PART, Table, cut
 from pipeline.core.terminal import counted
+from pipeline.records.causes import SourceState
 
 _REASONS: Mapping[schema.NoHelp, str] = {
     "few_narratives": "in fewer than 30 narratives people labelled what the judge judged",
@@ -118,7 +119,8 @@ def more_figures(results: schema.Results) -> Iterator[Figure]:
     """The rates that are no label and no finding, each under a name of its own; `unit` says of what."""
     if cited := results.landscape:
         yield Figure(None, "without_citations", "Answers without citations", "answer", cited.without_citations)
-        for state, found in (*cited.states.items(), ("excerpt", cited.excerpts_only)):
+        others = {"excerpt": cited.excerpts_only, "may_be_fabricated": cited.may_be_fabricated}
+        for state, found in (*cited.states.items(), *others.items()):
             yield Figure(None, f"source_{state}", f"Sources: {state}", "citation", found)
     if results.narrative_verdicts:
         for verdict, found in results.narrative_verdicts.verdicts.items():
@@ -149,7 +151,8 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     tables = [
         _citation_table(groups, found, narrow),
         _site_table(groups, sample, narrow),
-        _state_table(groups, found, narrow),
+        _state_table(groups, found, narrow, ("read", "unread", "unreached", "unfetched")),
+        _state_table(groups, found, narrow, ("gone", "no_such_site", "no_address")),
     ]
     if shown:
         tables.append(_overlap_table(shown, narrow))
@@ -158,8 +161,10 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
         "Google's redirects the ones that it names. Equal: how many equally cited sites would be as diverse (exp of "
         "Shannon's entropy)."
         + (f" Of {sample:,}: sites expected among so many citations drawn by chance." if sample else ""),
-        "(excerpt): the part of read of which only an excerpt is held that the provider sent along. Unfetched: nobody "
-        "tried. Both say nothing about the pages, so groups are not compared by states.",
+        "(excerpt): the part of read of which only an excerpt is held that the provider sent along. Unreached: nobody "
+        "got through to it. Unfetched: nobody tried. All three say nothing about the pages, so groups are not compared "
+        "by states. May be fabricated: no such site, no address, or gone and never seen by an archive, among those of "
+        "which that is known.",
         "Overlap is Jaccard's index of the sites that two groups cite: within a narrative, mean with its 95 % "
         "interval, and over all answers.",
         *many,
@@ -190,10 +195,16 @@ def _site_table(groups: Sequence[schema.CitationGroup], sample: int, narrow: boo
     return Table(rows, left=1)
 
 
-def _state_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
-    columns = [found.states[STATES[0]], found.excerpts_only, *(found.states[state] for state in STATES[1:])]
-    rates = [[column, *column.groups] for column in columns]
-    rows: list[tuple[str, ...]] = [("", "sources", STATES[0], "(excerpt)", *STATES[1:])]
+def _state_table(
+    groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool, states: Sequence[SourceState]
+) -> Table:
+    columns = {state.replace("_", " "): found.states[state] for state in states}
+    if "read" in columns:
+        columns = {"read": columns.pop("read"), "(excerpt)": found.excerpts_only, **columns}
+    else:
+        columns["may be fabricated"] = found.may_be_fabricated
+    rates = [[column, *column.groups] for column in columns.values()]
+    rows: list[tuple[str, ...]] = [("", "sources", *columns)]
     for at, group in enumerate(groups):
         shares = [share(each[at].rate) if narrow else rate_estimate(each[at]) for each in rates]
         rows.append((group_name(group.by), f"{group.n_citations:,}", *shares))

@@ -46,6 +46,7 @@ def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) ->
         without_citations=without,
         states=dict(zip(STATES, by_state, strict=True)),
         excerpts_only=excerpts,
+        may_be_fabricated=_measured(answers.cited_by, answers.never_were[:, np.newaxis], uncompared, seed)[0],
         overlaps=tuple(overlap for division in records.divisions for overlap in _overlaps(answers, division)),
     )
     return Surveyed(landscape, _verdicts(answers, records, seed), [*_ungrouped(answers, by), *_remarks(answers)])
@@ -220,6 +221,13 @@ def _remarks(answers: Answers) -> Iterator[str]:
         yield (
             f"Nobody tried to fetch {unfetched:,} of {total:,} cited sources. `citejury pipeline sources` does, and "
             "writes records to name with `--runs`."
+        )
+    unknown = int(np.isnan(answers.never_were).sum())
+    if unknown:
+        yield (
+            f"Whether {unknown:,} of {total:,} cited sources ever were there is not known: nobody reached them, or no "
+            "archive was asked for a page that is gone. They are left out of those that may be fabricated. `citejury "
+            "pipeline sources --archive` asks."
         )
     excerpts = int(answers.excerpts.sum())
     if excerpts:

@@ -7,7 +7,7 @@ from exports.statistics.groups import Denominators
 from exports.statistics.ratings import InputFile
 from exports.statistics.study import Consensus, Verdict, VerdictPatterns
 from pipeline.core.schema import Frozen
-from pipeline.records.schema import SourceState
+from pipeline.records.causes import SourceState
 
 Contexts = Literal["selected", "supplied", ""]
 
@@ -238,6 +238,9 @@ class Landscape(Frozen):
     excerpts_only: LabelResults
     """Share of citations of which only an excerpt is held that the provider sent; they count as read, and whether their
     page is there is not known."""
+    may_be_fabricated: LabelResults
+    """Share of citations whose source may count as fabricated by what became of it (no such site, no address, or gone
+    and never seen by an archive) among those of which it is known: reached, and an archive knows of what is gone."""
     overlaps: tuple[SiteOverlap, ...]
     """Every pair of groups."""
 

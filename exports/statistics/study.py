@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.argilla.labels import TaskName
-from exports.statistics.ratings import IntArray, Ratings, UnitKey
+from exports.statistics.ratings import FloatArray, IntArray, Ratings, UnitKey
 from pipeline.core.schema import Frozen
-from pipeline.records.schema import SourceState
+from pipeline.records.causes import SourceState
 
 STATES: tuple[SourceState, ...] = get_args(SourceState)  # The states of a source, by their number in `Answers`
 Verdict = Literal["affirms", "rejects", "neither"]
@@ -44,6 +44,7 @@ class Answers(NamedTuple):
     sites: Column  # The site of each citation (pipeline/contracts/urls.md#site-key); empty where it is not known
     states: IntArray  # Number in `STATES` of what became of each citation's source
     excerpts: npt.NDArray[np.bool_]  # Whether all that is held is an excerpt that the provider sent
+    never_were: FloatArray  # 1 where what became of its source allows to call it fabricated, else 0; NaN: not known
 
     @property
     def n_citations(self) -> IntArray:

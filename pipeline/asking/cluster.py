@@ -274,7 +274,7 @@ async def _gather_pages(wanted: Sequence[Wanted], cluster: Cluster, intake: Inta
             await asyncio.gather(watching, *running, return_exceptions=True)
     if untried:
         tell(f"{untried:,} pages were not tried, because each worker that took them ended; the same command goes on.")
-    return intake.end(network.away and (bool(chains.ready) or not network.answered))
+    return intake.end(network.away and (bool(chains.ready) or not network.answered), network.answered)
 
 
 def _take_in(

@@ -1,7 +1,6 @@
 """Cited pages fetched, read and stored: many hosts at once, each page in the store the moment it is read."""
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import httpx
 from pipeline.asking.questions import Tell
 from pipeline.citations.addresses import source_domain, url_host
 from pipeline.core.prompts import text_digest
+from pipeline.records.causes import may_pass, state_of
 from pipeline.records.citation_form import CITATIONS
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, Trail, host_of
@@ -19,11 +19,8 @@ from pipeline.sources.politeness import UNREACHABLE
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage, row_from_page
 
-# Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.
-# A parser may run out of time because everything else on the machine is busy too.
-_TRANSIENT = re.compile(
-    r"network|timeout|no_such_host|not_tried|parser_timeout|status_(?:408|425|429|5[0-9]{2})", re.ASCII
-)
+_URL, _REASON, _DETAIL = (StoredPage._fields.index(name) for name in ("url", "reason", "detail"))
+_NO_SITES = ("example", "invalid", "test")  # https://www.rfc-editor.org/rfc/rfc6761: nobody ever has a site there
 
 Report = Callable[[str, str], None]
 """Hears of a page that is done: its URL and the reason for its state."""
@@ -103,11 +100,21 @@ class Intake:
         self.report(page.url, "page" if lost else found.reason)
         self.fetched += 1
 
-    def end(self, away: bool) -> Gathered:
-        """What came of fetching; that nobody was reached is stored now, and not at all where the network was away."""
+    def end(self, away: bool, answered: bool) -> Gathered:
+        """What came of fetching; that nobody was reached is stored now, and not at all where the network was away.
+
+        Where nobody `answered`, that a name is not found says more of the network here than of the name.
+        """
         for row in () if away else self.unreached:
-            self.store.put_row(row)
+            self.store.put_row(row if answered else _doubted(row))
         return Gathered(self.fetched, tuple(sorted(self.kept)), away)
+
+
+def _doubted(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    if row[_REASON] != "no_host_twice" or url_host(row[_URL]).rpartition(".")[2] in _NO_SITES:
+        return row
+    changes = {_REASON: "no_such_host", _DETAIL: f"{row[_DETAIL]}, but nobody else was reached either"}
+    return tuple(changes.get(place, value) for place, value in enumerate(row))
 
 
 def _loses_text(page: Wanted, found: FoundPage) -> bool:
@@ -167,7 +174,7 @@ def missing_pages(urls: Iterable[str], store: Store, refresh: bool = False) -> I
         outcome = store.outcome(url)
         if outcome is None:
             yield Wanted(url)
-        elif not outcome.added and (refresh or _TRANSIENT.fullmatch(outcome.reason)):
+        elif not outcome.added and (refresh or may_pass(outcome.reason)):
             held, silent = outcome.reason in READ, outcome.reason in UNREACHABLE
             yield Wanted(url, outcome.etag, outcome.last_modified, held) if held else Wanted(url, silent=silent)
 
@@ -231,7 +238,8 @@ async def gather_pages(
                     intake.count(page, task.result())
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
-    return intake.end(fetcher.network.away and (bool(queues.take()) or not fetcher.network.answered))
+    network = fetcher.network
+    return intake.end(network.away and (bool(queues.take()) or not network.answered), network.answered)
 
 
 class Online(NamedTuple):
@@ -240,16 +248,20 @@ class Online(NamedTuple):
     client: Callable[[], httpx.AsyncClient]
     policy: FetchPolicy = FetchPolicy()
     refresh: bool = False
+    archive: str = ""  # what a page's URL is put behind to ask an archive for it; empty where none is asked
 
 
 def fetch_missing(
     store: Store, keys: Sequence[str], online: Online, run_id: str, report: Report, begin: Callable[[int], None]
 ) -> Gathered:
-    """What came of fetching the pages that the store lacks; `begin` hears how many, `report` of each."""
+    """What came of fetching the pages that the store lacks; `begin` hears how many, `report` of each.
+
+    An archive, if there is one, is asked for those that are gone.
+    """
     wanted = list(missing_pages(keys, store, online.refresh))
     begin(len(wanted))
     if not wanted:
-        return Gathered()
+        return ask_archive(store, keys, online, Gathered())
     silent_before = {host_of(page.url) for page in wanted if page.silent}
 
     async def fetch() -> Gathered:
@@ -260,7 +272,27 @@ def fetch_missing(
         ):
             return await gather_pages(wanted, fetcher, extractor, store, report, run_id)
 
-    return asyncio.run(fetch())
+    return ask_archive(store, keys, online, asyncio.run(fetch()))
+
+
+def ask_archive(store: Store, keys: Sequence[str], online: Online, gathered: Gathered) -> Gathered:
+    """Keep what the archive says of those of the pages that are gone; what it has said is asked again to refresh."""
+    if not online.archive or gathered.away:
+        return gathered
+    from pipeline.sources.archive import look_up
+
+    outcomes = ((key, store.outcome(key)) for key in keys)
+    gone = [key for key, outcome in outcomes if outcome and state_of(outcome.reason) == "gone"]
+    wanted = [key for key in gone if online.refresh or store.archived(key) in ("", "unknown")]
+
+    async def ask() -> None:
+        async with online.client() as client, Fetcher(client, online.policy) as fetcher:
+            async for key, said in look_up(wanted, online.archive, fetcher):
+                store.put_archived(key, said, online.archive)
+
+    if wanted:
+        asyncio.run(ask())
+    return gathered
 
 
 def look_up_targets(run: Path, online: Online, tell: Tell) -> None:

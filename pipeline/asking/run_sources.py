@@ -10,12 +10,12 @@ from pipeline.asking.index import cited_urls
 from pipeline.asking.questions import Tell
 from pipeline.citations.addresses import membership_key, site_key, source_domain, without_password
 from pipeline.core.errors import InputError
+from pipeline.records.causes import state_of
 from pipeline.records.citation_form import CITATIONS, longer_readings, resolved_earlier
 from pipeline.records.run import answers_files, answers_of_run, records_from_run, write_records
 from pipeline.records.schema import QueryResponse
-from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of
+from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, archived_as, cited_page, outcome_of
 from pipeline.sources.own_files import added_page
-from pipeline.sources.schema import state_of
 from pipeline.sources.store import Store
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def write_run_records(
         cited.setdefault(page.key or url, page)
     for url, page in cited.items():
         outcome = outcome_of(page, shelf.store)
-        tally.add_page(site_key(url), url, outcome.reason, outcome.detail)
+        archived = archived_as(page, outcome.reason, shelf.store)
+        tally.add_page(site_key(url), url, outcome.reason, outcome.detail, archived=archived)
 
     def with_pages() -> Iterator[QueryResponse]:
         for record in records_from_run(run):

@@ -28,6 +28,7 @@ _HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
 _IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
 # What can be the URL of a source in CSV v2: a scheme, `://` and something behind it.
 ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.", re.DOTALL)
+_OTHER_SCHEME = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]+:\S", re.IGNORECASE)
 _PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
 
 
@@ -127,6 +128,15 @@ def has_user_name(url: str) -> bool:
         return bool(parts.hostname) and "@" in parts.netloc
     except ValueError:
         return False
+
+
+def reason_without_page(url: str) -> Literal["refused", "too_long", "not_web", "not_a_url"]:
+    """Why there is nothing to fetch behind what was cited, as `pipeline.records.causes` names it."""
+    if has_user_name(url):
+        return "refused"
+    if len(url) > MAX_URL_LENGTH:
+        return "too_long"
+    return "not_web" if _OTHER_SCHEME.match(url) else "not_a_url"
 
 
 def without_password(url: str) -> str:

@@ -58,9 +58,27 @@ allow_address_option = click.option(
 )
 
 
+def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--archive` and `--archive-url`; `archive_of` has what they say together."""
+    url = click.option("--archive-url", metavar="URL", help="Ask this archive's TimeMaps (RFC 7089) instead.")
+    ask = click.option(
+        "--archive", is_flag=True, help="Ask the Wayback Machine whether pages that are gone ever were there."
+    )
+    return ask(url(function))
+
+
+def archive_of(asked: bool, url: str | None) -> str:
+    """What a page's URL is put behind to ask an archive for it; empty where none is asked."""
+    from pipeline.sources.archive import WAYBACK
+
+    return url or (WAYBACK if asked else "")
+
+
 def _check_together(given: Mapping[str, Any]) -> None:
     if given["offline"] and given["refresh"]:
         raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
+    if given["offline"] and (given["archive"] or given["archive_url"]):
+        raise click.UsageError("`--archive` asks an archive, and `--offline` asks nobody; leave one out.")
     if given["offline"] and given["scheduler"]:
         raise click.UsageError("`--scheduler` lets a cluster ask the web, and `--offline` asks nobody; leave one out.")
 
@@ -68,7 +86,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.command(
     cls=SectionedCommand,
     check=_check_together,
-    rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh --scheduler",
+    rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh --scheduler --archive-url",
 )
 @click.argument("run", type=PATH)
 @click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File of records to write.")
@@ -94,6 +112,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
 @allow_address_option
 @click.option("--refresh", is_flag=True, help="Ask again for pages that are held, whether they have changed.")
+@archive_options
 @click.option("--scheduler", metavar="ADDRESS", help="Let a Dask cluster read the pages (tcp://HOST:8786).")
 @stoppable()
 def sources(
@@ -108,6 +127,8 @@ def sources(
     concurrency: int,
     allowed: tuple[tuple[str, int], ...],
     refresh: bool,
+    archive: bool,
+    archive_url: str | None,
     scheduler: str | None,
 ) -> None:
     """Read the pages that the answers in the folder RUN cite, and write one record an answer for the jury.
@@ -115,8 +136,9 @@ def sources(
     Each cited page is fetched once, politely and within limits, and kept in the store; stopped at any moment and
     started again, the command fetches only what is missing. A record has the passages of its pages that match question
     and answer best, at least one of each page that was read, beside the texts that the payload carries:
-    {carried_texts}. Its sources say what became of each: read, unread, gone, unresolved or unfetched, and
-    why.
+    {carried_texts}. Its sources say what became of each: read, unread, unreached (tried again by every later run),
+    gone, no_such_site, no_address or unfetched, and why. With `--archive` an archive of the web is told the URLs of
+    pages that are gone, and says whether it has ever seen them; one that gives no clear answer makes that unknown.
 
     \b
     Examples:
@@ -143,7 +165,8 @@ def sources(
     with opened_store(path, store is not None, offline and not added) as held, PagesBar() as bar:
         fetch = None
         if not offline:
-            fetch = _run_fetch(run, open_web(allowed, concurrency, bar.tell, refresh), bar, scheduler, allowed)
+            online = open_web(allowed, concurrency, bar.tell, refresh, archive_of(archive, archive_url))
+            fetch = _run_fetch(run, online, bar, scheduler, allowed)
         made = write_run_records(run, out, held, limits, fetch, added, bar.tell)
     _end_sources(made, run, out, path)
 
@@ -167,7 +190,7 @@ class PagesBar(ProgressBars):
         self.pages = pages
 
     def settle(self, url: str, reason: str) -> None:
-        from pipeline.sources.schema import state_of
+        from pipeline.records.causes import state_of
 
         self.states[state_of(reason)] += 1
         words = ", ".join(f"{count} {state}" for state, count in sorted(self.states.items()))
@@ -175,7 +198,11 @@ class PagesBar(ProgressBars):
 
 
 def open_web(
-    allowed: Sequence[tuple[str, int]], concurrency: int, tell: Callable[[str], None], refresh: bool = False
+    allowed: Sequence[tuple[str, int]],
+    concurrency: int,
+    tell: Callable[[str], None],
+    refresh: bool = False,
+    archive: str = "",
 ) -> "Online":
     from pipeline.asking.gather import Online
     from pipeline.sources.fetch import FetchPolicy
@@ -183,7 +210,7 @@ def open_web(
 
     tell_allowed(allowed, tell)
     policy = FetchPolicy(concurrency=concurrency)
-    return Online(lambda: guarded_client(allowed, connections=concurrency), policy, refresh)
+    return Online(lambda: guarded_client(allowed, connections=concurrency), policy, refresh, archive)
 
 
 def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]) -> None:
@@ -194,7 +221,7 @@ def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]
 def _run_fetch(
     run: Path, online: "Online", bar: PagesBar, scheduler: str | None, allowed: tuple[tuple[str, int], ...]
 ) -> "Fetch":
-    from pipeline.asking.gather import fetch_missing, look_up_targets
+    from pipeline.asking.gather import ask_archive, fetch_missing, look_up_targets
     from pipeline.core.errors import NotInstalledError
     from pipeline.records.run import read_told_run
 
@@ -211,7 +238,8 @@ def _run_fetch(
         ) from error
     look_up_targets(run, online, bar.tell)
     cluster = Cluster(scheduler, online.policy, allowed, online.refresh)
-    return lambda store, keys: fetch_on_cluster(store, keys, cluster, run_id, bar.settle, bar.expect, bar.tell)
+    told = (run_id, bar.settle, bar.expect, bar.tell)
+    return lambda store, keys: ask_archive(store, keys, online, fetch_on_cluster(store, keys, cluster, *told))
 
 
 def _end_sources(made: "RunSources", run: Path, out: Path, store: Path) -> None:

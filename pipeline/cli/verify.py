@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.options import PATH, SectionedCommand, log, named_model
-from pipeline.cli.sources import PagesBar, allow_address_option, open_web, opened_store, stoppable
+from pipeline.cli.sources import (
+    PagesBar,
+    allow_address_option,
+    archive_of,
+    archive_options,
+    open_web,
+    opened_store,
+    stoppable,
+)
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
 
@@ -29,6 +37,8 @@ def _check_together(given: Mapping[str, Any]) -> None:
     is_named = bool(given["model"] or given["provider"] or given["base_url"])
     if is_named and given["no_fetch"]:
         raise click.UsageError("A model reads the cited pages, and `--no-fetch` reads none; leave one out.")
+    if (given["archive"] or given["archive_url"]) and (given["offline"] or given["no_fetch"]):
+        raise click.UsageError("`--archive` asks an archive; leave it out with `--offline` and `--no-fetch`.")
     if not is_named and (given["max_cost"] is not None or given["max_tokens"] is not None):
         raise click.UsageError("Without a model nothing is spent: leave out the limit, or name one with `--model`.")
 
@@ -36,7 +46,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.command(
     cls=SectionedCommand,
     check=_check_together,
-    rare="--store --concurrency --allow-address --provider --base-url --max-tokens --calls",
+    rare="--store --concurrency --allow-address --archive-url --provider --base-url --max-tokens --calls",
 )
 @click.argument("path", type=PATH)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write here, whole, not to stdout.")
@@ -54,6 +64,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens to and from the model.")
 @click.option("--calls", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls to the model at once.")
 @allow_address_option
+@archive_options
 @stoppable()
 def verify(
     path: Path,
@@ -70,6 +81,8 @@ def verify(
     max_tokens: int | None,
     calls: int,
     allowed: tuple[tuple[str, int], ...],
+    archive: bool,
+    archive_url: str | None,
 ) -> None:
     """Hold each sentence of anybody's report against the pages that it cites.
 
@@ -113,7 +126,7 @@ def verify(
             from pipeline.asking.gather import fetch_missing
             from pipeline.records.run import read_told_run
 
-            online = open_web(allowed, concurrency, bar.tell)
+            online = open_web(allowed, concurrency, bar.tell, archive=archive_of(archive, archive_url))
             keys = cited_keys(read_submitted(file))
             away = fetch_missing(held, keys, online, read_told_run(file.parent).run_id, bar.settle, bar.expect).away
             bar.clear()

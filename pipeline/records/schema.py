@@ -4,14 +4,15 @@ Source: pipeline/contracts/records.md.
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID, uuid5
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from pipeline.citations.addresses import reason_without_page
 from pipeline.core.schema import Frozen
+from pipeline.records.causes import STATES, Archived, SourceState
 
-SourceState = Literal["read", "unread", "gone", "unresolved", "unfetched"]
 Origin = Literal["page", "snippet", "cited_text"]
 
 PARTLY_READ_BELOW = 0.9
@@ -36,11 +37,16 @@ class Source(Frozen):
     title: str = ""
     """Its title; empty where none is known."""
     state: SourceState
-    """`read`: we hold text of it. `unread`: it exists but could not be read. `gone`: its server says that it is not
-    there. `unresolved`: no such host, or it never answered. `unfetched`: nobody tried yet."""
+    """`read`: we hold text of it. `unread`: it exists but could not be read. `unreached`: we could not reach it, which
+    says nothing of it. `gone`: its server says that it is not there. `no_such_site`: two look-ups found no such host.
+    `no_address`: what is cited is no address. `unfetched`: nobody tried yet. What earlier versions called `unresolved`
+    is read as one of these, by its reason."""
     reason: str = ""
-    """Why it is in this state, a word of `pipeline.sources.schema` such as `page` or `robots`;
+    """Why it is in this state, a word of `pipeline.records.causes` such as `page` or `robots`;
     empty where not said."""
+    archived: Archived = ""
+    """Of one that is `gone`, what an archive says: `seen` there once, `never`, or `unknown` since it gave no clear
+    answer; empty where none was asked."""
     page_url: str = ""
     """URL of the page where a redirect of the provider's leads, or that the longer reading of `url` names; empty where
     `url` is the page's own."""
@@ -53,6 +59,16 @@ class Source(Frozen):
         """Where the page is partly read, how many per cent of it, rounded down; None where it is whole or unknown."""
         is_part = self.state == "read" and self.read_share is not None and self.read_share < PARTLY_READ_BELOW
         return int(100 * (self.read_share or 0)) if is_part else None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_versions(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("state") == "unresolved":
+            # Names were looked up once, so that a host was not found proves nothing.
+            reason = str(value.get("reason", ""))
+            reason = reason_without_page(str(value.get("url", ""))) if reason == "not_a_url" else reason
+            return {**value, "state": STATES.get(reason, "unreached"), "reason": reason}
+        return value
 
 
 class Passage(Frozen):

@@ -15,17 +15,18 @@ from urllib.parse import urldefrag
 from pipeline.citations.addresses import (
     canonical_url,
     document_id,
-    has_user_name,
     is_grounding_redirect,
+    reason_without_page,
     shown_url,
     source_domain,
     without_password,
 )
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import printable
-from pipeline.records.schema import Passage, QueryResponse, Source, SourceState, defuse_separator, join_context
+from pipeline.records.causes import Archived, SourceState, state_of
+from pipeline.records.schema import Passage, QueryResponse, Source, defuse_separator, join_context
 from pipeline.sources.chunk import page_chunks
-from pipeline.sources.schema import READ, Chunk, state_of
+from pipeline.sources.schema import READ, Chunk
 from pipeline.sources.store import Outcome, Store
 from pipeline.text.words import content_words, without_marks
 
@@ -163,7 +164,7 @@ class CitedPage(NamedTuple):
     key: str
     """What it is fetched and stored by: the same without its fragment; empty where the cited URL is none."""
     reason: str = ""
-    """Why there is no key: `refused` or `not_a_url`; empty where there is one."""
+    """Why there is no key; empty where there is one."""
 
 
 def cited_page(url: str, targets: Mapping[str, str]) -> CitedPage:
@@ -171,7 +172,7 @@ def cited_page(url: str, targets: Mapping[str, str]) -> CitedPage:
     try:
         canonical = canonical_url(page)
     except InputError:
-        return CitedPage("", "", "refused" if has_user_name(page) else "not_a_url")
+        return CitedPage("", "", reason_without_page(page))
     return CitedPage(canonical, urldefrag(canonical).url)
 
 
@@ -180,6 +181,11 @@ def outcome_of(cited: CitedPage, store: Store | None) -> Outcome:
     if cited.reason:
         return Outcome(cited.reason)
     return (store.outcome(cited.key) if store else None) or Outcome("not_tried")
+
+
+def archived_as(cited: CitedPage, reason: str, store: Store | None) -> Archived:
+    """What an archive says of a page that is gone; empty of any other, and where none was asked."""
+    return store.archived(cited.key) if store and state_of(reason) == "gone" else ""
 
 
 class Shelf:
@@ -216,6 +222,7 @@ class Shelf:
             else:
                 held = source.state == "read"
                 source = _with_state(source, source.reason if held else reason, cited.url or source.url, "")
+                source = source.model_copy(update={"archived": archived_as(cited, source.reason, self.store)})
             sources.append(source)
         record = record.model_copy(update={"sources": tuple(sources)})
         return select_passages(record, list(pages.values()), self.limits)
@@ -251,12 +258,15 @@ class Tally:
         self.failures: list[tuple[str, str, str]] = []
         """URL, reason and detail of pages that were not read, the first ones."""
         self.measured = self.partly_read = 0
+        self.archived: Counter[Archived] = Counter()
+        """Pages that are gone by what an archive says of them."""
         self.records = self.with_passages = self.sources = self.read_sources = self.short = self.left_out = 0
 
-    def add_page(self, site: str, url: str, reason: str, detail: str) -> None:
+    def add_page(self, site: str, url: str, reason: str, detail: str, archived: Archived = "") -> None:
         """Count a distinct cited page; the first of those that were not read are kept to be named."""
         self.sites.setdefault(site or "(no site)", Counter())[reason] += 1
         self.reasons[reason] += 1
+        self.archived[archived] += state_of(reason) == "gone"
         if state_of(reason) not in ("read", "unfetched") and len(self.failures) < _FAILURES_SHOWN:
             self.failures.append((url, reason, detail))
 
@@ -322,3 +332,12 @@ def failure_lines(tally: Tally) -> Iterator[str]:
         yield f"  {state_of(reason)} ({reason}) {shown}{why}"
     if failed > len(tally.failures):
         yield f"  and {failed - len(tally.failures):,} more; each record's `sources` name state and reason of all."
+    states, said = tally.by_state(), tally.archived
+    if states["gone"] and said[""] < states["gone"]:
+        known = f"has seen {said['seen']:,} and never {said['never']:,}"
+        yield f"Of {states['gone']:,} pages that are gone an archive {known};"
+        yield f"it gave no clear answer for {said['unknown']:,}, and was not asked for {said['']:,}."
+    if states["unreached"]:
+        private = " `--allow-address` opens a private server." if tally.reasons["refused"] else ""
+        yield f"Not reached: {states['unreached']:,} of {states.total():,}. That says nothing about these pages."
+        yield f"The next run that may ask the web tries them again.{private}"

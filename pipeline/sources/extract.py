@@ -21,12 +21,12 @@ from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, NoReturn, Self, cast
 
 from pipeline.core.errors import NotInstalledError
+from pipeline.records.causes import Reason
 from pipeline.sources.address import Address
 from pipeline.sources.decode import decoded, stored_text, unwrapped
 from pipeline.sources.headings import Heading, NamedHeading, markdown_headings, placed_in_text, placed_on_pages
 from pipeline.sources.html import HtmlText, own_text, read_html
 from pipeline.sources.quality import PageSigns, Verdict, count_words, monotony_of, page_verdict
-from pipeline.sources.schema import Reason
 from pipeline.text.words import identifier
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")

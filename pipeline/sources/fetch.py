@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 
 import httpx
 
-from pipeline.citations.addresses import canonical_url, has_user_name, site_key
+from pipeline.citations.addresses import canonical_url, reason_without_page, site_key
 from pipeline.core.errors import InputError
 from pipeline.providers.http.failure import time_there, wait_seconds
 from pipeline.sources.decode import charset_of
@@ -119,6 +119,7 @@ _MAX_REDIRECTS = 10
 _LONGEST_DELAY = 30.0
 
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,*/*;q=0.5"
+_NO_HOST = ("no_such_host", "no_host_twice")
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
 
 
@@ -218,12 +219,12 @@ class Fetcher:
         Both must come from a response of this very URL, not from where it redirected to. `trail` is how far another
         fetcher has come with it. Nothing that the web does is an error.
         """
+        asked = url
         try:
             asked = canonical_url(url)
             web_target(asked)
         except InputError as error:
-            reason = "refused" if has_user_name(url) else "not_a_url"
-            return Fetched(url, url, fetched_at=_moment(), reason=reason, detail=str(error))
+            return Fetched(url, url, fetched_at=_moment(), reason=reason_without_page(asked), detail=str(error))
         conditions = {"If-None-Match": _header_value(etag), "If-Modified-Since": _header_value(last_modified)}
         trail = trail or Trail(asked, (), 0.0)
         budget, seen = _TimeBudget(self.policy.max_seconds, trail.spent), [*trail.seen]
@@ -233,11 +234,18 @@ class Fetcher:
         except _LeavesSiteError as leaving:
             onward = Trail(str(leaving), tuple(seen), budget.spent)
             return Fetched(asked, onward.url, seconds=budget.spent, onward=onward)
+        if seen and came.reason in _NO_HOST:  # the cited page is there, and says where it went
+            came = came._replace(reason="network", detail=f"it redirects to {host_of(final_url)!r}, and {came.detail}")
         start = Fetched(asked, final_url, fetched_at=_moment(), seconds=budget.spent)
         return _to_fetched(came, start, conditional=any(conditions.values()))
 
+    async def look(self, url: str, accept: str, most: int) -> Exchange:
+        """What comes of asking for data of any type, whose first `most` bytes are enough."""
+        came, _ = await self.follow(url, {"Accept": accept}, _TimeBudget(self.policy.max_seconds), [], most)
+        return came
+
     async def follow(
-        self, url: str, conditions: Mapping[str, str], budget: _TimeBudget, seen: list[str]
+        self, url: str, conditions: Mapping[str, str], budget: _TimeBudget, seen: list[str], beginning: int = 0
     ) -> tuple[Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is.
 
@@ -253,7 +261,7 @@ class Fetcher:
             if closed is not None:
                 return closed, url
             same_host = bool(seen) and host_of(seen[-1]) == host_of(url)
-            came = await self.ask(url, headers, budget, follows=same_host)
+            came = await self.ask(url, headers, budget, beginning, follows=same_host)
             target = came.location or forwarding_target(came, url)
             if not target or (not came.location and target in seen):
                 return came._replace(leads_back=bool(target) or leads_to_itself(came, url)), url
@@ -300,6 +308,7 @@ class Fetcher:
         queue = self.queue(url)
         named = {"User-Agent": self.policy.user_agent} if self.policy.user_agent else {}
         limit = beginning or self.policy.max_bytes
+        unfound = 0
         for attempt in range(self.policy.retries + 1):
             async with queue.turn(self.everyone, follows and not attempt):
                 given_up = queue.given_up()
@@ -314,12 +323,15 @@ class Fetcher:
                 self.network.reach()
             elif came.reason in UNREACHABLE and not queue.reached:
                 self.network.miss(host_of(url), came.reason)
-            wait = _retry_wait(came, attempt, self.policy.backoff, time.time())
+            unfound += came.reason == "no_such_host"
+            wait = None if unfound > 1 else _retry_wait(came, attempt, self.policy.backoff, time.time())
             if wait is None:
                 break
             queue.pause(min(wait, _LONGEST_DELAY))
             if wait > _LONGEST_DELAY or budget.spent >= budget.seconds:
                 break
+        if unfound > 1:
+            came = came._replace(reason="no_host_twice", detail=f"{came.detail}, looked up twice")
         queue.learn(came)
         return came
 
@@ -341,11 +353,13 @@ async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict
         return RobotsVerdict(reason=came.reason, detail=came.detail)
     why = came.detail if came.reason else f"status {came.status}"
     reason = "robots" if came.reason else f"status_{came.status}"  # one that may pass, and is asked about again
+    if came.reason in (*UNREACHABLE, "refused"):  # where a redirect leads, so that the site itself is there
+        reason = "network" if came.reason in _NO_HOST else came.reason
     return RobotsVerdict(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
 
 
 def _retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:
-    if came.reason != "network" and came.status not in _RETRIED:
+    if came.reason not in ("network", "no_such_host") and came.status not in _RETRIED:
         return None
     named = wait_seconds(came.headers.get("retry-after", ""), time_there(came.headers, now))
     return named if named is not None else backoff * 2.0**attempt * random.uniform(0.5, 1.0)

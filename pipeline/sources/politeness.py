@@ -30,7 +30,7 @@ SILENT_AFTER = 3
 """After so many questions in a row to which a host gave no whole answer, it is asked nothing more."""
 AWAY_AFTER = 10
 """So many hosts in a row that cannot be reached are the network."""
-UNREACHABLE = frozenset({"network", "no_such_host", "timeout"})
+UNREACHABLE = frozenset({"network", "no_such_host", "no_host_twice", "timeout"})
 
 
 class Network:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.records.causes import Reason
 from pipeline.sources.address import Address
-from pipeline.sources.schema import Reason
 
 _PHRASES = {
     name: re.compile(form, re.I | re.X)

@@ -3,8 +3,7 @@
 Source: pipeline/contracts/research.md#data.
 """
 
-import re
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -12,7 +11,6 @@ from pydantic.alias_generators import to_camel
 from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
-from pipeline.records.schema import SourceState
 
 READ = ("page", "added")
 """The reasons of pages whose text is in the store."""
@@ -88,60 +86,3 @@ class Chunk(Contract):
     """The code point after the last one; None together with `start`."""
     page: int | None = Field(default=None, ge=1)
     """Page of a PDF on which it begins, counted from 1; None for other documents."""
-
-
-_Read = Literal[
-    "page",  # the page itself
-    "snippet",  # what the provider showed of it
-    "cited_text",  # what the provider quoted from it
-    "added",  # a file that the user has
-]
-_Gone = Literal[
-    "status_404",
-    "status_410",
-    "soft_404",  # a success that says that there is no such page
-    "parked",  # the domain is for sale, or its site is closed
-]
-_Unread = Literal[
-    "robots",  # robots.txt forbids it, or cannot be had
-    "paywall",
-    "cookie_wall",
-    "captcha",
-    "login",
-    "empty",  # no text on it
-    "error_page",  # a success that tells of an error
-    "home_page",  # a redirect ended at the site's first page, or at an overview
-    "other_page",  # a short page that has nothing of what its address names
-    "not_text",  # an image, a film, an archive
-    "too_large",
-    "bad_encoding",
-    "parser_failed",
-    "parser_timeout",
-    "redirects",  # more of them than anyone follows
-    "too_slow",  # the body began and did not come to its end in time
-]
-_Unresolved = Literal[
-    "refused",  # by the guard
-    "no_such_host",
-    "network",  # nobody there, or the connection broke
-    "timeout",
-    "not_a_url",
-]
-Reason = Literal[_Read, _Gone, _Unread, _Unresolved, "not_tried"]
-"""Every reason but `status_<n>`, which stands for each status that is no success and has no reason of its own."""
-
-_REASONS: dict[SourceState, object] = {
-    "read": _Read,
-    "gone": _Gone,
-    "unread": _Unread,
-    "unresolved": _Unresolved,
-    "unfetched": Literal["not_tried"],
-}
-STATES: dict[str, SourceState] = {reason: state for state, reasons in _REASONS.items() for reason in get_args(reasons)}
-
-
-def state_of(reason: str) -> SourceState:
-    """The state that a source with this reason is in; ValueError where nothing gives this reason."""
-    if reason not in STATES and not re.fullmatch(r"status_[0-9]{1,3}", reason, flags=re.ASCII):
-        raise ValueError(f"No source has the reason {reason!r}.")
-    return STATES.get(reason, "unread")

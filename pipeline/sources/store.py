@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import InputError, OutputError
+from pipeline.records.causes import Archived
 from pipeline.sources.headings import Heading
 
 TraceKind = Literal[
@@ -152,6 +153,17 @@ class Store:
             outcome = Outcome(*row)
             return outcome._replace(added=bool(outcome.added))
 
+    def archived(self, url: str) -> Archived:
+        """What an archive said of the page under this canonical URL; empty where none was asked."""
+        with _store_errors(self.path):
+            row = self.connection.execute("SELECT said FROM archived WHERE url = ?", [url]).fetchone()
+        return row[0] if row else ""
+
+    def put_archived(self, url: str, said: Archived, archive: str) -> None:
+        ts = datetime.now(UTC).isoformat(timespec="seconds")
+        with _store_errors(self.path):
+            self.connection.execute("INSERT OR REPLACE INTO archived VALUES (?, ?, ?, ?)", [url, said, archive, ts])
+
     def put_page(self, page: StoredPage) -> None:
         self.put_row(row_from_page(page))
 
@@ -247,6 +259,9 @@ def _json_text(value: Mapping[str, Any]) -> str:
     return _storable(json.dumps(value, ensure_ascii=False))
 
 
+_ARCHIVED = (
+    "CREATE TABLE archived (url TEXT PRIMARY KEY, said TEXT NOT NULL, archive TEXT NOT NULL, ts DATETIME NOT NULL)"
+)
 APPLICATION_ID = 0x63697465
 """The four letters `cite` in the file's header (https://www.sqlite.org/pragma.html#pragma_application_id)."""
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -277,6 +292,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE pages ADD COLUMN headings JSON NOT NULL DEFAULT '[]'",),
     ("ALTER TABLE pages ADD COLUMN read_share REAL",),
+    (_ARCHIVED,),
 )
 """Step n leads from version n to version n + 1; a step that was ever released is never changed."""
 VERSION = len(MIGRATIONS)
@@ -335,8 +351,10 @@ def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> No
         # may cost the last of them, but never tears the file: https://www.sqlite.org/wal.html
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-    elif lacking := _LACKING.get(version := _store_version(connection, str(path))):
-        connection.execute(f"CREATE TEMP VIEW pages AS SELECT *, {lacking} FROM main.pages")
+    elif (version := _store_version(connection, str(path))) in (2, 3, 4):
+        connection.execute(_ARCHIVED.replace("TABLE", "TEMP TABLE", 1))
+        if lacking := _LACKING.get(version):
+            connection.execute(f"CREATE TEMP VIEW pages AS SELECT *, {lacking} FROM main.pages")
     elif version != VERSION:
         raise InputError(
             f"The store {str(path)!r} is of an older version and cannot be brought up to date where it is. Copy it to "

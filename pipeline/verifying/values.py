@@ -6,7 +6,7 @@ from pydantic import BeforeValidator
 
 from pipeline.citations.marks import Mark
 from pipeline.core.schema import Frozen
-from pipeline.records.schema import SourceState
+from pipeline.records.causes import Archived, SourceState
 from pipeline.sources.headings import Heading
 
 Verdict = Literal["supported", "contradicted", "not_found", "cannot_tell"]
@@ -211,9 +211,12 @@ class VerifiedSource(ListedSource):
     """One source of the report and what became of its page."""
 
     state: SourceState
-    """`read`, `unread`, `gone`, `unresolved`, or `unfetched` where nobody tried."""
+    """`read`, `unread`, `unreached`, `gone`, `no_such_site`, `no_address`, or `unfetched` where nobody tried."""
     reason: str
-    """Why it is in this state, a word of `pipeline.sources.schema` such as `page` or `robots`."""
+    """Why it is in this state, a word of `pipeline.records.causes` such as `page` or `robots`."""
+    archived: Archived = ""
+    """Of one that is `gone`, what an archive says (`--archive`): `seen` there once, `never`, or `unknown`; empty where
+    none was asked."""
 
 
 class Uncited(Frozen):

@@ -13,14 +13,16 @@ from pipeline.citations.addresses import shown_url, site_key
 from pipeline.citations.marks import AUTHOR_YEAR
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import counted, printable
-from pipeline.sources.choose import Tally, cited_page, failure_lines, outcome_of, pages_line
-from pipeline.sources.schema import READ, state_of
+from pipeline.records.causes import state_of
+from pipeline.sources.choose import Tally, archived_as, cited_page, failure_lines, outcome_of, pages_line
+from pipeline.sources.schema import READ
 from pipeline.sources.store import Outcome, Store
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import SubmittedReport
 from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import (
     Decided,
+    ListedSource,
     PageQuote,
     Reading,
     Sentence,
@@ -95,18 +97,23 @@ def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = b
             by_author=sum(map(_cites_by_author, sentences)),
             sources_without_url=submitted.report.without_url,
         )
-    sources = [(source, reader.outcome(source.url).reason) for source in submitted.report.sources]
     return VerifiedReport(
         answer_id=submitted.answer_id,
         sentences=tuple(_verify_sentence(sentence, reader, decide) for sentence in sentences),
         uncited=uncited,
         unresolved=submitted.report.unresolved,
-        sources=tuple(VerifiedSource(**dict(each), state=state_of(reason), reason=reason) for each, reason in sources),
+        sources=tuple(_verify_source(each, reader) for each in submitted.report.sources),
     )
 
 
 def _cites_by_author(sentence: Sentence) -> bool:
     return not sentence.urls and not sentence.ids and AUTHOR_YEAR.search(sentence.text) is not None
+
+
+def _verify_source(source: ListedSource, reader: Reader) -> VerifiedSource:
+    reason = reader.outcome(source.url).reason
+    archived = archived_as(cited_page(source.url, {}), reason, reader.store)
+    return VerifiedSource(**dict(source), state=state_of(reason), reason=reason, archived=archived)
 
 
 def _verify_sentence(sentence: Sentence, reader: Reader, decide: Decide) -> VerifiedSentence:
@@ -178,7 +185,10 @@ class Summary:
         for source in report.sources:
             if source.sentences and source.url not in self.seen:
                 self.seen.add(source.url)
-                self.pages.add_page(site_key(source.url), source.url, *outcome(source.url)[:2])
+                came = outcome(source.url)
+                self.pages.add_page(
+                    site_key(source.url), source.url, came.reason, came.detail, archived=source.archived
+                )
 
     def check(self, file: Path) -> None:
         """Raise InputError for a CSV file without answers."""

@@ -23,9 +23,9 @@ from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.core.schema import AnswerRow, AskOptions
 from pipeline.providers import every_provider
 from pipeline.providers.provider import Api, Batches, Provider
-from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, SourceState
+from pipeline.records.causes import STATES, SourceState
+from pipeline.records.schema import Passage, Provenance, QueryResponse, Source
 from pipeline.research.contracts import PAYLOADS
-from pipeline.sources.schema import STATES
 from tests.product.test_layout import OLD_NAME, ORDER, PACKAGES, is_folder, modules, place
 from tests.support.argilla_patches import patch_rows
 

@@ -8,6 +8,7 @@ import numpy as np
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Results
 from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, Study, VerdictPatterns
+from pipeline.records.causes import may_be_fabricated
 
 PATTERNS = {
     "en": VerdictPatterns(affirms=("yes",), rejects=("no",)),
@@ -30,6 +31,10 @@ def column(texts: Sequence[str]) -> Column:
     return Column(tuple(names), np.array([names.index(text) for text in texts], np.int64))
 
 
+def never_was(state: str) -> bool | None:
+    return may_be_fabricated("read" if state == "excerpt" else state)  # type: ignore[arg-type]
+
+
 def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | None = None) -> Answers:
     """The answers in the order of the rows; their ids are `r0`, `r1` …; `site=excerpt` is read from an excerpt."""
     cited = [(at, *f"{text}=read".split("=")[:2]) for at, row in enumerate(rows) for text in row.cited]
@@ -50,6 +55,7 @@ def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | No
         sites=column([site for _, site, _ in cited]),
         states=np.array([STATES.index("read" if s == "excerpt" else s) for _, _, s in cited], np.int64),  # type: ignore[arg-type]
         excerpts=np.array([s == "excerpt" for _, _, s in cited], np.bool_),
+        never_were=np.array([np.nan if (it := never_was(s)) is None else it for _, _, s in cited], np.float64),
     )
 
 

@@ -149,6 +149,19 @@ def test_the_command_reads_ragas_lines_and_ends_with_the_next_command(command, r
     assert "citejury exports csv" in result.stderr
 
 
+def test_the_command_says_how_many_sources_were_not_reached_and_what_to_run(command, ready, tmp_path) -> None:
+    reasons = {"unreached": ("timeout", "refused", "timeout"), "read": ("page",), "no_such_site": ("no_host_twice",)}
+    told = [(state, reason) for state, found in reasons.items() for reason in found]
+    sources = [
+        {"n": n, "url": f"http://{n}.example/", "host": "", "state": state, "reason": reason}
+        for n, (state, reason) in enumerate(told, start=1)
+    ]
+    write_records(tmp_path / "records.jsonl", sample(sources=sources))
+    result = command("annotation", "push", "records.jsonl", "--workspace", ready, "--dry-run")
+    assert "Sources that could not be reached: 3 of 5 (refused 1, timeout 2)." in result.stderr
+    assert "citejury pipeline sources RUN --out records.jsonl --allow-address ADDRESS:PORT" in result.stderr
+
+
 def test_the_command_lists_bad_lines_and_the_rest_goes_in_unless_it_is_a_dry_run(
     command, owner, ready, tmp_path
 ) -> None:

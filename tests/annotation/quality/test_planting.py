@@ -126,7 +126,7 @@ def test_an_added_sentence_is_new_and_in_no_other_control() -> None:
 
 def test_a_dead_source_is_cited_and_a_quoted_answer_stands_in_its_passage() -> None:
     found, _ = of_kind("dead_source")
-    (dead,) = [source for source in found.record.sources if source.state == "gone"]
+    (dead,) = [source for source in found.record.sources if source.state == "no_such_site"]
     assert f"[{dead.n}]" in found.record.answer
     assert dead.url not in {passage.url for passage in found.record.chunks}
     assert found.answers == {"source_cited": True, "fabricated_source": True}

@@ -94,6 +94,7 @@ def test_a_record_of_three_tasks_has_one_row_with_everything_that_was_pushed(pus
         **TOLD.model_dump(),
         "language": "de",
         **{"n_sources": "4", "n_read": "2", "n_unread": "0", "n_gone": "1", "n_unresolved": "0", "n_unfetched": "1"},
+        **{"n_unreached": "0", "n_no_such_site": "0", "n_no_address": "0"},
     }
     described = next(each for each in manifest_of(tmp_path / "out")["files"] if each["file"] == PROVENANCE_FILE)
     assert (described["task"], described["rows"], described["records"], described["annotators"]) == (None, 1, 1, 0)

@@ -19,7 +19,7 @@ ROWS = [
     Told("a", "n2", ("a.example=unread",)),
     Told("a", "n3", ("c.example=unfetched",)),
     Told("b", "n1", ("a.example=excerpt", "d.example=excerpt")),
-    Told("b", "n2", ("=unresolved", "d.example")),
+    Told("b", "n2", ("=unreached", "d.example")),
     Told("b", "n3"),
 ]
 PATTERNS = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}
@@ -108,11 +108,20 @@ def test_states_are_shares_of_citations_and_are_not_compared() -> None:
         "read": {"a": pytest.approx(2 / 5), "b": pytest.approx(3 / 4)},
         "unread": {"a": pytest.approx(1 / 5), "b": 0},
         "gone": {"a": pytest.approx(1 / 5), "b": 0},
-        "unresolved": {"a": 0, "b": pytest.approx(1 / 4)},
+        "unreached": {"a": 0, "b": pytest.approx(1 / 4)},
+        "no_such_site": {"a": 0, "b": 0},
+        "no_address": {"a": 0, "b": 0},
         "unfetched": {"a": pytest.approx(1 / 5), "b": 0},
     }
     assert all(rate.n_units == 9 and not rate.differences for rate in found.states.values())
     assert {each.by["model_name"]: each.rate for each in found.excerpts_only.groups} == {"a": 0, "b": 0.5}
+
+
+def test_only_what_never_was_may_be_fabricated() -> None:
+    cited = ("a.example=unreached", "b.example=gone", "c.example=no_such_site", "=no_address")
+    found = landscape(told_answers([Told("a", "n1", cited), Told("b", "n1", ("a.example",))])).may_be_fabricated
+    assert (found.rate, found.n_units) == (pytest.approx(2 / 3), 3), "what is not known counts nowhere"
+    assert {each.by["model_name"]: each.rate for each in found.groups} == {"a": 1, "b": 0}
 
 
 def test_what_cannot_be_compared_is_told() -> None:

@@ -74,7 +74,13 @@ class SmallWeb:
     def cited(self) -> dict[str, list[str]]:
         """Answers with what they cite: pages of all sites, a redirect to another one, pages that cannot be read."""
         pages = [[self.url(site, f"/{site}/{page}") for site in range(SITES)] for page in range(PAGES)]
-        strange = [self.url(0, "/moved"), self.url(2, "/closed"), self.url(3, "/gone"), "http://10.0.0.1/", "ftp://a/"]
+        strange = [
+            self.url(0, "/moved"),
+            self.url(2, "/closed"),
+            self.url(3, "/gone"),
+            "http://ann@10.0.0.1/",
+            "ftp://a/",
+        ]
         return {f"Answer {number}.": urls for number, urls in enumerate([*pages, strange, pages[0] + strange])}
 
 
@@ -131,7 +137,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_ma
     assert "go to 3 workers, 12 sites at a time" in made.stderr
     assert (tmp_path / "records.jsonl").read_bytes() == alone
     states = {source.reason for record in read_records(tmp_path / "records.jsonl") for source in record.sources}
-    assert states == {"page", "not_text", "robots", "status_404", "refused", "not_a_url"}
+    assert states == {"page", "not_text", "robots", "status_404", "refused", "not_web"}
     # One chain a site: robots.txt was asked for once, but where a link was lost, and by the site's own chain only.
     assert web.asked("/robots.txt") == [1, 1, 1, 1, 2]
     assert web.asked("/moved/end") == [0, 1, 0, 0, 0]

@@ -85,6 +85,24 @@ def test_hosts_that_nobody_reached_before_do_not_stop_a_run_that_is_gone_on_with
     assert [source.reason for source in record.sources] == ["page"] + ["no_such_host"] * len(NOBODY)
 
 
+@pytest.mark.parametrize(
+    ("host", "others", "reason"),
+    [
+        ("a-name.org", True, "no_host_twice"),
+        ("a-name.org", False, "no_such_host"),  # it may be our own network
+        ("a-name.invalid", False, "no_host_twice"),  # no network has it
+    ],
+)
+def test_that_there_is_no_such_site_is_said_where_others_were_reached(
+    tmp_path: Path, host: str, others: bool, reason: str
+) -> None:
+    with Web({"a.example": {"/": ARTICLE}}) as web:
+        run = write_run(tmp_path / "run", {"One.": [f"http://{host}/", *([web.url("a.example")] if others else [])]})
+        read_pages(run, Online(web.client, QUICK._replace(retries=1)))
+    (record,) = read_records(tmp_path / "records.jsonl")
+    assert record.sources[0].reason == reason
+
+
 def test_an_answer_that_comes_late_sets_all_to_work_again(tmp_path: Path) -> None:
     asked: set[str] = set()
     others_silent, both_asked = asyncio.Event(), asyncio.Event()
@@ -108,7 +126,7 @@ def test_an_answer_that_comes_late_sets_all_to_work_again(tmp_path: Path) -> Non
         policy = QUICK._replace(concurrency=2, max_seconds=20)
         made = read_pages(run, Online(lambda: guarded_client([web.address], resolve=resolve), policy))
     assert made.gathered
-    assert (made.gathered.away, made.tally.by_state()) == (False, {"read": 3, "unresolved": AWAY_AFTER})
+    assert (made.gathered.away, made.tally.by_state()) == (False, {"read": 3, "unreached": AWAY_AFTER})
 
 
 @pytest.mark.parametrize("status", [500, 503])

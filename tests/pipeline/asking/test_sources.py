@@ -96,12 +96,14 @@ def test_each_source_ends_in_one_state_with_its_reason(read_run: ReadRun) -> Non
     record = read_run.records["openai"]
     found = [f"{source.state} {source.reason}" for source in record.sources]
     assert found[:5] == ["read page", "unread not_text", "unread robots", "unread status_403", "gone status_404"]
-    assert found[5:] == [f"unresolved {reason}" for reason in ("no_such_host", "refused", "refused", "not_a_url")]
+    # With this policy nothing is looked up twice.
+    assert found[5:] == ["unreached no_such_host", "unreached refused", "unreached refused", "unread not_web"]
     assert {(chunk.url, chunk.title, chunk.origin) for chunk in record.chunks} == {(read_run.urls[0], "Honey", "page")}
     assert "must not eat it" in record.context_set
     lines = "\n".join(tally_lines(read_run.made.tally))
-    assert "Cited pages: 9 (1 read, 3 unread, 1 gone, 4 unresolved)." in lines
-    assert all(line in lines for line in ("unread (robots)", "gone (status_404)", "unresolved (not_a_url) ftp:"))
+    assert "Cited pages: 9 (1 read, 4 unread, 3 unreached, 1 gone)." in lines
+    assert all(line in lines for line in ("unread (robots)", "gone (status_404)", "unread (not_web) ftp:"))
+    assert "Not reached: 3 of 9. That says nothing about these pages" in lines
 
 
 def test_the_store_alone_says_the_same_in_another_process_that_knows_no_network(read_run: ReadRun) -> None:
@@ -152,6 +154,20 @@ def test_a_page_is_fetched_once_whoever_cites_it_and_a_passing_failure_is_tried_
     assert [source.state for source in first.sources] == ["read"] * 3
     assert len({chunk.text for chunk in first.chunks}) == len(first.chunks)
     assert (bool(second.chunks), third.chunks, third.sources[0].state) == (True, (), "gone")
+
+
+def test_what_could_not_be_reached_is_tried_again_with_the_options_of_each_later_run(tmp_path: Path) -> None:
+    with Web({"127.0.0.1": {"/honey": article(HONEY)}}) as web, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # and nobody listens on it
+        urls = [web.url("127.0.0.1", "/honey"), f"http://127.0.0.1:{closed.getsockname()[1]}/", "http://[::"]
+        run = write_run(tmp_path / "run", {"Honey is safe.": urls})
+        refused = command(run)
+        assert "unreached (refused)" in refused.stderr
+        assert "`--allow-address` opens a private server" in refused.stderr
+        states = [source.state for source in records_in(tmp_path)[0].sources]
+        assert states == ["unreached", "unreached", "no_address"]
+        read = command(run, "--allow-address", f"127.0.0.1:{web.port}")
+    assert (read.exit_code, [each.reason for each in records_in(tmp_path)[0].sources][:2]) == (0, ["page", "refused"])
 
 
 def test_refreshing_asks_whether_a_page_has_changed_and_never_loses_what_was_read(tmp_path: Path) -> None:
@@ -261,7 +277,7 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path, options: Sequence[st
     assert (result.exit_code, words in result.stderr, (tmp_path / "store.db").exists()) == (code, True, False)
 
 
-def test_where_the_network_is_away_nothing_is_called_unresolved(tmp_path: Path) -> None:
+def test_where_the_network_is_away_everything_is_untried(tmp_path: Path) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # the port is taken, and nobody listens on it, here or on the other addresses
         places = [f"127.0.0.{number}:{silent.getsockname()[1]}" for number in range(1, 13)]

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pipeline.records.causes import state_of
 from pipeline.records.run import read_records
-from pipeline.sources.schema import state_of
 from tests.support.cited_run import write_run
 from tests.support.hostile_web import ATTACKS, REFUSED, HostileWeb
 from tests.support.peak_memory import needs_proc
@@ -51,7 +51,7 @@ def test_every_attack_ends_in_one_state_and_has_its_line_in_the_summary(tmp_path
     (record,) = read_records(tmp_path / "records.jsonl")
     reasons = {source.url: source.reason for source in record.sources}
     assert len(reasons) == len(urls)
-    assert {reasons[url] for url in REFUSED.values()} <= {"refused", "not_a_url"}
+    assert {reasons[url] for url in REFUSED.values()} <= {"refused", "not_a_url", "not_web"}
     for name, (_, reason) in ATTACKS.items():
         assert reasons[web.url(name)] in {reason, "empty", *OUT_OF_TIME}, name
     assert reasons[web.url("stairs")] in {"redirects", *OUT_OF_TIME}

@@ -1,19 +1,22 @@
 import asyncio
 import hashlib
+import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import pytest
 
+from pipeline.records.causes import state_of
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.politeness import SILENT_AFTER
-from pipeline.sources.schema import state_of
 from tests.support.web import Asked, Loopback, Page, Site, Web
 
 Came = TypeVar("Came")
 QUICK = FetchPolicy(delay=0, backoff=0)
+NO_HOST = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+NO_ANSWER = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
 
 def with_fetcher(web: Web, job: Callable[[Fetcher], Awaitable[Came]], policy: FetchPolicy = QUICK) -> Came:
@@ -85,24 +88,61 @@ def test_what_a_server_answers_has_its_reason_and_state(page: Page, reason: str,
 
 
 @pytest.mark.parametrize(
-    ("url", "reason"),
+    ("url", "reason", "state"),
     [
-        ("ftp://a.example/", "not_a_url"),
-        ("no url", "not_a_url"),
-        ("http://[", "not_a_url"),
-        ("https://" + "a" * 9000, "not_a_url"),
-        ("http://user@a.example/", "refused"),
-        ("http://10.0.0.1/", "refused"),
-        ("http://2130706433/", "refused"),
-        ("http://nowhere.example/", "no_such_host"),
+        ("ftp://a.example/", "not_web", "unread"),
+        ("no url", "not_a_url", "no_address"),
+        ("http://[", "not_a_url", "no_address"),
+        ("https://" + "a" * 9000, "too_long", "unread"),
+        ("https://a.example/" + "ü" * 7900, "too_long", "unread"),
+        ("http://user@a.example/", "refused", "unreached"),
+        ("http://10.0.0.1/", "refused", "unreached"),
+        ("http://2130706433/", "refused", "unreached"),
+        ("http://nowhere.example/", "no_host_twice", "no_such_site"),
     ],
 )
-def test_a_url_that_leads_nowhere_has_its_reason(url: str, reason: str) -> None:
+def test_a_url_that_leads_nowhere_has_its_reason(url: str, reason: str, state: str) -> None:
     with Web({}) as web:
         came = with_fetcher(web, lambda fetcher: fetcher.fetch(url))
-    assert (came.reason, state_of(came.reason), came.status) == (reason, "unresolved", None)
+    assert (came.reason, state_of(came.reason), came.status) == (reason, state, None)
     assert came.detail
     assert not web.asked
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ([NO_HOST, ["127.0.0.1"]], "page"),
+        ([NO_HOST, NO_HOST], "no_host_twice"),
+        ([NO_ANSWER, NO_HOST, NO_HOST], "no_host_twice"),
+        ([NO_ANSWER, NO_ANSWER, NO_HOST], "no_such_host"),
+        ([NO_ANSWER] * 3, "network"),
+    ],
+)
+def test_a_site_is_missing_only_after_a_second_look_up(found: list[list[str] | OSError], reason: str) -> None:
+    policy = QUICK._replace(robots=False)
+
+    async def resolve(host: str, port: int) -> list[str]:
+        said = found.pop(0)
+        if isinstance(said, OSError):
+            raise said
+        return said
+
+    async def go(web: Web) -> Fetched:
+        async with guarded_client([web.address], resolve=resolve) as client, Fetcher(client, policy) as fetcher:
+            return await fetcher.fetch(web.url("a.example"))
+
+    found = list(found)
+    with Web({"a.example": {"/": "page"}}) as web:
+        assert asyncio.run(go(web)).reason == reason
+    assert not found
+
+
+@pytest.mark.parametrize("path", ["/", "/robots.txt"])
+def test_a_redirect_to_no_host_says_nothing_of_the_site_that_redirects(path: str) -> None:
+    away = Page(status=302, headers={"Location": "http://nowhere.example/x"})
+    came, _ = fetch({path: away})
+    assert (came.reason, "nowhere.example" in came.detail or "robots.txt" in came.detail) == ("network", True)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 import pytest
 
+from pipeline.records.causes import state_of
 from pipeline.sources.exchange import MAX_PIECES, read_body
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client
-from pipeline.sources.schema import state_of
 from tests.support.hostile_web import HOW_IT_ENDS, REFUSED, ROBOTS_SIZE, SLOW, HostileWeb
 from tests.support.web import Loopback
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from pipeline.records.causes import state_of
 from pipeline.sources.extract import Extracted, extract_document
-from pipeline.sources.schema import state_of
 from tests.support.debian_pages import HANDBOOK, debian_pages
 from tests.support.places import DATA, NO_SHARED, SHARED
 
