@@ -122,7 +122,7 @@ def is_grounding_redirect(url: str) -> bool:
     return url_host(url) == GROUNDING_REDIRECT_HOST
 
 
-def has_user_name(url: str) -> bool:
+def _has_user_name(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and "@" in parts.netloc
@@ -132,7 +132,7 @@ def has_user_name(url: str) -> bool:
 
 def reason_without_page(url: str) -> Literal["refused", "too_long", "not_web", "not_a_url"]:
     """Why there is nothing to fetch behind what was cited, as `pipeline.records.causes` names it."""
-    if has_user_name(url):
+    if _has_user_name(url):
         return "refused"
     if len(url) > MAX_URL_LENGTH:
         return "too_long"
