@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from annotation.argilla.client import Argilla
 from exports.cli import main
 from tests.support.campaign_book import TASKS, record, units_of
-from tests.support.campaign_players import Player, record_ids
+from tests.support.campaign_players import Player
 
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
@@ -104,13 +104,13 @@ def kill_as_soon_as(is_far_enough: Callable[[], bool], process: "subprocess.Pope
 @pytest.mark.parametrize(
     "seen",
     [
-        *(pytest.param(seen, marks=pytest.mark.soak) for seen in (0, 1, 5)),
-        pytest.param(3, marks=pytest.mark.rare),
+        *(pytest.param(seen, marks=pytest.mark.soak) for seen in (0, 1)),
+        pytest.param(2, marks=pytest.mark.rare),
         "annotator",
     ],
 )
 def test_a_set_up_that_was_killed_is_finished_by_the_next(lead: Lead, seen: int | str) -> None:
-    lead.campaign('locales = ["en", "de"]', lead.people("anna", "ben"))
+    lead.campaign('locales = ["en"]', lead.people("anna", "ben"))
 
     def far_enough() -> bool:
         if isinstance(seen, str):
@@ -124,12 +124,12 @@ def test_a_set_up_that_was_killed_is_finished_by_the_next(lead: Lead, seen: int 
         assert again.exit_code == 0, again.output
     lead.run("setup", "--passwords", "passwords.json")
     assert "nothing was changed" in lead.run("setup").stderr
-    assert len(lead.datasets()) == 6
+    assert len(lead.datasets()) == 3
     passwords = json.loads(Path("passwords.json").read_text(encoding="utf-8"))
     assert len(passwords) == 2
     for name, password in passwords.items():
         with Player(lead.owner.api_url, name, password) as player:
-            assert len(player.datasets()) == 6
+            assert len(player.datasets()) == 3
 
 
 @pytest.mark.rare
@@ -197,24 +197,19 @@ def test_a_workspace_whose_name_would_hide_all_others_from_argillas_library_is_r
     assert name not in lead.owner.workspaces()
 
 
-def test_a_language_without_records_is_empty_in_status_and_calibration_may_be_more_than_there_is(lead: Lead) -> None:
-    lead.campaign('locales = ["ja", "en", "de"]', lead.people("anna"), "calibration = { records = 500 }")
+def test_records_of_no_language_of_the_campaign_go_to_its_first_and_a_language_without_any_is_empty_in_status(
+    lead: Lead,
+) -> None:
+    lead.campaign('locales = ["en", "ja"]', lead.people("anna"), "calibration = { records = 500 }")
     lead.run("setup")
     lead.push()
     status = lead.status()
     records = {each["dataset"]: each["records"] for each in status["datasets"]}
     assert {count for name, count in records.items() if "-ja" in name} == {0}
-    assert (records["calibration-3-generation-en"], records["3-generation-en"]) == (len(RECORDS) / 2, 0)
+    # Calibration may be more than there is.
+    assert (records["calibration-3-generation-en"], records["3-generation-en"]) == (len(RECORDS), 0)
     assert status["needed"] == sum(map(len, expected_units().values()))
     assert lead.run("status").stdout
-
-
-def test_records_of_no_language_of_the_campaign_go_to_its_first(lead: Lead) -> None:
-    lead.campaign('locales = ["ja", "de"]', lead.people("anna"))
-    lead.run("setup")
-    lead.push()
-    english = {each.record_uuid for each in RECORDS if each.language == "en"}
-    assert record_ids(lead.owner, lead.datasets()["3-generation-ja"]).keys() == english
 
 
 def test_an_annotators_key_is_refused_and_not_repeated(lead: Lead, monkeypatch: pytest.MonkeyPatch) -> None:

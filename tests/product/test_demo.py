@@ -100,6 +100,7 @@ def test_its_passwords_are_for_their_owner_only(first: Result, home: Path) -> No
     assert set(json.loads(logins.read_text(encoding="utf-8"))) == {"anna", "ben", "chiyo", "david", "you"}
 
 
+@pytest.mark.rare
 def test_run_again_on_the_same_home_it_changes_no_row(first: Result, home: Path) -> None:
     before = {task: (home / "export" / f"{task}.csv").read_bytes() for task in TASKS}
     again = run_demo(home)

@@ -196,8 +196,7 @@ def test_a_leading_underscore_keeps_a_name_in_its_module() -> None:
 
 def test_a_name_that_is_used_in_its_module_only_is_private() -> None:
     tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
-    trees = (*modules().values(), *map(ast.parse, tests))
-    used = {pair for tree in trees for pair in (*imported_names(tree), *attributes(tree))}
+    used = {pair for tree in (*modules().values(), *map(ast.parse, tests)) for pair in names_used(tree)}
     # Tests also run code of their own in another process.
     in_strings = (found for text in tests for found in re.findall(r"from ([\w.]+) import ([\w, ]+)", text))
     used |= {(module, name) for module, names in in_strings for name in re.findall(r"(\w+)(?: as \w+)?", names)}
@@ -224,8 +223,9 @@ def imported_names(tree: ast.Module) -> list[tuple[str, str]]:
     ]
 
 
-def attributes(tree: ast.Module) -> list[tuple[str, str]]:
-    """Each name that may be reached through a module of ours that the file imports whole, as (module, name)."""
-    whole = [f"{module}.{name}" for module, name in imported_names(tree) if f"{module}.{name}" in modules()]
-    reached = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return [(module, name) for module in whole for name in reached]
+def names_used(tree: ast.Module) -> list[tuple[str, str]]:
+    """The same, and each name that may be reached through a module of ours that the file imports whole."""
+    imported = imported_names(tree)
+    whole = [f"{module}.{name}" for module, name in imported if f"{module}.{name}" in modules()]
+    reached = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} if whole else ()
+    return [*imported, *((module, name) for module in whole for name in reached)]

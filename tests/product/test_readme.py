@@ -2,18 +2,25 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from click.testing import CliRunner
+from cogapp import Cog
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS
 from annotation.argilla.tasks import task_of
+from exports.cli import main
 from exports.csv.schema import COLUMNS
+from tests.support.argilla_in_memory import ArgillaInMemory
 from tests.support.places import ROOT
 
 READMES = (
@@ -132,19 +139,51 @@ def run(block: Block, folder: Path, environment: dict[str, str]) -> None:
     assert shows(block.output, done.stdout), f"{block.place} shows another output than:\n{done.stdout}"
 
 
+def in_process(block: Block) -> str:
+    """What a block prints, its commands or its code run here."""
+    if block.language == "python":
+        with redirect_stdout(StringIO()) as printed:
+            exec(block.text, {})
+        return printed.getvalue()
+    said = ""
+    for line in commands(block.text):
+        if line not in SETTINGS:
+            program, *words = shlex.split(line)
+            assert program == "citejury"
+            done = CliRunner().invoke(main, words)
+            assert done.exit_code == 0, f"{block.place}: {done.output}"
+            said += done.output
+    return said
+
+
+def test_the_commands_of_the_first_readme_run_in_their_order_and_print_what_it_shows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    with ArgillaInMemory() as argilla:
+        for name, value in argilla.environment.items():
+            monkeypatch.setenv(name, value)
+        for block in (each for each in RUN if each.place.startswith("README.md:")):
+            if "citejury exports csv" in block.text:
+                for number, record in enumerate(argilla.items["records"].values()):
+                    labels = LABELS[task_of(argilla.items["datasets"][record["dataset_id"]])]
+                    argilla.answer(record, "anna", "submitted", dict.fromkeys(labels, "yes"))
+                    argilla.answer(record, "ben", "submitted", dict.fromkeys(labels, "yes" if number % 3 else "no"))
+            said = in_process(block)
+            assert shows(block.output, said), f"{block.place} shows another output than:\n{said}"
+
+
+@pytest.mark.rare
 @pytest.mark.server
-@pytest.mark.parametrize(
-    "readmes", [READMES[:1], pytest.param(READMES, marks=pytest.mark.rare)], ids=["the first", "all"]
-)
-def test_the_commands_of_the_readmes_run_in_their_order(
-    folder: Path, environment: dict[str, str], served: None, readmes: tuple[str, ...]
+def test_the_commands_of_all_readmes_run_in_their_order(
+    folder: Path, environment: dict[str, str], served: None
 ) -> None:
     submitted: set[str] = set()
     jurors = {
         "citejury exports csv": ("citejury", ["anna", "ben"]),
         "citejury exports adjudicate read": ("citejury-adjudication", ["dora"]),
     }
-    for block in (each for each in RUN if each.place.startswith(tuple(f"{name}:" for name in readmes))):
+    for block in RUN:
         for line, (workspace, names) in jurors.items():
             if line in block.text and line not in submitted:
                 answer_everything(folder, workspace, names)
@@ -166,11 +205,11 @@ def test_what_is_not_run_says_why() -> None:
     assert all(len(reason.split()) > 3 for reason in reasons)
 
 
-def test_the_generated_parts_are_new() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "cogapp", "--check", *GENERATED], cwd=ROOT, check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0, f"{done.stdout}Run `make readme`."
+def test_the_generated_parts_are_new(argilla_library: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with redirect_stdout(StringIO()) as said:
+        code = Cog().main(["cog", "--check", *GENERATED])
+    assert code == 0, f"{said.getvalue()}Run `make readme`."
 
 
 def test_the_readme_is_short() -> None:

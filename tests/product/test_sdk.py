@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.tasks import schema_part
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
@@ -50,7 +50,9 @@ print(json.dumps({"questions": [question.name for question in dataset.settings.q
 """
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    "task", ["grounding", *(pytest.param(task, marks=pytest.mark.rare) for task in ("retrieval", "generation"))]
+)
 def test_the_sdk_lists_the_records_and_responses_of_a_dataset(argilla_server: "ServerHandle", task: TaskName) -> None:
     workspace = f"w-{uuid.uuid4().hex[:12]}"
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner:

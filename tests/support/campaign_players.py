@@ -23,16 +23,15 @@ from tests.support.queue_player import PENDING
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
 
-LOCALES = ("en", "de", "ja")
+LOCALES = ("en", "ja")
 ROUNDS = ("calibration", "production")
 OVERLAP = 2
 CALIBRATION = 2  # records of each language
 PEOPLE = {
     "anna": ("en",),
-    "ben b": ("en", "de"),
-    "Jürgen Müller": ("de",),
+    "ben b": ("en", "ja"),
+    "Jürgen Müller": ("en",),
     "佐藤": ("ja",),
-    "yuki": ("en", "ja"),
 }
 WAIT_SECONDS = 60
 

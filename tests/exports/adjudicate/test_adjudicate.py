@@ -62,7 +62,16 @@ def pushed(jury: Jury, *words: str) -> dict[str, dict[str, Any]]:
     return jury.records(f"{jury.workspace}-adjudication{'-votes' if '--votes' in words else ''}")
 
 
-def test_list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_http_server_only(
+def test_a_jury_is_listed_and_put_before_adjudicators_blind_or_with_the_votes_who_have_not_answered(
+    jury: Jury, tmp_path: Path
+) -> None:
+    list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_http_server_only(jury, tmp_path)
+    what_cannot_work_is_refused_before_anything_is_made(jury, tmp_path)
+    adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_names(jury)
+    nobody_adjudicates_what_they_answered_or_both_blind_and_with_the_votes(jury)
+
+
+def list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_http_server_only(
     jury: Jury, tmp_path: Path
 ) -> None:
     out, carla = tmp_path / "list.csv", jury.names["carla"]
@@ -85,6 +94,7 @@ def test_list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_a
         (jury.export / "manifest.json").write_text(json.dumps({**manifest, "server": server}))
         jury.run("list", str(jury.export), "--out", str(out))
         assert {row["link"] for row in read_csv(out)} == {""}
+    (jury.export / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_patterns_are_votes_that_come_more_than_once() -> None:
@@ -97,7 +107,7 @@ def test_patterns_are_votes_that_come_more_than_once() -> None:
     assert pattern_rows([item for item in found if item.record_uuid == "r3"]) == []
 
 
-def test_adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_names(jury: Jury) -> None:
+def adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_names(jury: Jury) -> None:
     before = jury.records(jury.workspace)
     blind = pushed(jury, "--blind", "--annotator", jury.names["dora"])
     assert set(blind) == {"adjudication-1-retrieval-en r1:d2#0", "adjudication-3-generation-en r2"}
@@ -125,6 +135,41 @@ def test_adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_na
         text = votes_text(responses, "retrieval", wording)
         assert text == votes_text(responses[::-1], "retrieval", wording)
         assert f"{wording.answers['yes']}: 1" in text
+
+
+def what_cannot_work_is_refused_before_anything_is_made(jury: Jury, tmp_path: Path) -> None:
+    owner = jury.owner.me()["username"]
+    for words, code, message in (
+        (("--annotator", jury.names["dora"]), 2, "`--blind` or `--votes`"),
+        (("--blind", "--annotator", "nobody-of-this-name"), 1, "has no user 'nobody-of-this-name'"),
+        (("--blind",), 1, "Nobody adjudicates in the workspace"),
+        (("--blind", "--annotator", owner), 1, "may read everybody's responses"),
+        (("--blind", "--label", "unsafe_content"), 1, "No two annotators differ on unsafe_content"),
+    ):
+        result = jury.push(*words)
+        assert (result.exit_code, message in result.stderr) == (code, True), result.output
+    assert f"{jury.workspace}-adjudication" not in jury.owner.workspaces()
+    out = tmp_path / "decisions.csv"
+    for said in ("no adjudication of", "no submitted response"):
+        result = read_back(jury, out)
+        assert (result.exit_code, said in result.stderr, out.exists()) == (1, True, False)
+        pushed(jury, "--blind", "--annotator", jury.names["dora"])
+
+
+def nobody_adjudicates_what_they_answered_or_both_blind_and_with_the_votes(jury: Jury) -> None:
+    dora, anna = jury.names["dora"], jury.names["anna"]
+    before = jury.owner.workspaces()
+    for name, kind, said in (
+        (anna, "--blind", f"{anna!r} has answered 2 of the units"),
+        (dora, "--votes", f"{dora!r} adjudicates in the workspace"),
+    ):
+        result = jury.push(kind, "--annotator", name)
+        assert (result.exit_code, said in result.stderr) == (1, True), result.output
+    assert jury.owner.workspaces() == before
+    members = jury.owner.workspace_users(jury.owner.find_workspace(f"{jury.workspace}-adjudication"))
+    assert [user["username"] for user in members if user["role"] == "annotator"] == [dora]
+    back = jury.push("--blind", "--annotator", jury.names["emil"])
+    assert (back.exit_code, "adjudicates in the workspace" in back.stderr) == (1, True)
 
 
 def write_judgements(path: Path) -> Path:
@@ -206,70 +251,33 @@ def test_a_unit_that_an_adjudicator_has_answered_or_that_is_not_there_is_refused
     assert set(jury.records(f"{jury.workspace}-adjudication")) == {"adjudication-3-generation-en r2"}
 
 
-def test_nobody_adjudicates_what_they_answered_or_both_blind_and_with_the_votes(jury: Jury) -> None:
-    dora, anna = jury.names["dora"], jury.names["anna"]
-    pushed(jury, "--blind", "--annotator", dora)
-    before = jury.owner.workspaces()
-    for name, kind, said in (
-        (anna, "--blind", f"{anna!r} has answered 2 of the units"),
-        (dora, "--votes", f"{dora!r} adjudicates in the workspace"),
-    ):
-        result = jury.push(kind, "--annotator", name)
-        assert (result.exit_code, said in result.stderr) == (1, True), result.output
-    assert jury.owner.workspaces() == before
-    members = jury.owner.workspace_users(jury.owner.find_workspace(f"{jury.workspace}-adjudication"))
-    assert [user["username"] for user in members if user["role"] == "annotator"] == [dora]
-    pushed(jury, "--votes", "--annotator", jury.names["emil"])
-    back = jury.push("--blind", "--annotator", jury.names["emil"])
-    assert (back.exit_code, "adjudicates in the workspace" in back.stderr) == (1, True)
-
-
-def test_pushing_again_adds_what_is_new_and_changes_nothing_else(jury: Jury) -> None:
-    first = pushed(jury, "--blind", "--annotator", jury.names["dora"], "--label", "helpful")
+def test_decisions_of_adjudicators_come_back_and_pushing_again_changes_nothing_that_is_there(
+    jury: Jury, tmp_path: Path
+) -> None:
+    home, both = (
+        f"{jury.workspace}-adjudication",
+        ("--annotator", jury.names["dora"], "--annotator", jury.names["emil"]),
+    )
+    first = pushed(jury, "--blind", *both, "--overlap", "2", "--label", "helpful")
     assert set(first) == {"adjudication-3-generation-en r2"}
-    jury.respond("dora", first["adjudication-3-generation-en r2"]["id"], "generation", helpful="yes")
-    before = jury.records(f"{jury.workspace}-adjudication")
+    jury.respond("dora", first["adjudication-3-generation-en r2"]["id"], "generation")
+    before = jury.records(home)
     result = jury.push("--blind")
     assert "Units new: 1, there before: 1, refused: 0." in result.stdout
-    after = jury.records(f"{jury.workspace}-adjudication")
+    after = jury.records(home)
     assert {name: after[name] for name in before} == before
     assert pushed(jury, "--blind") == after
-
-
-def test_what_cannot_work_is_refused_before_anything_is_made(jury: Jury, tmp_path: Path) -> None:
-    owner = jury.owner.me()["username"]
-    for words, code, message in (
-        (("--annotator", jury.names["dora"]), 2, "`--blind` or `--votes`"),
-        (("--blind", "--annotator", "nobody-of-this-name"), 1, "has no user 'nobody-of-this-name'"),
-        (("--blind",), 1, "Nobody adjudicates in the workspace"),
-        (("--blind", "--annotator", owner), 1, "may read everybody's responses"),
-        (("--blind", "--label", "unsafe_content"), 1, "No two annotators differ on unsafe_content"),
-    ):
-        result = jury.push(*words)
-        assert (result.exit_code, message in result.stderr) == (code, True), result.output
-    assert f"{jury.workspace}-adjudication" not in jury.owner.workspaces()
-    out = tmp_path / "decisions.csv"
-    for said in ("no adjudication of", "no submitted response"):
-        result = read_back(jury, out)
-        assert (result.exit_code, said in result.stderr, out.exists()) == (1, True, False)
-        pushed(jury, "--blind", "--annotator", jury.names["dora"])
-
-
-def adjudicated(jury: Jury, **answers: str) -> dict[str, dict[str, Any]]:
-    """The adjudicators' records, after dora has answered all of them with these labels and no to the rest."""
-    jury.push("--blind", "--annotator", jury.names["dora"], "--annotator", jury.names["emil"], "--overlap", "2")
-    there = jury.records(f"{jury.workspace}-adjudication")
-    for name, record in there.items():
-        jury.respond("dora", record["id"], name.split("-")[2], **answers)
-    return there
+    relevant = after["adjudication-1-retrieval-en r1:d2#0"]["id"]
+    jury.respond("dora", relevant, "retrieval", topically_relevant="yes")
+    decisions_come_back_settle_the_consensus_and_score_the_annotators(jury, tmp_path)
+    where_adjudicators_differ_there_is_no_decision(jury, after, tmp_path)
 
 
 def read_back(jury: Jury, out: Path, *words: str) -> Result:
     return jury.run("read", "--workspace", jury.workspace, "--out", str(out), *words)
 
 
-def test_decisions_come_back_settle_the_consensus_and_score_the_annotators(jury: Jury, tmp_path: Path) -> None:
-    adjudicated(jury, topically_relevant="yes")
+def decisions_come_back_settle_the_consensus_and_score_the_annotators(jury: Jury, tmp_path: Path) -> None:
     result = read_back(jury, tmp_path / "decisions.csv", "--export", str(jury.export))
     assert result.exit_code == 0, result.output
     decisions = read_decisions(tmp_path / "decisions.csv")
@@ -293,15 +301,17 @@ def test_decisions_come_back_settle_the_consensus_and_score_the_annotators(jury:
     assert table[ben] == ["generation", ben, "1", "0%", "1", "of", "1", "0", "of", "0"]
 
 
-def test_where_adjudicators_differ_there_is_no_decision(jury: Jury, tmp_path: Path) -> None:
-    there = adjudicated(jury, helpful="yes")
-    jury.respond("emil", there["adjudication-3-generation-en r2"]["id"], "generation", incomplete="yes")
-    jury.respond("emil", there["adjudication-1-retrieval-en r1:d2#0"]["id"], "retrieval")
+def where_adjudicators_differ_there_is_no_decision(
+    jury: Jury, there: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    answers = {"helpful": "yes", "incomplete": "yes"}
+    jury.respond("emil", there["adjudication-3-generation-en r2"]["id"], "generation", **answers)
+    jury.respond("emil", there["adjudication-1-retrieval-en r1:d2#0"]["id"], "retrieval", topically_relevant="yes")
     result = read_back(jury, tmp_path / "decisions.csv")
     decisions = read_decisions(tmp_path / "decisions.csv").by_unit
-    assert decisions == {("r1", "d2#0", "topically_relevant"): False}  # and nothing that was not disputed
+    assert decisions == {("r1", "d2#0", "topically_relevant"): True}  # and nothing that was not disputed
     dora, emil = jury.names["dora"], jury.names["emil"]
-    assert f"generation r2 helpful: {dora} yes; {emil} no" in result.stderr
+    assert f"generation r2 helpful: {emil} yes; {dora} no" in result.stderr
     assert "without decision: 1" in result.stderr
     assert [row["adjudicator"] for row in read_csv(tmp_path / "decisions.csv")] == [f"{dora}; {emil}"]
 
@@ -316,7 +326,11 @@ def test_a_language_without_the_adjudicators_wording_is_refused(tmp_path: Path) 
             read_wording("ja", folder)
 
 
-@pytest.mark.parametrize("is_earlier", [False, True], ids=["now", "adjudication of an earlier version"])
+@pytest.mark.parametrize(
+    "is_earlier",
+    [False, pytest.param(True, marks=pytest.mark.rare)],
+    ids=["now", "adjudication of an earlier version"],
+)
 def test_adjudicators_of_an_earlier_campaign_see_the_query_where_their_dataset_can_show_it(
     owner: Argilla, jury: Jury, is_earlier: bool
 ) -> None:

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.server
 Say = Callable[..., Result]
 ANNOTATORS = {"anna": ("en",), "ben": ("en", "de"), "cem": ("de",)}
 ADJUDICATORS = {"dora": ("en",), "emil": ("de",)}
+BLIND = ("exports", "adjudicate", "push", "export", "--blind")
 
 
 class Study:
@@ -71,6 +72,15 @@ class Study:
             body = {"status": "submitted", "values": values}
             return http.post(f"/records/{item['record']['id']}/responses", json=body)
 
+    def disputed(self, who: str) -> dict[str, list[str]]:
+        """What the one record of each dataset that somebody sees asks for, by the dataset's name."""
+        with self.client(who) as http:
+            items = {
+                each["name"]: http.post(f"/me/datasets/{each['id']}/records/search", json={}).json()["items"]
+                for each in http.get("/me/datasets").json()["items"]
+            }
+        return {name: item["record"]["metadata"]["citejury_disputed"] for name, (item,) in items.items()}
+
 
 @pytest.fixture
 def study(argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Study:
@@ -98,30 +108,73 @@ def study(argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.Mo
 def test_adjudicators_of_the_campaign_decide_what_is_split_in_their_language_and_nothing_else(study: Study) -> None:
     with study.client("dora") as http:
         assert http.get("/me/datasets").json()["items"] == []  # set-up made her, and put her before nothing
-    said = study.run("exports", "adjudicate", "push", "export", "--blind")
+    said = study.run(*BLIND)
     assert "Units new: 2, there before: 0, refused: 0." in said.stdout
     for who, locale, label in (("dora", "en", "helpful"), ("emil", "de", "incomplete")):
         home = f"{study.workspace}-{locale}-adjudication"
         assert f"Adjudicators of '{home}': {study.name(who)}." in said.stderr
         dataset = f"adjudication-3-generation-{locale}"
-        with study.client(who) as http:
-            (found,) = http.get("/me/datasets").json()["items"]
-            path = f"/me/datasets/{found['id']}/records/search"
-            (shown,) = http.post(path, json={}).json()["items"]
-        assert (found["name"], shown["record"]["metadata"]) == (dataset, {"citejury_disputed": [label]})
+        assert study.disputed(who) == {dataset: [label]}
         refused = study.submit(who, dataset, unsafe_content="no")
         assert (refused.status_code, label in refused.text) == (422, True)
-        assert study.submit(who, dataset, **{label: "yes", "unsafe_content": "yes"}).status_code == 201
+    assert study.submit("dora", "adjudication-3-generation-en", helpful="yes").status_code == 201
+    a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(study)
+    answers = dict.fromkeys(("incomplete", "unsafe_content", "helpful"), "yes")
+    assert study.submit("emil", "adjudication-3-generation-de", **answers).status_code == 201
     study.run("exports", "adjudicate", "read", "--out", "decisions.csv", "--export", "export")
     rows = read_csv(Path("decisions.csv"))
-    decided = [("r-de", "incomplete", "True"), ("r-en", "helpful", "True")]
-    assert [(row["record_uuid"], row["label"], row["decision"]) for row in rows] == decided
+    decided = [("r-de", "incomplete", "True"), ("r-de", "unsafe_content", "True"), ("r-en", "helpful", "True")]
+    assert sorted((row["record_uuid"], row["label"], row["decision"]) for row in rows) == decided
     assert "own" not in rows[0]
-    again = study.run("exports", "adjudicate", "push", "export", "--blind")
-    assert "Units new: 0, there before: 2, refused: 0." in again.stdout
+    the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(study)
+    who_becomes_an_adjudicator_leaves_production(study)
 
 
-@pytest.mark.parametrize("kind", ["--blind", "--votes"])
+def a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(study: Study) -> None:
+    generation = Path("export/generation.csv")
+    rows = [line.split(",") for line in generation.read_text(encoding="utf-8").splitlines()]
+    column = rows[0].index("unsafe_content")
+    for row in rows[1:]:
+        row[column] = str(study.name("ben") in row)  # ben differs here as well
+    generation.write_text("\n".join(map(",".join, rows)) + "\n", encoding="utf-8")
+    said = study.run(*BLIND, code=1)
+    assert "Units new: 0, there before: 2, refused: 1." in said.stdout
+    assert "generation r-en: decided on before unsafe_content came; whoever did is not asked again." in said.stderr
+    assert study.disputed("emil") == {"adjudication-3-generation-de": ["incomplete", "unsafe_content"]}
+
+
+def the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(study: Study) -> None:
+    study.write_campaign({})
+    push = ("exports", "adjudicate", "push", "export", "--votes")
+    nobody = study.run(*push, code=1).stderr
+    assert 'with `role = "adjudicator"` and run `citejury annotation setup`' in nobody
+    fritz = study.name("fritz")
+    missing = study.run(*push, "--annotator", fritz, code=1).stderr
+    advice = missing.partition("Make the user with `citejury ")[2].partition("`")[0].split()
+    assert advice == ["annotation", "users", "add", fritz, "--role", "adjudicator"]
+    study.run(*advice, "--passwords", "passwords.json")
+    assert study.disputed("fritz") == {}
+    study.run(*push, "--annotator", fritz)
+    assert {name[:12] for name in study.disputed("fritz")} == {"adjudication"}
+    study.write_campaign({"gina": ("en",), "hugo": ("de",)})
+    unmade = study.run(*push, code=1).stderr
+    assert f"has no user '{study.name('gina')}'. Run `citejury annotation setup`" in unmade
+    study.run("annotation", "setup", "--passwords", "passwords.json")
+    study.run(*push)
+
+
+def who_becomes_an_adjudicator_leaves_production(study: Study) -> None:
+    people = Path("citejury.toml").read_text(encoding="utf-8")
+    text = people.replace(f'name = "{study.name("cem")}"\nlocales = ["de"]\nrole = "annotator"', "").replace(
+        "[[campaign.annotators]]\n\n", f'[[campaign.annotators]]\nname = "{study.name("cem")}"\nrole = "adjudicator"\n'
+    )
+    Path("citejury.toml").write_text(text, encoding="utf-8")
+    said = study.run("annotation", "setup").stdout
+    assert [line.split()[2:4] for line in said.splitlines() if f"-de/{study.name('cem')}" in line] == [["take", "out"]]
+    assert study.disputed("cem") == {}
+
+
+@pytest.mark.parametrize("kind", ["--blind", pytest.param("--votes", marks=pytest.mark.rare)])
 def test_who_labelled_a_unit_is_refused_as_its_adjudicator_unless_that_is_said(study: Study, kind: str) -> None:
     study.write_campaign({})
     words = ("exports", "adjudicate", "push", "export", kind, "--annotator", study.name("anna"))
@@ -159,58 +212,3 @@ def test_units_refused_for_one_reason_are_counted_and_not_all_listed() -> None:
         "and 33 units more: answered before by anna, who would settle her own answer.",
         "retrieval r:d: there is no such record in the workspace.",
     ]
-
-
-def test_the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(study: Study) -> None:
-    study.write_campaign({})
-    push = ("exports", "adjudicate", "push", "export", "--votes")
-    nobody = study.run(*push, code=1).stderr
-    assert 'with `role = "adjudicator"` and run `citejury annotation setup`' in nobody
-    fritz = study.name("fritz")
-    missing = study.run(*push, "--annotator", fritz, code=1).stderr
-    advice = missing.partition("Make the user with `citejury ")[2].partition("`")[0].split()
-    assert advice == ["annotation", "users", "add", fritz, "--role", "adjudicator"]
-    study.run(*advice, "--passwords", "passwords.json")
-    with study.client("fritz") as http:
-        assert http.get("/me/datasets").json()["items"] == []
-    study.run(*push, "--annotator", fritz)
-    with study.client("fritz") as http:
-        assert {each["name"][:12] for each in http.get("/me/datasets").json()["items"]} == {"adjudication"}
-    study.write_campaign({"gina": ("en",), "hugo": ("de",)})
-    unmade = study.run(*push, code=1).stderr
-    assert f"has no user '{study.name('gina')}'. Run `citejury annotation setup`" in unmade
-    study.run("annotation", "setup", "--passwords", "passwords.json")
-    study.run(*push)
-
-
-def test_who_becomes_an_adjudicator_leaves_production(study: Study) -> None:
-    people = Path("citejury.toml").read_text(encoding="utf-8")
-    text = people.replace(f'name = "{study.name("cem")}"\nlocales = ["de"]\nrole = "annotator"', "").replace(
-        "[[campaign.annotators]]\n\n", f'[[campaign.annotators]]\nname = "{study.name("cem")}"\nrole = "adjudicator"\n'
-    )
-    Path("citejury.toml").write_text(text, encoding="utf-8")
-    said = study.run("annotation", "setup").stdout
-    assert [line.split()[2:4] for line in said.splitlines() if f"-de/{study.name('cem')}" in line] == [["take", "out"]]
-    with study.client("cem") as http:
-        assert http.get("/me/datasets").json()["items"] == []
-
-
-def test_a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(study: Study) -> None:
-    push = ("exports", "adjudicate", "push", "export", "--blind")
-    generation = Path("export/generation.csv")
-    before = generation.read_text(encoding="utf-8")
-    study.run(*push)
-    study.submit("dora", "adjudication-3-generation-en", helpful="yes")
-    rows = [line.split(",") for line in before.splitlines()]
-    column = rows[0].index("unsafe_content")
-    for row in rows[1:]:
-        row[column] = str(study.name("ben") in row)  # ben differs here as well
-    generation.write_text("\n".join(map(",".join, rows)) + "\n", encoding="utf-8")
-    said = study.run(*push, code=1)
-    assert "Units new: 0, there before: 2, refused: 1." in said.stdout
-    assert "generation r-en: decided on before unsafe_content came; whoever did is not asked again." in said.stderr
-    with study.client("emil") as http:
-        (found,) = http.get("/me/datasets").json()["items"]
-        items = http.post(f"/me/datasets/{found['id']}/records/search", json={}).json()
-    (item,) = items["items"]
-    assert item["record"]["metadata"]["citejury_disputed"] == ["incomplete", "unsafe_content"]

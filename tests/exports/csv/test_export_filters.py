@@ -127,20 +127,22 @@ def test_several_workspaces_are_one_export_whatever_their_order(bench: Bench, ot
     assert manifest_of(tmp_path / "one")["workspaces"] == names
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])
-def test_a_formula_is_text_in_a_spreadsheet_safe_export_only(bench: Bench, tmp_path: Path, start: str) -> None:
-    text = f'{start}HYPERLINK("http://evil.example")'
-    response = bench.response("anna", **answers("generation"), notes=text)
-    bench.put("generation", record("generation", "r1", response, originals={"answer": text}))
-    (plain,) = bench.export(tmp_path / "plain")["generation"]
+def test_a_formula_is_text_in_a_spreadsheet_safe_export_only(bench: Bench, tmp_path: Path) -> None:
+    starts = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+    texts = [f'{start}HYPERLINK("http://evil.example")' for start in starts]
+    for number, text in enumerate(texts, start=10):
+        response = bench.response("anna", **answers("generation"), notes=text)
+        bench.put("generation", record("generation", f"r{number}", response, originals={"answer": text}))
+    plain = bench.export(tmp_path / "plain")["generation"]
     bench.export(tmp_path / "safe", spreadsheet_safe=True)
     content = (tmp_path / "safe" / "generation.csv").read_bytes()
     assert content.startswith(codecs.BOM_UTF8)
     with (tmp_path / "safe" / "generation.csv").open(encoding="utf-8-sig", newline="") as stream:
-        (safe,) = csv.DictReader(stream)
-    assert (plain["answer"], plain["notes"]) == (text, text)
-    assert safe == {**plain, "answer": f"'{text}", "notes": f"'{text}"}
-    assert tuple(safe) == COLUMNS["generation"]
+        safe = list(csv.DictReader(stream))
+    assert [(row["answer"], row["notes"]) for row in plain] == [(text, text) for text in texts]
+    marked = [{"answer": f"'{text}", "notes": f"'{text}"} for text in texts]
+    assert safe == [row | each for row, each in zip(plain, marked, strict=True)]
+    assert tuple(safe[0]) == COLUMNS["generation"]
 
 
 @pytest.mark.parametrize(

@@ -112,12 +112,10 @@ def test_a_mark_over_a_heading_is_cut_and_those_on_a_heading_are_named_in_one_sh
 def test_the_csv_files_are_the_same_with_and_without_marks(
     owner: Argilla, users: dict[str, str], tmp_path: Path
 ) -> None:
-    marked, unmarked, without = Marked(owner, "optional"), Marked(owner, "optional"), Marked(owner, "off")
-    marked.answer(users["anna"], marked.mark("First"))
-    for work in (unmarked, without):
-        work.answer(users["anna"])
+    marked, without = Marked(owner, "optional"), Marked(owner, "off")
     lines = []
-    for number, work in enumerate((marked, unmarked, without)):
+    for number, (work, marks) in enumerate(((marked, [marked.mark("First")]), (marked, []), (without, []))):
+        work.answer(users["anna"], *marks)
         out = tmp_path / str(number)
         export_csv(owner, work.workspace, out)
         (row,) = read_csv(out / "grounding.csv")

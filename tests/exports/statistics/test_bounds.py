@@ -152,11 +152,24 @@ studies = st.fixed_dictionaries(
 ).filter(lambda counts: sum(counts.values()) > 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15)
 @given(studies, st.integers(1, 5), st.sampled_from([1, 2, 5]))
 def test_more_agreement_at_the_same_mix_never_turns_fit_into_anything_less(
     counts: dict[str, int], more: int, a_record: int
 ) -> None:
+    judged_no_worse_by_more_agreement(counts, more, a_record)
+
+
+@pytest.mark.rare
+@settings(max_examples=60)
+@given(studies, st.integers(1, 5), st.sampled_from([1, 2, 5]))
+def test_more_agreement_turns_no_fit_of_many_studies_into_less(
+    counts: dict[str, int], more: int, a_record: int
+) -> None:
+    judged_no_worse_by_more_agreement(counts, more, a_record)
+
+
+def judged_no_worse_by_more_agreement(counts: dict[str, int], more: int, a_record: int) -> None:
     units = [unit for unit, count in counts.items() for _ in range(count)]
     before = label_of(units, a_record)
     yes = sum(unit.count("1") for unit in units)

@@ -85,6 +85,7 @@ def test_intervals_cover_whatever_narratives_share(spread: str, units: int) -> N
         assert 0.92 <= coverage(found) <= 0.985
 
 
+@pytest.mark.rare
 def test_a_sample_of_random_parts_is_called_random_and_of_chosen_ones_seen() -> None:
     assert refused(60, "narratives", 0.3, 40) <= 0.05
     assert refused(150, "records", 0.5, 5, odds=6.0) >= 0.8

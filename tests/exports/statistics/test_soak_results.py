@@ -85,6 +85,7 @@ def test_intervals_cover_with_weights_and_missing_answers(n_narratives: int, stu
     assert 0.92 <= min(found) <= max(found) <= 0.98
 
 
+@pytest.mark.rare
 def test_in_samples_equal_models_are_told_apart_rarely_and_planned_comparisons_are_found() -> None:
     assert share(one_label_studies([0.5] * 5, 30, 60), names_a_winner) <= 0.1
     assert share(one_label_studies([0.5, 0.3], 100, 60), planned_is_found) >= 0.8

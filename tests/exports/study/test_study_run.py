@@ -155,6 +155,7 @@ def three_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.rare
 def test_a_month_that_is_killed_while_it_asks_goes_on_and_pays_for_nothing_twice(
     three_questions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,6 +252,7 @@ STEADY += [Cell(12, 40, 0.3, 200), Cell(6, 100, 0.3, 200)]
 RISES = [(40, 0.2), (40, 0.3), (100, 0.2)]
 
 
+@pytest.mark.rare
 def test_a_sample_of_steady_studies_has_hardly_any_trend() -> None:
     assert claimed(Cell(3, 30, 0.3, 20)) <= 0.15
 
