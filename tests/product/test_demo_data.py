@@ -16,6 +16,7 @@ from exports.cli.demo import document_name, read_jury, research_library, with_re
 from pipeline.core.schema import PROVIDERS, Answer, ProviderName
 from pipeline.providers import read_payload
 from pipeline.records.run import passages
+from pipeline.records.schema import QueryResponse
 from pipeline.text.words import detect_language
 
 DATA = files("exports") / "demo_data"
@@ -145,9 +146,17 @@ def test_four_annotators_with_names_of_their_own_rarely_slip_and_leave_notes_in_
         assert note["text"]
 
 
-def test_what_butter_and_the_clinic_say_stands_in_the_reading_list_on_the_library_word_for_word(tmp_path: Path) -> None:
-    research_library(LIBRARY, tmp_path)
-    (folder,) = (path for path in tmp_path.iterdir() if (path / "evidence").is_dir())
+@pytest.fixture(scope="module")
+def researched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, QueryResponse]:
+    """The folder of the demo's research run, and its record."""
+    folder = tmp_path_factory.mktemp("research")
+    return folder, research_library(LIBRARY, folder)
+
+
+def test_what_butter_and_the_clinic_say_stands_in_the_reading_list_on_the_library_word_for_word(
+    researched: tuple[Path, QueryResponse],
+) -> None:
+    (folder,) = (path for path in researched[0].iterdir() if (path / "evidence").is_dir())
     body, _, _ = (folder / "final" / "report.md").read_text(encoding="utf-8").partition("## References")
     for words in ("Butter cools a burn at once", "is the best first aid for a kitchen burn"):
         assert body.count(words) == 1
@@ -156,8 +165,8 @@ def test_what_butter_and_the_clinic_say_stands_in_the_reading_list_on_the_librar
     assert check["total_paragraphs"] == body.count("\n### ") == 5
 
 
-def test_the_report_on_the_library_cites_what_the_verdicts_are_about(tmp_path: Path) -> None:
-    record = research_library(LIBRARY, tmp_path)
+def test_the_report_on_the_library_cites_what_the_verdicts_are_about(researched: tuple[Path, QueryResponse]) -> None:
+    folder, record = researched
     cited = {document_name(source.url) for source in record.sources}
     verdicts = VERDICTS[RESEARCH]["retrieval"]
     assert set(verdicts) == {path.stem for path in LIBRARY.rglob("*.md")}
@@ -168,4 +177,4 @@ def test_the_report_on_the_library_cites_what_the_verdicts_are_about(tmp_path: P
     ordered = with_research(read_jury(DATA), record).verdicts[RESEARCH]
     assert ordered["retrieval"] == [verdicts[document_name(chunk.url)] for chunk in record.chunks]
     assert len(ordered["hard"]["retrieval"]) == len(record.chunks) == len(cited)
-    assert research_library(LIBRARY, tmp_path) == record
+    assert research_library(LIBRARY, folder) == record

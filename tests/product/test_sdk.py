@@ -96,6 +96,7 @@ print(json.dumps([made.settings.serialize()[name] for name in ("guidelines", "di
 """
 
 
+@pytest.mark.rare
 def test_a_dataset_is_made_of_our_settings_by_the_sdk(argilla_server: "ServerHandle") -> None:
     workspace = f"w-{uuid.uuid4().hex[:12]}"
     environment = {

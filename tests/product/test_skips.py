@@ -56,7 +56,7 @@ PASSED = "1 passed, 3 skipped, 1 xfailed"
 @pytest.mark.parametrize(
     ("environment", "code", "counts"),
     [
-        ({}, 0, PASSED),
+        pytest.param({}, 0, PASSED, marks=pytest.mark.rare),
         ({"CI": "true"}, 1, "1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error"),
         ({"CI": "true", "MAY_SKIP": "shared, chromium"}, 0, PASSED),
     ],
@@ -70,6 +70,6 @@ def test_a_skip_fails_on_ci_unless_the_machine_may_skip(
     assert code == 0 or (NO_SHARED in printed and "except what MAY_SKIP names" in printed)
 
 
-@pytest.mark.parametrize(("allowed", "code"), [("", 2), ("extra", 5)])
+@pytest.mark.parametrize(("allowed", "code"), [("", 2), pytest.param("extra", 5, marks=pytest.mark.rare)])
 def test_a_file_that_skips_as_a_whole_fails_too(tmp_path: Path, allowed: str, code: int) -> None:
     assert run(tmp_path, WHOLE_FILE, CI="true", MAY_SKIP=allowed)[0] == code

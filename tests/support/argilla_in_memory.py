@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qs, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
+from pydantic import SecretStr
+
 Item = dict[str, Any]
 OWNER = "owner"
 FIRST_MOMENT = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -34,6 +36,7 @@ class ArgillaInMemory:
     def __init__(self) -> None:
         self.sent: list[Sent] = []
         self.moment = FIRST_MOMENT
+        self.caller = OWNER
         self.items: dict[str, dict[str, Item]] = {
             kind: {} for kind in ("users", "workspaces", "datasets", "fields", "questions", "properties", "records")
         }
@@ -48,6 +51,10 @@ class ArgillaInMemory:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_port}"
+
+    @property
+    def owner_api_key(self) -> SecretStr:
+        return SecretStr(f"{OWNER}.apikey")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -102,6 +109,13 @@ class ArgillaInMemory:
         dataset = self.items["datasets"][record["dataset_id"]]
         submitted = sum(each["status"] == "submitted" for each in record["responses"])
         record["status"] = "completed" if submitted >= dataset["distribution"]["min_submitted"] else "pending"
+
+    def answer_all(self, items: list[Item]) -> Item:
+        """Store answers of whoever asks."""
+        for each in items:
+            values = {name: value["value"] for name, value in (each["values"] or {}).items()}
+            self.answer(self.items["records"][each["record_id"]], self.caller, each["status"], values)
+        return {"items": [{"item": each, "error": None} for each in items]}
 
     def reply(self, method: str, path: str, query: Mapping[str, str], body: Any) -> tuple[int, Any]:
         """Status and body of the answer to a request."""
@@ -169,6 +183,7 @@ def _items(found: Iterator[Item] | list[Item]) -> Item:
 ROUTES: tuple[tuple[str, str, Respond], ...] = (
     ("GET", "/version", lambda at, query, body: {"version": "2.8.0"}),
     ("GET", "/me", lambda at, query, body: next(iter(at.items["users"].values()))),
+    ("POST", "/me/responses/bulk", lambda at, query, body: at.answer_all(body["items"])),
     ("GET", "/me/workspaces", lambda at, query, body: _items(iter(at.items["workspaces"].values()))),
     ("POST", "/workspaces", lambda at, query, body: at.make("workspaces", body["name"], body)),
     (
@@ -228,6 +243,7 @@ class Handler(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         path = parts.path.removeprefix("/api/v1")
         with self.argilla.lock:
+            self.argilla.caller = self.headers.get("x-argilla-api-key", "").removesuffix(".apikey")
             status, found = self.argilla.reply(self.command, path, query, json.loads(raw) if raw else None)
             content = json.dumps(found).encode()
         self.send_response(status)

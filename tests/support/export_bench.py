@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TaskName
-from annotation.argilla.tasks import COLUMN_FIELDS, PRODUCTION, define_dataset, task_of
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.tasks import COLUMN_FIELDS, PRODUCTION, define_dataset
 from annotation.argilla.wording import FIELDS, read_wording
-from annotation.campaign.setup import set_up
 from exports.csv.folder import MANIFEST_FILE, PROVENANCE_FILE
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
@@ -91,18 +90,18 @@ def make_user(client: Argilla, name: str, role: str = "annotator") -> dict[str, 
 
 
 def full_bench(server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    name = f"w-{uuid.uuid4().hex[:12]}"
-    set_up(client, name)
-    workspace_id = client.find_workspace(name)
-    datasets = {str(task_of(dataset)): dataset["id"] for dataset in client.datasets(workspace_id)}
-    return Bench(server, client, name, workspace_id, datasets, users)
+    return _bench(server, client, users, *TASKS)
 
 
 def generation_bench(server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
     """A workspace with the dataset of one task, the quickest to make."""
+    return _bench(server, client, users, "generation")
+
+
+def _bench(server: "ServerHandle", client: Argilla, users: dict[str, str], *tasks: TaskName) -> Bench:
     name = f"w-{uuid.uuid4().hex[:12]}"
     workspace_id = client.request("POST", "/workspaces", json={"name": name})["id"]
-    datasets = {"generation": make_dataset(client, workspace_id, "generation")}
+    datasets = {str(task): make_dataset(client, workspace_id, task) for task in tasks}
     return Bench(server, client, name, workspace_id, datasets, users)
 
 

@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def old_form(out: Path) -> None:
     (out / PROVENANCE_FILE).unlink()
 
 
-@pytest.mark.parametrize("earlier_version", [False, True])
+@pytest.mark.parametrize("earlier_version", [False, pytest.param(True, marks=pytest.mark.rare)])
 def test_rows_that_came_changed_and_went_are_counted_by_annotator(
     generation: Bench, tmp_path: Path, earlier_version: bool
 ) -> None:
@@ -115,7 +116,7 @@ def test_without_a_terminal_no_row_of_a_deleted_person_vanishes_unasked(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such terminals on Windows")
-@pytest.mark.parametrize(("typed", "code"), [(b"n\n", 1), (b"y\n", 0)])
+@pytest.mark.parametrize(("typed", "code"), [(b"n\n", 1), pytest.param(b"y\n", 0, marks=pytest.mark.rare)])
 def test_at_a_terminal_the_person_decides(generation: Bench, tmp_path: Path, typed: bytes, code: int) -> None:
     bench, out = left(generation), tmp_path / "out"
     answered_by(bench, "lea", "anna")
@@ -136,9 +137,8 @@ def test_at_a_terminal_the_person_decides(generation: Bench, tmp_path: Path, typ
     assert ((out / "generation.csv").read_bytes() == before) == (code == 1)
 
 
-@pytest.mark.parametrize("earlier_version", [False, True])
 def test_rows_that_other_options_leave_out_are_told_and_not_asked_about(
-    argilla_server: "ServerHandle", client: Argilla, users: dict[str, str], tmp_path: Path, earlier_version: bool
+    argilla_server: "ServerHandle", client: Argilla, users: dict[str, str], tmp_path: Path
 ) -> None:
     bench, out = full_bench(argilla_server, client, users), tmp_path / "out"
     for n, language in ((1, "en"), (2, "de")):
@@ -147,7 +147,7 @@ def test_rows_that_other_options_leave_out_are_told_and_not_asked_about(
             bench.put(task, record(task, f"r{n}", *people, language=language))
     anna, ben = username(bench, "anna"), username(bench, "ben")
     narrower: list[dict[str, object]] = [{"tasks": ["grounding"]}, {"languages": ["de"]}, {"annotators": [ben]}]
-    for wanted in narrower:
+    for wanted, earlier_version in product(narrower, (False, True)):
         export_csv(bench.client, bench.workspace, out)
         if earlier_version:
             old_form(out)

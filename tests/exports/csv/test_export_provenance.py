@@ -1,6 +1,5 @@
 """`provenance.csv`: where each record comes from, in every export."""
 
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from tests.support.export_bench import Bench, answered_by, make_dataset, manifes
 
 pytestmark = pytest.mark.server
 
-NUMBERS = count(1)
 TOLD = Provenance(
     model_name="=grok",
     model_version="grok-9",
@@ -56,7 +54,7 @@ class Pushed:
     """A workspace of its own that holds the record of `made`, answered in every task."""
 
     def __init__(self, owner: Argilla, user_id: str) -> None:
-        self.owner, self.workspace = owner, f"provenance-{next(NUMBERS)}"
+        self.owner, self.workspace = owner, "provenance"
         set_up(owner, self.workspace)
         push_records(owner, self.workspace, [made()])
         for task, dataset in find_datasets(owner, self.workspace).items():
@@ -79,7 +77,7 @@ class Pushed:
         return export_csv(self.owner, self.workspace, out, ExportFilters.model_validate(wanted))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pushed(owner: Argilla, users: dict[str, str]) -> Pushed:
     return Pushed(owner, users["anna"])
 

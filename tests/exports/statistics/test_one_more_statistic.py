@@ -13,6 +13,7 @@ import pytest
 from exports.csv.schema import COLUMNS
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.rare
 TABLE = "exports/statistics/table.py"
 FUNCTION = """\
 def _pooled_agreement(total: Sums) -> FloatArray:
@@ -103,7 +104,6 @@ def test_agreement_writes_and_prints_it(copy: Path) -> None:
     assert found["description"] == "Share of agreeing pairs among the pairs of all units."
 
 
-@pytest.mark.rare
 def test_notebook_and_data_card_show_it(copy: Path) -> None:
     shown = python(copy, "-c", NOTEBOOK)
     assert shown.startswith("0.7")
@@ -114,7 +114,6 @@ def test_notebook_and_data_card_show_it(copy: Path) -> None:
     assert "| 70% |" in card
 
 
-@pytest.mark.rare
 def test_contract_and_readme_say_it(copy: Path) -> None:
     pages = ("exports/contracts/agreement.md", "exports/README.md")
     python(copy, "-m", "cogapp", "-r", "-U", *pages)
