@@ -51,8 +51,8 @@ class Source(Frozen):
     """URL of the page where a redirect of the provider's leads, or that the longer reading of `url` names; empty where
     `url` is the page's own."""
     read_share: float | None = Field(default=None, ge=0, le=1)
-    """The share of the page's visible words that our text of it holds; below .9 it is partly read. Null where unknown:
-    no HTML, no visible words, or stored before it was measured."""
+    """The share of the page's visible words that our text of it holds; below nine tenths it is partly read. Null where
+    unknown: no HTML, no visible words, or stored before it was measured."""
 
     @property
     def percent_read(self) -> int | None:

@@ -95,6 +95,7 @@ def read_run(web: Web, tmp_path_factory: pytest.TempPathFactory) -> ReadRun:
 def test_each_source_ends_in_one_state_with_its_reason(read_run: ReadRun) -> None:
     record = read_run.records["openai"]
     found = [f"{source.state} {source.reason}" for source in record.sources]
+    assert (record.sources[0].read_share, record.sources[1].read_share) == (1, None)
     assert found[:5] == ["read page", "unread not_text", "unread robots", "unread status_403", "gone status_404"]
     # With this policy nothing is looked up twice.
     assert found[5:] == ["unreached no_such_host", "unreached refused", "unreached refused", "unread not_web"]

@@ -54,6 +54,7 @@ def test_the_main_text_of_real_articles_is_found_and_none_is_taken_for_a_wall() 
     assert f1(pairs) >= 0.93
     assert [read.detail for read in found if read.reason != "page"] == []
     assert all(read.title and read.language for read in found)
+    assert mean(read.read_share or 0 for read in found) >= 0.9
     assert {verdict_on(entry["articleBody"]).reason for entry in gold.values()} == {"page"}
 
 
