@@ -86,6 +86,7 @@ def _main_text(tree: Any, page: str, url: str) -> str:
     if length > _LONG_LIST and sum(len(link.text_content()) for link in tree.iter("a")) > _LINKS_OF_A_LIST * length:
         return _visible_text(_shown_tree(page))
     _mark_paragraphs(tree)
+    _keep_named_sections(tree)  # again, with what is a paragraph only now
     blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)

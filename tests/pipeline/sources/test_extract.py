@@ -102,13 +102,14 @@ def test_a_wrapped_paragraph_becomes_one_line_and_a_list_or_a_heading_stays(wrap
 
 
 @pytest.mark.parametrize("heading", ["Why are default values shared between objects?", "Cookie Objects"])
-def test_a_section_whose_id_sounds_like_what_surrounds_a_text_is_read(heading: str) -> None:
+@pytest.mark.parametrize("tag", ["p", "div"])
+def test_a_section_whose_id_sounds_like_what_surrounds_a_text_is_read(heading: str, tag: str) -> None:
     name = re.sub("[^a-z]+", "-", heading.lower()).strip("-")
     told = "This takes new programmers by surprise, for a value is made once and kept."
     boxes = (
         '<section id="related-articles"><h2>Related articles</h2><p><a href="/">Ten things that you must know</a></p>'
     )
-    section = f'<section id="{name}"><h2>{heading}<a href="#x">¶</a></h2><p>{told}</p></section>'
+    section = f'<section id="{name}"><h2>{heading}<a href="#x">¶</a></h2><{tag}>{told}</{tag}></section>'
     prose = "<p>A function is called with arguments, and each of them has a name in it.</p>" * 6
     found = extract(f"<html><body><main><h1>Questions</h1>{prose}{section}{boxes}</section></main></body></html>")
     assert told in found.text
