@@ -6,7 +6,7 @@ What a record's body holds, and who sees it: annotation/contracts/datasets.md#re
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from annotation.argilla.labels import TaskName
@@ -33,10 +33,13 @@ def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[d
     passages = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
     fields = {"query": plain_text(record.query), "answer": rendered_answer(record.answer).html}
     originals = {"query": record.query, "answer": record.answer}
+    retrieval: list[dict[str, Any]] = []
+    for passage in passages:
+        retrieval.append(_retrieval_record(record, passage, wording, [each["external_id"] for each in retrieval]))
     return {
-        "retrieval": [_retrieval_record(record, passage, wording) for passage in passages],
+        "retrieval": retrieval,
         "grounding": [_grounding_record(record, passages, wording)] if passages else [],
-        "generation": [_body("generation", record, record.record_uuid, fields, originals, [], wording)],
+        "generation": [_body("generation", record, fields, originals, [], wording)],
     }
 
 
@@ -49,7 +52,33 @@ def shown_units(record: QueryResponse) -> dict[TaskName, tuple[str, ...]]:
     }
 
 
-def _retrieval_record(record: QueryResponse, passage: Passage, wording: Wording) -> dict[str, Any]:
+def opaque_id(record_uuid: str, chunk: str, taken: Collection[str] = ()) -> str:
+    """The external id of a unit of retrieval that is none of those taken; `chunk` is the passage as it is shown.
+
+    Nothing is found by trying: neither the page nor the provider's way to name a passage has a part in it, only what
+    annotators see anyway. So no key has to be kept either.
+    """
+    number = 0
+    while (name := f"{record_uuid}:{short_hash([record_uuid, chunk, number])}") in taken:
+        number += 1
+    return name
+
+
+def unit_id(record: Mapping[str, Any]) -> str:
+    """What a unit is called everywhere but before annotators: `record_uuid`, or `record_uuid:chunk_id` in retrieval.
+
+    It was the external id in earlier versions. Of a record that is not ours it is the external id, or Argilla's own.
+    """
+    hidden = (record.get("metadata") or {}).get(HIDDEN) or {}
+    record_uuid, chunk_id, name = hidden.get("record_uuid"), hidden.get("chunk_id"), record.get("external_id")
+    if not (name and record_uuid) or (hidden.get("task") == "retrieval" and not chunk_id):
+        return str(name or record["id"])
+    return f"{record_uuid}:{chunk_id}" if chunk_id else str(record_uuid)
+
+
+def _retrieval_record(
+    record: QueryResponse, passage: Passage, wording: Wording, taken: Collection[str]
+) -> dict[str, Any]:
     """Its rank is hidden: it would anchor the judgement of relevance."""
     source = source_of(passage, record.sources)
     fields = {
@@ -60,9 +89,8 @@ def _retrieval_record(record: QueryResponse, passage: Passage, wording: Wording)
     ids = passage.model_dump(include={"chunk_id", "doc_id", "chunk_rank", "origin"})
     originals = {"input_query": record.query, "chunk": passage.text}
     judged = [passage.title, host_of(passage, source)]
-    return _body(
-        "retrieval", record, f"{record.record_uuid}:{passage.chunk_id}", fields, originals, judged, wording, ids
-    )
+    body = _body("retrieval", record, fields, originals, judged, wording, ids)
+    return body | {"external_id": opaque_id(record.record_uuid, fields["chunk"], taken)}
 
 
 def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
@@ -77,7 +105,7 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
         shown.append(f"{_RULE} {heading} {_RULE}\n{_never_empty(_without_rule(passage.text), wording)}")
         judged.append([passage.chunk_rank, passage.text, passage.title, host, source.n if source else None])
     fields = {
-        "sources": plain_text(source_list(record.sources, wording)),
+        "sources": plain_text(source_list(_titled_by_passages(record.sources, passages), wording)),
         "query": plain_text(record.query),
         "answer": rendered_answer(record.answer).html,
         "context": _BETWEEN.join(shown),
@@ -86,17 +114,25 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
     # A share that is not shown has no part in what is judged, so that records pushed without shares are the same.
     shares = {source.n: [share] for source in record.sources if (share := source.percent_read) is not None}
     sources = [[each.n, each.title, each.host, _shown_state(each), *shares.get(each.n, [])] for each in record.sources]
-    body = _body("grounding", record, record.record_uuid, fields, originals, [sources, judged], wording)
+    body = _body("grounding", record, fields, originals, [sources, judged], wording)
     earlier = [[*each[:3], "unresolved" if each[3] in UNRESOLVED else each[3], *each[4:]] for each in sources]
     if earlier != sources:
         body["metadata"][HIDDEN][EARLIER_HASH] = short_hash([originals, [earlier, judged]])
     return body
 
 
+def _titled_by_passages(sources: Sequence[Source], passages: Sequence[Passage]) -> list[Source]:
+    """The sources with the titles of their passages; without any none, as providers send titles, hosts or numbers."""
+    titles: dict[int, str] = {}
+    for passage in passages:
+        if source := source_of(passage, sources):
+            titles[source.n] = titles.get(source.n) or passage.title or source.title
+    return [source.model_copy(update={"title": titles.get(source.n, "")}) for source in sources]
+
+
 def _body(
     task: TaskName,
     record: QueryResponse,
-    external_id: str,
     fields: Mapping[str, str],
     texts: Mapping[str, str],
     judged: Sequence[Any],
@@ -121,7 +157,7 @@ def _body(
         **({"sources": dict(Counter(source.state for source in record.sources))} if is_known else {}),
         "content_hash": short_hash([texts, judged]),
     }
-    return {"external_id": external_id, "fields": shown, "metadata": {HIDDEN: hidden}}
+    return {"external_id": record.record_uuid, "fields": shown, "metadata": {HIDDEN: hidden}}
 
 
 def _never_empty(text: str, wording: Wording) -> str:

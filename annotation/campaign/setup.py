@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, cast
 
 from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
-from annotation.argilla.display import HIDDEN, shown_anew
+from annotation.argilla.display import HIDDEN, shown_anew, unit_id
 from annotation.argilla.labels import TASKS, Evidence, TaskName
 from annotation.argilla.marks import add_passages, can_be_marked, carried_passages
 from annotation.argilla.sdk import load_sdk
@@ -254,7 +254,7 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -
     passages that could not be marked there from the retrieval datasets.
     """
     old_id = str(old["id"])
-    there = {item["external_id"] for _, page in argilla.record_pages(new.id, include=()) for item in page}
+    there = {unit_id(item) for _, page in argilla.record_pages(new.id, include=()) for item in page}
     fields, before = (
         {field["name"] for field in argilla.request("GET", f"/datasets/{each}/fields")["items"]}
         for each in (new.id, old_id)
@@ -274,7 +274,7 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -
 
     def bodies() -> Iterator[dict[str, Any]]:
         for item in (item for _, page in argilla.record_pages(old_id, include=(), page_size=100) for item in page):
-            if item["external_id"] not in there:
+            if unit_id(item) not in there:
                 body = _copied(item, fields, queries)
                 hidden = (body["metadata"] or {}).get(HIDDEN)
                 if asks_for_marks and hidden and not can_be_marked(body):

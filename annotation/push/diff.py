@@ -8,11 +8,21 @@ own and the first one's in its hidden metadata as `revision_of`; the first one s
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 from uuid import UUID, uuid5
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import EARLIER_HASH, HIDDEN, HIDDEN_VERSION, content_hash, original_text, to_records
+from annotation.argilla.display import (
+    EARLIER_HASH,
+    HIDDEN,
+    HIDDEN_VERSION,
+    content_hash,
+    opaque_id,
+    original_text,
+    to_records,
+    unit_id,
+)
 from annotation.argilla.labels import TaskName
 from annotation.argilla.marks import MarkedPassage, add_passages, can_be_marked
 from annotation.argilla.rendering import rendered_answer
@@ -66,11 +76,12 @@ class Stored(NamedTuple):
     version: int  # on which the next hash depends
     judged: str  # hash of what annotators judge by
     answered: bool  # whether there is any response, drafts and discards included
-    marked: str = ""  # hash of the text that marks are offsets into; empty where there can be none
+    marked: str = ""  # hash of the text that marks are offsets into, and of the list of sources; empty without either
     answer: str = ""
     """Hash of the answer and of who gave it to what; empty where that is not known, and outside generation."""
     run_id: str = ""  # empty where it is not known
     tells_causes: bool = True  # whether it tells apart what earlier versions called `unresolved`
+    external_id: str = ""
 
 
 class Unit(NamedTuple):
@@ -84,11 +95,11 @@ class Unit(NamedTuple):
 def stored_units(
     argilla: Argilla, dataset: JuryDataset, progress: Progress = lambda what, done, total: None
 ) -> dict[str, Stored]:
-    """What the dataset holds, by external id; a record that is not ours counts as one that differs from all of ours."""
+    """What the dataset holds, by `unit_id`; a record that is not ours counts as one that differs from all of ours."""
     found: dict[str, Stored] = {}
     for total, page in argilla.record_pages(dataset.id):
         for item in page:
-            found[item["external_id"] or item["id"]] = stored_unit(item, len(found))
+            found[unit_id(item)] = stored_unit(item, len(found))
         progress(dataset.name, len(found), total)
     return found
 
@@ -113,6 +124,7 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
         answer=answer,
         run_id=str(provenance.get("run_id", "")),
         tells_causes="unresolved" not in (hidden.get("sources") or {}),
+        external_id=item["external_id"] or "",
     )
 
 
@@ -137,7 +149,7 @@ def _is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
 
 
 def _moves_marks(known: Stored, body: Mapping[str, Any]) -> bool:
-    """Whether the body would show otherwise what somebody may have marked: their marks would be on other words."""
+    """Whether the body would show otherwise what somebody may have marked, or the list that they judged sources by."""
     return known.answered and bool(known.marked) and known.marked != _marked_hash(body)
 
 
@@ -146,7 +158,9 @@ def touches_answers(known: Stored, body: Mapping[str, Any]) -> bool:
 
 
 def _marked_hash(record: Mapping[str, Any]) -> str:
-    return short_hash(record["fields"][MARKED_FIELD]) if can_be_marked(record) else ""
+    fields = record["fields"]
+    kept = [fields[MARKED_FIELD] if can_be_marked(record) else None, fields.get("sources")]
+    return short_hash(kept) if any(kept) else ""
 
 
 class _WentIn(NamedTuple):
@@ -191,7 +205,7 @@ class Diff:
             revised = self._bodies(_revision_of(record, bodies), record.record_uuid) if answered else bodies
             return [Unit(task, body, "unchanged") for task, body in revised]
         if not answered:
-            units = frozenset((task, str(body["external_id"])) for task, body in bodies)
+            units = frozenset((task, unit_id(body)) for task, body in bodies)
             self.went_in[record.record_uuid] = _WentIn(content, units)
             return [self._unit(task, body, "new") for task, body in bodies]
         revision = _revision_of(record, bodies)
@@ -207,6 +221,7 @@ class Diff:
     def _bodies(self, record: QueryResponse, revision_of: str = "") -> list[_Body]:
         found = [(task, body) for task, group in to_records(record, self.target.wording).items() for body in group]
         for task, body in found:
+            self._name(task, body, found)
             if revision_of:
                 body["metadata"][HIDDEN][_REVISION_OF] = revision_of
             for name in self.lacking[task]:
@@ -216,12 +231,25 @@ class Diff:
             self.decorate(task, body)
         return found
 
+    def _name(self, task: TaskName, body: dict[str, Any], beside: Sequence[_Body]) -> None:
+        """What is in Argilla keeps its id, even that of an earlier version or of a text that has changed."""
+        known = self._held(task, body)
+        if known is not None:
+            body["external_id"] = known.external_id or body["external_id"]
+        elif task == "retrieval" and body["external_id"] in self._ids_there:
+            taken = self._ids_there | {each["external_id"] for _, each in beside}
+            body["external_id"] = opaque_id(body["metadata"][HIDDEN]["record_uuid"], body["fields"]["chunk"], taken)
+
+    @cached_property
+    def _ids_there(self) -> frozenset[str]:
+        return frozenset(unit.external_id for unit in self.stored["retrieval"].values())
+
     def _held(self, task: TaskName, body: Mapping[str, Any]) -> Stored | None:
-        return self.stored[task].get(body["external_id"])
+        return self.stored[task].get(unit_id(body))
 
     def _answered_changes(self, bodies: Sequence[_Body]) -> list[str]:
         return [
-            f"{task} {body['external_id']}"
+            f"{task} {unit_id(body)}"
             for task, body in bodies
             if (known := self._held(task, body)) and _is_answered_change(known, body)
         ]
@@ -249,10 +277,10 @@ class Diff:
         """A line for each unit in Argilla that its record, seen in this push, no longer has; of no revised record."""
         lines: dict[str, list[str]] = {record_uuid: [] for record_uuid in self.went_in}
         for task, units in self.stored.items():
-            for external_id, stored in sorted(units.items()):
+            for unit, stored in sorted(units.items()):
                 record = self.went_in.get(stored.record_uuid)
-                if record and record.units is not None and (task, external_id) not in record.units:
-                    lines[stored.record_uuid].append(f"{task} {external_id}")
+                if record and record.units is not None and (task, unit) not in record.units:
+                    lines[stored.record_uuid].append(f"{task} {unit}")
         return tuple(line for found in lines.values() for line in sorted(found))
 
 
@@ -263,7 +291,7 @@ def passages_of(record: QueryResponse) -> list[MarkedPassage]:
 
 def _revision_of(record: QueryResponse, bodies: Sequence[_Body]) -> QueryResponse:
     """The record under the id that its present content gives it: uuid5 of the old id and what is judged."""
-    content = short_hash([[task, body["external_id"], _judged_hash(body)] for task, body in bodies])
+    content = short_hash([[task, unit_id(body), _judged_hash(body)] for task, body in bodies])
     old = record.record_uuid
     namespace, name = (UUID(old), content) if is_uuid(old) else (RECORD_NAMESPACE, f"{len(old)}:{old}{content}")
     return record.model_copy(update={"record_uuid": str(uuid5(namespace, name))})

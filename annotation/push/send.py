@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
 from annotation.argilla.client import BATCH_RECORDS, Argilla
+from annotation.argilla.display import unit_id
 from annotation.argilla.labels import TASKS
 from annotation.argilla.tasks import takes_suggestions
 from annotation.argilla.units import ASSIGNMENT
@@ -152,7 +153,7 @@ def _read_again(
 
 
 def _answered_meanwhile(unit: Unit) -> str:
-    return f"{unit.body['external_id']}: answered in {unit.task} while it was pushed; the old text stays. Push it again"
+    return f"{unit_id(unit.body)}: answered in {unit.task} while it was pushed; the old text stays. Push it again"
 
 
 def _write_units(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, ValidationError, model_validator
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import HIDDEN
+from annotation.argilla.display import HIDDEN, unit_id
 from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.tasks import short_hash
 from annotation.campaign.setup_plan import parts_of
@@ -59,7 +59,7 @@ class Judgement(Frozen):
 
 
 class Judgements(NamedTuple):
-    labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]]  # by task and external id
+    labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]]  # by task and `unit_id`
     skipped: dict[str, int]  # by their status
 
 
@@ -73,7 +73,7 @@ def read_judgements(path: Path) -> Judgements:
         lines += 1
         try:
             judgement = read_judgement(line)
-            unit = (judgement.task, external_id(judgement))
+            unit = (judgement.task, unit_of(judgement))
             if judgement.status != GOOD:
                 skipped[judgement.status] += 1
             elif unit in labels:
@@ -113,8 +113,8 @@ def field_problems(error: ValidationError) -> str:
     return "; ".join(f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in found)
 
 
-def external_id(judgement: Judgement) -> str:
-    """The id of its unit in Argilla; InputError where it is of retrieval and names no passage."""
+def unit_of(judgement: Judgement) -> str:
+    """The `unit_id` of its unit; InputError where it is of retrieval and names no passage."""
     if judgement.task != "retrieval":
         return judgement.record_uuid
     if not judgement.chunk_id:
@@ -138,7 +138,7 @@ class Proposals:
         }
 
         def decorate(task: TaskName, body: dict[str, Any]) -> None:
-            unit = (task, str(body["external_id"]))
+            unit = (task, unit_id(body))
             if labels := self.judgements.labels.get(unit):
                 self.used.add(unit)
                 body["suggestions"] = [

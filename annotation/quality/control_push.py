@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import HIDDEN, is_as_pushed, to_records
+from annotation.argilla.display import HIDDEN, is_as_pushed, opaque_id, to_records, unit_id
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.marks import add_passages
 from annotation.argilla.tasks import PRODUCTION, lacking_fields, lot
@@ -92,7 +92,7 @@ def push_controls(
         people=people,
         balance=balance,
         refused=tuple(
-            f"{body['external_id']}: changed after it was answered"
+            f"{unit_id(body)}: changed after it was answered"
             for each in planned.values()
             for body, change in each.changes
             if change == "refused"
@@ -114,24 +114,29 @@ def _planned(
     argilla: Argilla, dataset: JuryDataset, units: Sequence[Known], needed: int, rate: float | None, progress: Progress
 ) -> _Planned:
     bodies = _bodies(argilla, dataset, units, needed)
-    wanted = {body["external_id"] for body in bodies}
+    wanted = {unit_id(body) for body in bodies}
     there: dict[str, dict[str, Any]] = {}
     labelled: set[str] = set()
+    ids: set[bool] = set()  # of records to be labelled, whether each is one of an earlier version
     rate_there, read = 0.0, 0
     for total, page in argilla.record_pages(dataset.id):
-        there |= {item["external_id"]: item for item in page if item["external_id"] in wanted}
+        there |= {unit_id(item): item for item in page if unit_id(item) in wanted}
         for item in page:
             assignment = assignment_of(item)
             if assignment.purpose in MIXED_IN:
                 rate_there = max(rate_there, assignment.rate or 0.0)
             elif assignment.purpose == "label":
+                ids.add(item["external_id"] == unit_id(item))
                 labelled.add(str(((item["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid")))
         read += len(page)
         progress(dataset.name, read, total)
     at = rate or rate_there or DEFAULT_RATE
     for body in bodies:
         body["metadata"][ASSIGNMENT]["rate"] = at
-    changes = [(body, _change(there.get(body["external_id"]), body)) for body in bodies]
+        known = there.get(unit_id(body))
+        # Its id must not tell it from those that it is mixed in among.
+        body["external_id"] = known["external_id"] if known else unit_id(body) if ids == {True} else body["external_id"]
+    changes = [(body, _change(there.get(unit_id(body)), body)) for body in bodies]
     met_twice = sum((unit.made_from or unit.record.record_uuid) in labelled for unit in units)
     return _Planned(dataset, changes, at, met_twice)
 
@@ -307,10 +312,11 @@ def push_repeats(
         drawn, there = _draw_repeats(dataset, units, people[dataset.workspace], share, distance, seed)
         rates = [unit.assignment.rate or 0.0 for unit in units if unit.assignment.purpose in MIXED_IN]
         at = rate or max(rates, default=0.0) or DEFAULT_RATE
-        bodies = []
+        bodies: list[dict[str, Any]] = []
         for done, (user_id, own) in enumerate(() if dry_run else drawn, start=1):
             for unit in own:
-                bodies.append(_repeat_body(argilla.request("GET", f"/records/{unit.record_id}"), user_id, at))
+                taken = [body["external_id"] for body in bodies]
+                bodies.append(_repeat_body(argilla.request("GET", f"/records/{unit.record_id}"), user_id, at, taken))
             progress(dataset.name, done, len(drawn))
         send_bodies(argilla, dataset, bodies)
         new = Counter(user_id for user_id, own in drawn for _ in own)
@@ -331,13 +337,15 @@ def _refuse(argilla: Argilla) -> None:
     )
 
 
-def _repeat_body(record: Mapping[str, Any], user_id: str, rate: float) -> dict[str, Any]:
+def _repeat_body(record: Mapping[str, Any], user_id: str, rate: float, taken: Sequence[str]) -> dict[str, Any]:
     """Under another id, for this person only, shown as it was shown to them."""
     hidden = record["metadata"][HIDDEN]
     uuid = control_uuid(hidden["record_uuid"], f"repeat {user_id}")
-    external_id = f"{uuid}:{hidden['chunk_id']}" if hidden.get("chunk_id") else uuid
     again = Assignment(
         purpose="repeat", needed=1, users=(user_id,), rate=rate, repeats=record["external_id"] or record["id"]
     )
     metadata = {HIDDEN: {**hidden, "record_uuid": uuid}, ASSIGNMENT: again.model_dump(mode="json")}
-    return {"external_id": external_id, "fields": record["fields"], "metadata": metadata}
+    body = {"fields": record["fields"], "metadata": metadata, "external_id": uuid}
+    if record["external_id"] == unit_id(record):  # of the same kind as the one that it repeats
+        return body | {"external_id": unit_id(body)}
+    return body | {"external_id": opaque_id(uuid, record["fields"]["chunk"], taken)}

@@ -13,7 +13,7 @@ from uuid import uuid5
 from pydantic import Field, ValidationError
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import is_as_pushed, to_records
+from annotation.argilla.display import is_as_pushed, to_records, unit_id
 from annotation.argilla.labels import LABELS, TASKS, TaskName, broken_rules
 from annotation.argilla.tasks import PRACTICE
 from annotation.argilla.units import ASSIGNMENT, Assignment
@@ -219,10 +219,11 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
                     f"Argilla has no practice of {task} in {place.locale!r}. Run `citejury annotation setup`."
                 )
             of_dataset = [body_of(case) for case in cases if (case.task, case.locale) == (task, place.locale)]
-            bodies = {str(body["external_id"]): body for body in of_dataset}
-            there = {item["external_id"]: item for _, page in argilla.record_pages(dataset.id, ()) for item in page}
+            bodies = {unit_id(body): body for body in of_dataset}
+            there = {unit_id(item): item for _, page in argilla.record_pages(dataset.id, ()) for item in page}
             new = [body for name, body in bodies.items() if name not in there]
-            changed = [body for name, body in bodies.items() if name in there and not is_as_pushed(there[name], body)]
+            known = [(there[name], body) for name, body in bodies.items() if name in there]
+            changed = [body | {"external_id": it["external_id"]} for it, body in known if not is_as_pushed(it, body)]
             if new or changed:
                 argilla.request("PUT", f"/datasets/{dataset.id}/records/bulk", json={"items": [*new, *changed]})
             found = (len(new), len(changed), len(bodies) - len(new) - len(changed), len(there.keys() - bodies.keys()))

@@ -36,13 +36,8 @@ class UnitId(NamedTuple):
     record_uuid: str
     chunk_id: str  # empty in tasks other than retrieval
 
-    @property
-    def external_id(self) -> str:
-        """Its id in Argilla (annotation/contracts/datasets.md#records)."""
-        return f"{self.record_uuid}:{self.chunk_id}" if self.chunk_id else self.record_uuid
-
     def __str__(self) -> str:
-        return f"{self.task} {self.external_id}"
+        return f"{self.task} {self.record_uuid}{f':{self.chunk_id}' if self.chunk_id else ''}"
 
 
 class Undecided(NamedTuple):

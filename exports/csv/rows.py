@@ -245,18 +245,19 @@ def control_rows(
     """A row for each label that was answered; of a control only those whose answer is known."""
     hidden = hidden_metadata(record)
     given, _ = labels_and_question(response["values"])
-    is_repeat = assignment.purpose == "repeat"
+    is_repeat, chunk_id = assignment.purpose == "repeat", hidden.get("chunk_id") or ""
+    repeated = assignment.repeats.partition(":")[0] if chunk_id else assignment.repeats
     return [
         ControlRow(
             record_uuid=hidden["record_uuid"],
             task=dataset.task,
-            chunk_id=hidden.get("chunk_id") or "",
+            chunk_id=chunk_id,
             annotator_id=annotator_id,
             kind="repeat" if is_repeat else assignment.kind,
             label=label,
             known="" if is_repeat else str(assignment.answers[label]),
             given=str(given[label] == "yes"),
-            repeats=assignment.repeats if is_repeat else "",
+            repeats=":".join(filter(None, (repeated, chunk_id))) if is_repeat else "",
             language=hidden.get("language") or "und",
             round=dataset.round,
             workspace=dataset.workspace,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from annotation.argilla.display import shown_units
 from annotation.argilla.labels import TASKS, TaskName
-from annotation.push.suggestions import GOOD, Judgement, external_id, read_judgement
+from annotation.push.suggestions import GOOD, Judgement, read_judgement, unit_of
 from exports.reading.input_files import input_file
 from exports.reading.runs import COLUMNS, column_of
 from exports.statistics.agreement_schema import JudgeFile
@@ -57,7 +57,7 @@ def _read_into(judges: dict[str, dict[TaskName, JudgedUnits]], path: Path) -> tu
         lines += 1
         try:
             judgement = read_judgement(line)
-            external_id(judgement)
+            unit_of(judgement)
             told = json.loads(line)
             name, evidence = told.get("model", ""), told.get("evidence")
             if not isinstance(name, str):
@@ -78,7 +78,7 @@ def _add(by_task: dict[TaskName, JudgedUnits], judgement: Judgement, quotes: tup
     if judgement.status != GOOD:
         table.statuses[judgement.status] = table.statuses.get(judgement.status, 0) + 1
     elif unit in table.labels:
-        raise InputError(f"a second judgement of {judgement.task} {external_id(judgement)!r}")
+        raise InputError(f"a second judgement of {judgement.task} {unit_of(judgement)!r}")
     else:
         table.labels[unit] = {name: (label.value, label.p_yes) for name, label in judgement.labels.items()}
         if quotes:

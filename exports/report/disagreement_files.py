@@ -12,7 +12,9 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
+from annotation.argilla.display import opaque_id
 from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.rendering import plain_text
 from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
 from exports.csv.rows import TEXT_COLUMNS
 from exports.csv.schema import EvidenceRow
@@ -131,7 +133,8 @@ def _add_rows(
         first, second = TEXT_COLUMNS[task]
         details.texts = row.get(first, ""), row.get(second, "")
         details.record_id = row.get("record_id", "") or details.record_id
-        unit = ":".join(filter(None, (response.record_uuid, response.chunk_id)))
+        unit = response.record_uuid  # annotators may follow the link, so it must not tell `chunk_id`
+        unit = opaque_id(unit, plain_text(row.get("chunk", ""))) if response.chunk_id else unit
         details.link = _record_link(server, row.get("dataset_id") or dataset, unit) or details.link
         details.add_note(response, row.get("notes", ""))
 

@@ -8,6 +8,7 @@ import httpx
 from click.testing import CliRunner, Result
 
 from annotation.argilla.client import Argilla
+from annotation.argilla.display import unit_id
 from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from exports.cli import main
@@ -49,11 +50,11 @@ class Jury(NamedTuple):
             client.post(f"/records/{record_id}/responses", json=body).raise_for_status()
 
     def records(self, workspace: str) -> dict[str, dict[str, Any]]:
-        """Every record of a workspace, by the name of its dataset and its external id."""
+        """Every record of a workspace, by the name of its dataset and its unit."""
         found = {}
         for dataset in self.owner.datasets(self.owner.find_workspace(workspace)):
             for _, page in self.owner.record_pages(dataset["id"]):
-                found |= {f"{dataset['name']} {record['external_id']}": record for record in page}
+                found |= {f"{dataset['name']} {unit_id(record)}": record for record in page}
         return found
 
 
@@ -84,7 +85,7 @@ def judge_everything(jury: Jury) -> None:
                 continue
             responses = []
             for who in ("anna", "ben", "carla"):
-                yes = planted.get((record["external_id"], who))
+                yes = planted.get((unit_id(record), who))
                 values = {label: {"value": "yes" if label == yes else "no"} for label in LABELS[task]}
                 notes = {"notes": {"value": NOTE}} if yes == "topically_relevant" else {}
                 response = {"user_id": ids[jury.names[who]], "status": "submitted", "values": values | notes}

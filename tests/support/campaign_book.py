@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
+from annotation.argilla.display import opaque_id
+from annotation.argilla.rendering import plain_text
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, join_context
 
 NAMESPACE = UUID("0b9d1f5a-2f6e-4f0c-8f2c-6a1f5b8d7e21")
@@ -67,7 +69,7 @@ def record(number: int, language: str, passages: int = 2) -> QueryResponse:
 
 
 def units_of(each: QueryResponse) -> dict[str, list[str]]:
-    passages = [f"{each.record_uuid}:{chunk.chunk_id}" for chunk in each.chunks]
+    passages = [opaque_id(each.record_uuid, plain_text(chunk.text)) for chunk in each.chunks]
     return {"retrieval": passages, "grounding": [each.record_uuid] * bool(passages), "generation": [each.record_uuid]}
 
 
@@ -112,6 +114,8 @@ class Book:
         self.overlap = overlap
         self.calibration_overlap = calibration_overlap
         self.units: dict[Shelf, dict[str, str]] = {}
+        self.passages: dict[tuple[str, str], str] = {}
+        """External ids of passages by `record_uuid` and `chunk_id`; they stay, whatever becomes of the texts."""
         self.done: dict[tuple[Shelf, str, str], Done] = {}
         self.members: dict[str, tuple[str, ...]] = {}
 
@@ -121,6 +125,8 @@ class Book:
 
     def put(self, each: QueryResponse, round_name: str, locale: str) -> None:
         """Write down that the record is in the newest datasets of a round and language."""
+        names = zip(each.chunks, units_of(each)["retrieval"], strict=True)
+        self.passages |= {(each.record_uuid, chunk.chunk_id): name for chunk, name in names}
         for task, external_ids in units_of(each).items():
             shelf = self.units.setdefault(self.shelf(round_name, locale, task), {})
             shelf.update(dict.fromkeys(external_ids, each.record_uuid))

@@ -197,7 +197,9 @@ class Play:
             found = {}
             for task in TASKS:
                 for row in read_rows(out / f"{task}{ending}.csv"):
-                    key = (names[row["dataset_id"]], external_id(row), row["annotator_id"])
+                    record_uuid = row["record_uuid"]
+                    unit = self.book.passages[record_uuid, row["chunk_id"]] if task == "retrieval" else record_uuid
+                    key = (names[row["dataset_id"]], unit, row["annotator_id"])
                     assert key not in found, "a response is in the export twice"
                     found[key] = row
             expected = {(shelf.name, *rest): (shelf, done) for (shelf, *rest), done in self.book.done.items()}
@@ -230,10 +232,6 @@ class Play:
 
 def places() -> list[tuple[str, str]]:
     return [(round_name, locale) for round_name in ROUNDS for locale in LOCALES]
-
-
-def external_id(row: dict[str, str]) -> str:
-    return f"{row['record_uuid']}:{row['chunk_id']}" if row["task"] == "retrieval" else row["record_uuid"]
 
 
 def read_rows(file: Path) -> Iterator[dict[str, str]]:

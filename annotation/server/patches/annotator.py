@@ -24,6 +24,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm.attributes import set_committed_value
 
 from annotation.argilla.display import HIDDEN
+from annotation.argilla.labels import DISPUTED
 from annotation.argilla.pages import markdown_to_html
 from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import (
@@ -42,6 +43,12 @@ from annotation.server.queue.page import kept_from
 from annotation.server.queue.practice import closing_practice, is_practice, standing_in
 from annotation.server.search.filters import is_pending_record, split_queue
 
+_OF_RECORD = {
+    "id", "dataset_id", "external_id", "fields", "metadata", "responses", "suggestions", "status", "inserted_at",
+    "updated_at",
+}  # fmt: skip
+"""What of a record an annotator gets, by name, of what argilla-server has; fields are those that set-up defined."""
+_OF_METADATA = {DISPUTED}  # of a record of ours, whatever somebody has made visible
 _HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
 
 
@@ -57,8 +64,8 @@ def serve_own_record_only(get_record: Any) -> None:
         properties = await db.scalars(select(MetadataProperty).where(MetadataProperty.dataset_id == record.dataset_id))
         visible = {each.name for each in properties if current_user.role in each.allowed_roles}
         metadata = {name: value for name, value in (whole.metadata or {}).items() if name in visible}
-        shown = {"responses": own, "metadata": metadata, **_said_of_each(record.dataset)}
-        return JSONResponse(jsonable_encoder(whole.model_copy(update=shown)))
+        shown = {"responses": own, "metadata": _allowed(whole.metadata, metadata), **_said_of_each(record.dataset)}
+        return JSONResponse(jsonable_encoder(whole.model_copy(update=shown), include=_OF_RECORD))
 
     async def get_written_answer(record_id: UUID, db: Database, current_user: Asking) -> Any:
         record = RecordSchema.model_validate(await get_record(db=db, record_id=record_id, current_user=current_user))
@@ -75,6 +82,12 @@ def serve_own_record_only(get_record: Any) -> None:
     serve_first("/records/{record_id}", get_own_record, response_class=JSONResponse)
 
 
+def _allowed(metadata: Mapping[str, Any] | None, visible: dict[str, Any] | None) -> dict[str, Any] | None:
+    if not visible or HIDDEN not in (metadata or {}):
+        return visible
+    return {name: value for name, value in visible.items() if name in _OF_METADATA}
+
+
 def _said_of_each(dataset: Any) -> dict[str, Any]:
     """Controls come later than what they are mixed among, and are done after a number of answers of their own."""
     came = dataset.inserted_at
@@ -84,6 +97,9 @@ def _said_of_each(dataset: Any) -> dict[str, Any]:
 async def hide_origin(visible_metadata: Callable[[Any, Any], Awaitable[Any]], record: Any, user: Any) -> Any:
     found = await visible_metadata(record, user)
     if user.is_annotator:
+        found = _allowed(record.metadata_, found)
+        if "vectors" in record.__dict__ and HIDDEN in (record.metadata_ or {}):
+            set_committed_value(record, "vectors", [])
         for name, value in _said_of_each(record.dataset).items():
             set_committed_value(record, name, value)
     return found

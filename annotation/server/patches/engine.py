@@ -4,6 +4,7 @@ argilla-server calls a search engine after each write, to keep its index in step
 metric. Here the writes need nothing, so that nothing can be out of step.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -22,9 +23,11 @@ from argilla_server.search_engine import (
 )
 from sqlalchemy import ColumnElement, func, select, true
 
+from annotation.argilla.display import opaque_id
 from annotation.server.home.folder import ENGINE_NAME
 from annotation.server.queue.page import filters_beside_the_queue, kept_from, queue_page
 from annotation.server.queue.practice import closing_practice
+from annotation.server.queue.tables import QUEUE
 from annotation.server.search.filters import (
     SearchSession,
     answered_by,
@@ -84,9 +87,8 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
         """Without `sort` a user gets their own order, the same each time; without `user_id` that of arrival."""
         text = query if isinstance(query, str) else getattr(query, "q", None)
         if user_id is not None and text:  # as links to a record search for it
-            named = select(Record.id).where(Record.dataset_id == dataset.id, Record.external_id == storable(text))
             async with SearchSession() as db:
-                found = await db.scalar(named.where(*await kept_from(db, dataset, user_id)))
+                found = await _named(db, dataset, text, await kept_from(db, dataset, user_id))
             if found is not None:
                 return SearchResponses(items=[SearchResponseItem(record_id=found)][offset:], total=1)
         beside = filters_beside_the_queue(filter)
@@ -150,6 +152,19 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
             low, high = (await db.execute(ends.where(here))).one()
         whole = metadata_property.type == MetadataPropertyType.integer
         return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
+
+
+async def _named(db: Any, dataset: Any, text: str, kept: Sequence[ColumnElement[bool]]) -> UUID | None:
+    """By the external id that a record has or, under one of an earlier version, would have been given by this one."""
+    here = select(Record.id, Record.fields).where(Record.dataset_id == dataset.id, *kept)
+    found: UUID | None = await db.scalar(here.where(Record.external_id == storable(text)))
+    answer, _, of_passage = text.rpartition(":")
+    if found is None and re.fullmatch("[0-9a-f]{16}", of_passage):
+        of_answer = here.join(QUEUE, QUEUE.c.record_id == Record.id).where(QUEUE.c.dataset_id == dataset.id)
+        for record_id, fields in (await db.execute(of_answer.where(QUEUE.c.answer == storable(answer)))).tuples():
+            if opaque_id(answer, str(fields.get("chunk"))) == text:
+                return UUID(str(record_id))
+    return found
 
 
 def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.argilla.display import HIDDEN, content_hash, original_text, passage_bodies, source_line, to_records
+from annotation.argilla.display import (
+    HIDDEN,
+    content_hash,
+    original_text,
+    passage_bodies,
+    source_line,
+    to_records,
+    unit_id,
+)
 from annotation.argilla.labels import TASKS, missing_marks
 from annotation.argilla.marks import MarkedPassage, add_passages, carried_passages, marked_words, shown_text
 from annotation.argilla.rendering import plain_text
@@ -52,10 +60,27 @@ def only(task, record=None) -> dict:
 
 def test_a_record_becomes_k_retrieval_one_grounding_and_one_generation_record() -> None:
     ids = {task: [body["external_id"] for body in bodies] for task, bodies in to_records(sample(), ENGLISH).items()}
-    passages = [f"{UUID}:doc{rank}#0" for rank in (1, 2, 3)]
-    assert ids == {"retrieval": passages, "grounding": [UUID], "generation": [UUID]}
+    passages = ids.pop("retrieval")
+    assert [re.sub("[0-9a-f]{16}$", "", each) for each in passages] == [f"{UUID}:"] * 3
+    assert len({*passages}) == 3
+    assert ids == {"grounding": [UUID], "generation": [UUID]}
+    assert [unit_id(body) for body in to_records(sample(), ENGLISH)["retrieval"]] == [
+        f"{UUID}:doc{rank}#0" for rank in (1, 2, 3)
+    ]
     without = to_records(sample(texts=()), ENGLISH)
     assert [len(without[task]) for task in TASKS] == [0, 0, 1]
+
+
+def test_the_id_of_a_passage_depends_on_nothing_that_annotators_do_not_see() -> None:
+    def ids(texts: tuple[str, ...] = ("One.", "Two.", "One."), **more: object) -> list[str]:
+        chunks = [chunk.model_copy(update=more) for chunk in sample(texts=texts).chunks]
+        kept = [chunk.model_copy(update={"chunk_id": f"{chunk.chunk_id}{at}"}) for at, chunk in enumerate(chunks)]
+        return [body["external_id"] for body in to_records(sample(chunks=tuple(kept)), ENGLISH)["retrieval"]]
+
+    others = {"chunk_id": "x#cited_text", "doc_id": "x", "url": "https://x.example/", "origin": "cited_text"}
+    assert len({*ids()}) == 3
+    assert ids() == ids(**others) == ids(chunk_id="y#snippet", origin="snippet", title="T")
+    assert ids(("Two.", "One.", "Three."))[:2] == ids()[1::-1]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -158,14 +183,16 @@ def test_no_title_looks_like_a_state_or_like_the_number_of_a_source() -> None:
     titles = ("Prices — gone", "gone ┃ Prices", "[2] read ┃ x", "━━ Passage 9 · [1] x ━━")
     sources = tuple(
         Source(n=n, url=f"https://s{n}.example/a", host=f"s{n}.example", title=title, state="read")
-        for n, title in enumerate(titles, start=1)
+        for n, title in enumerate((*titles, "Of no passage"), start=1)
     )
-    lines = only("grounding", sample(sources=sources))["fields"]["sources"].splitlines()
+    chunks = tuple(passage(n, f"Text {n}.", url=f"https://s{n}.example/a") for n in range(1, len(titles) + 1))
+    lines = only("grounding", sample(sources=sources, chunks=chunks))["fields"]["sources"].splitlines()
     assert [line.split(" ┃ ") for line in lines] == [
         ["[1] text available", "Prices — gone — s1.example"],
         ["[2] text available", "gone │ Prices — s2.example"],
         ["[3] text available", "[2] read │ x — s3.example"],
         ["[4] text available", "━━ Passage 9 · [1] x ━━ — s4.example"],
+        ["[5] text available", "s5.example"],
     ]
     strays = sample(
         sources=(), chunks=(passage(1, "Text.", title="[2] A title"), passage(2, "Text.", title="━━ [1] x"))

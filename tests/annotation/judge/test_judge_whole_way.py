@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from annotation.argilla.client import Argilla
+from annotation.argilla.display import unit_id
 from annotation.argilla.labels import LABELS, TASKS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
@@ -21,7 +22,7 @@ HOSTILE = """Honey eases cough in children.
 
 
 def take_suggestions(owner: Argilla, workspace: str) -> dict[str, dict[str, str]]:
-    """Submit what is filled in, and no where nothing is; what was filled in, by external id."""
+    """Submit what is filled in, and no where nothing is; what was filled in, by unit."""
     filled: dict[str, dict[str, str]] = {}
     for task, dataset in find_datasets(owner, workspace, round_name=ROUND).items():
         names = {
@@ -30,7 +31,7 @@ def take_suggestions(owner: Argilla, workspace: str) -> dict[str, dict[str, str]
         for _, page in owner.record_pages(dataset.id, ("suggestions",)):
             for record in page:
                 said = {names[each["question_id"]]: each["value"] for each in record["suggestions"]}
-                filled[f"{task} {record['external_id']}"] = said
+                filled[f"{task} {unit_id(record)}"] = said
                 values = {label: {"value": said.get(label, "no")} for label in LABELS[task]}
                 path = f"/records/{record['id']}/responses"
                 owner.request("POST", path, json={"status": "submitted", "values": values})

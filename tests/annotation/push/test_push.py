@@ -95,6 +95,44 @@ def test_a_passage_that_is_gone_stays_and_is_listed_and_two_versions_of_a_record
     assert len(held(owner, ready, "retrieval")) == 2
 
 
+def test_a_unit_keeps_its_id_whatever_becomes_of_its_text_and_no_other_unit_gets_it(owner, ready) -> None:
+    def passages(*texts: str) -> list[Passage]:
+        named = enumerate(texts, start=1)
+        return [Passage(chunk_id=f"d#{rank}", doc_id="d", chunk_rank=rank, text=text) for rank, text in named]
+
+    def pushed(*texts: str) -> dict[str, str]:
+        """External ids by what was put in under them."""
+        record = sample().model_copy(update={"chunks": tuple(passages(*texts)), "context_set": " ".join(texts)})
+        assert push_records(owner, ready, [record]).refused == ()
+        found = held(owner, ready, "retrieval")
+        assert sorted(original_text(each, "retrieval", "chunk") for each in found) == sorted(texts)
+        return {each["metadata"][HIDDEN]["chunk_id"]: each["external_id"] for each in found}
+
+    first = pushed("One.", "Same.", "Same.")
+    assert len({*first.values()}) == 3
+    later = pushed("Another.", "Same.", "Same.", "One.", "Same.")
+    assert first.items() <= later.items()
+    assert len({*later.values()}) == 5
+    assert pushed("Another.", "Same.", "Same.", "One.", "Same.") == later
+
+
+def test_units_of_an_earlier_version_are_known_by_what_is_hidden_and_stay_as_they_are(owner, ready) -> None:
+    push_records(owner, ready, [sample()])
+    dataset = find_datasets(owner, ready)["retrieval"].id
+    earlier = []
+    for each in held(owner, ready, "retrieval"):
+        owner.request("DELETE", f"/datasets/{dataset}/records", params={"ids": each["id"]})
+        body = {name: each[name] for name in ("fields", "metadata")}
+        earlier.append(body | {"external_id": f"{UUID.format(1)}:{each['metadata'][HIDDEN]['chunk_id']}"})
+    owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": earlier})
+    before = held(owner, ready, "retrieval")
+    assert counts(push_records(owner, ready, [sample()]))[0] == (0, 2, 0, 0, 0)
+    assert held(owner, ready, "retrieval") == before
+    changed = sample(query="Which?")
+    assert counts(push_records(owner, ready, [changed]))[0] == (0, 0, 2, 0, 0)
+    assert [each["external_id"] for each in held(owner, ready, "retrieval")] == [each["external_id"] for each in before]
+
+
 def test_more_records_than_a_batch_holds_all_go_in(owner, ready) -> None:
     push_records(owner, ready, (sample(number, passages=3) for number in range(170)))
     assert [len(held(owner, ready, task)) for task in TASKS] == [510, 170, 170]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import original_text
+from annotation.argilla.display import original_text, unit_id
 from annotation.argilla.labels import TaskName
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Place
@@ -43,9 +43,7 @@ def begin_push(server, path: Path, workspace: str) -> "subprocess.Popen[str]":
 def texts_held(argilla: Argilla, workspace: str) -> dict[TaskName, list[tuple[str, str]]]:
     columns: dict[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
     return {
-        task: sorted(
-            (each["external_id"], original_text(each, task, column)) for each in held(argilla, workspace, task)
-        )
+        task: sorted((unit_id(each), original_text(each, task, column)) for each in held(argilla, workspace, task))
         for task, column in columns.items()
     }
 

@@ -15,7 +15,9 @@ import pytest
 from sqlalchemy import create_engine
 
 from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
 from annotation.argilla.labels import TaskName
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.server.home.folder import hold_seconds
@@ -118,7 +120,8 @@ def test_all_passages_of_an_answer_come_together_in_the_order_of_their_rank(jury
     course = work_through(jury(3, ours(answers, "retrieval"), "retrieval"), OVERLAP, seed=2)
     assert Counter(map(len, course.given.values())) == {OVERLAP: 15}
     passages = {
-        answer.record_uuid: [f"{answer.record_uuid}:{each.chunk_id}" for each in answer.chunks] for answer in answers
+        answer.record_uuid: [body["external_id"] for body in to_records(answer, read_wording("en"))["retrieval"]]
+        for answer in answers
     }
     for order in course.order:
         firsts = [order[first] for first in range(0, len(order), 3)]

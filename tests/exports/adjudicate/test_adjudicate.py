@@ -85,9 +85,9 @@ def list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_htt
     assert (relevant["lone_dissenter"], relevant["notes"]) == (carla, f"{carla}: {NOTE}")
     assert (relevant["text"], relevant["text_pair"]) == ("Query 1?", "Passage 2 of 1.")
     dataset = find_datasets(jury.owner, jury.workspace)["retrieval"].id
-    assert relevant["link"] == f"{jury.server.url}/dataset/{dataset}/annotation-mode?record=r1:d2%230"
     with jury.client("dora") as client:
-        assert client.get(f"/records/{relevant['record_id']}").json()["external_id"] == "r1:d2#0"
+        external_id = client.get(f"/records/{relevant['record_id']}").json()["external_id"]
+    assert relevant["link"] == f"{jury.server.url}/dataset/{dataset}/annotation-mode?record={external_id}"
     assert f"{carla} yes; {jury.names['anna']}, {jury.names['ben']} no" in result.stdout
     manifest = json.loads((jury.export / "manifest.json").read_text())
     for server in ("javascript:alert(1)//", "http://user:secret@host", 'http://host/"><script>', ""):
