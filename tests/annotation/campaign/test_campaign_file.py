@@ -298,9 +298,7 @@ def test_every_command_finds_the_workspaces_of_the_languages(run, owner: Argilla
         people = owner.workspace_users(owner.find_workspace(f"{workspace}-{locale}"))
         assert [user["username"] for user in people] == [f"{workspace}-{name}"]
         assert {each["name"][-2:] for each in owner.datasets(owner.find_workspace(f"{workspace}-{locale}"))} == {locale}
-    run("annotation", "setup", "--round", "pilot")
-    run("annotation", "push", "records.jsonl", "--round", "pilot", "--locale", "de")
-    assert f"{workspace}-de · pilot · de" in run("annotation", "status").stdout
+    assert f"{workspace}-de · production · de" in run("annotation", "status").stdout
     run("annotation", "share", "--out", "sheets")
     sheet = Path(f"sheets/sheet-{workspace}-cem.html").read_text(encoding="utf-8")
     generation = {each: find_datasets(owner, f"{workspace}-{each}")["generation"].id for each in ("en", "de")}
@@ -312,7 +310,6 @@ def test_every_command_finds_the_workspaces_of_the_languages(run, owner: Argilla
     submit_first(owner, generation["en"])
     run("exports", "csv", "export", "--update")
     assert len(Path("export/generation.csv").read_text(encoding="utf-8").splitlines()) == 3
-    run("exports", "dataset", "dataset")
     refused = run("annotation", "teardown", "--dataset", "1-retrieval-de", "--yes", code=1)
     assert f"where the dataset '1-retrieval-de' is: {workspace}-en, {workspace}-de." in refused.stderr
     run("annotation", "teardown", "--yes", "--users", "--export", "kept")
@@ -321,6 +318,21 @@ def test_every_command_finds_the_workspaces_of_the_languages(run, owner: Argilla
     assert len(list(Path("kept").iterdir())) == 2
 
 
+@pytest.mark.rare
+@pytest.mark.server
+def test_a_round_of_one_language_and_a_dataset_of_all_are_made_from_the_workspaces_of_languages(
+    run, owner: Argilla, workspace: str
+) -> None:
+    run("annotation", "setup", "--passwords", "passwords.json")
+    write_records(Path("records.jsonl"), answered("r1", language="en"))
+    run("annotation", "setup", "--round", "pilot")
+    run("annotation", "push", "records.jsonl", "--round", "pilot", "--locale", "de")
+    assert f"{workspace}-de · pilot · de" in run("annotation", "status").stdout
+    submit_first(owner, find_datasets(owner, f"{workspace}-de", round_name="pilot")["generation"].id)
+    run("exports", "dataset", "dataset")
+
+
+@pytest.mark.rare
 @pytest.mark.server
 def test_a_person_who_is_not_listed_is_not_put_into_every_language(run, owner: Argilla, workspace: str) -> None:
     run("annotation", "setup", "--passwords", "passwords.json")

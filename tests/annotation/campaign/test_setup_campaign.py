@@ -280,6 +280,7 @@ def test_marks_come_to_datasets_that_are_there_with_a_new_version_only(owner: Ar
     assert not make(owner, workspace, wanted["required"]).changed
 
 
+@pytest.mark.rare
 def test_without_a_campaign_a_dataset_and_the_words_under_marks_stay_as_they_are(
     owner: Argilla, workspace: str
 ) -> None:

@@ -50,7 +50,7 @@ def test_a_sheet_has_the_annotators_own_datasets_in_order_of_the_work(
     owner: Argilla, workspace: str, campaign: Campaign, tmp_path: Path
 ) -> None:
     for name in ("suggested", "a-pilot"):
-        apply_plan(owner, plan_setup(owner, wanted_of_round(campaign, workspace, name, None, None)), Passwords())
+        apply_plan(owner, plan_setup(owner, wanted_of_round(campaign, workspace, name, "ja", None)), Passwords())
     written = share_sheets(owner, workspace, campaign, tmp_path)
     kei, anna = (path.read_text(encoding="utf-8") for path in written.sheets)
     assert '<html lang="ja">' in kei
@@ -58,7 +58,7 @@ def test_a_sheet_has_the_annotators_own_datasets_in_order_of_the_work(
     rounds = [
         f"{first}{n}-{task}-{locale}"
         for first in ("calibration-", "a-pilot-", "", "suggested-")
-        for locale in ("de", "ja")
+        for locale in (("ja",) if first in ("a-pilot-", "suggested-") else ("de", "ja"))
         for n, task in NUMBERED
     ]
     assert DATASET.findall(anna) == rounds

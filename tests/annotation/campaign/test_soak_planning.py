@@ -133,7 +133,8 @@ def test_the_detectable_difference_is_found_in_four_studies_of_five(spread: str,
 
 
 @pytest.mark.parametrize(
-    ("narratives", "votes"), [(40, 2), *(pytest.param(n, k, marks=soak) for n in (40, 100) for k in (1, 3))]
+    ("narratives", "votes"),
+    [pytest.param(40, 2, marks=pytest.mark.rare), *(pytest.param(n, k, marks=soak) for n in (40, 100) for k in (1, 3))],
 )
 def test_the_difference_is_found_as_often_with_unequal_weights(narratives: int, votes: int) -> None:
     for heavy in (1.3, 4.0):

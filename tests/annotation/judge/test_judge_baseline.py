@@ -155,6 +155,7 @@ def fitted(coverage: Any, wanted: Any) -> Any:
     return weights
 
 
+@pytest.mark.rare
 def test_weights_of_coverage_learnt_on_half_of_wice_tell_the_claims_of_the_other_half_apart() -> None:
     cases = wice()
     labels = np.array([case["label"] for case in cases])

@@ -167,6 +167,7 @@ def test_a_text_is_found_by_what_an_annotator_sees_of_it(owner, ready) -> None:
         assert owner.request("POST", path, json={"query": {"text": {"q": "lt"}}})["total"] == 0  # of an entity
 
 
+@pytest.mark.rare
 def test_the_datasets_of_a_push_have_to_be_there_and_to_be_one_language(owner, workspace) -> None:
     owner.request("POST", "/workspaces", json={"name": workspace})
     with pytest.raises(NotFoundError, match=r"lacks the published datasets: retrieval.*citejury annotation setup"):

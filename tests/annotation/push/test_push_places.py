@@ -63,6 +63,12 @@ def test_records_of_a_campaign_go_to_their_language_and_stay_where_they_are(owne
     }
     assert {item["external_id"] for item in held(owner, workspace, "generation", "de")} == {"r0", "r4"}
     assert {item["external_id"] for item in held(owner, workspace, "generation", "de", "calibration")} == {"r2"}
+
+
+@pytest.mark.rare
+def test_a_round_beside_the_campaigns_own_takes_records_of_every_language(owner, workspace) -> None:
+    campaign = Campaign(locales=("en", "de"))
+    make(owner, workspace, campaign)
     apply_plan(owner, plan_setup(owner, wanted_of_round(campaign, workspace, "pilot", None, None)), Passwords())
     records = [made_up(1), made_up(2, language="de"), made_up(3, language="fr")]
     assert push_all(owner, workspace, campaign, records, "pilot").tasks["generation"].new == 3

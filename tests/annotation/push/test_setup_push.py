@@ -64,6 +64,7 @@ def test_a_dataset_with_other_questions_or_of_somebody_else_is_refused_and_nothi
         set_up(owner, workspace)
 
 
+@pytest.mark.rare
 def test_an_admin_named_as_an_annotator_is_noted_and_their_key_makes_nothing_at_all(owner, ready) -> None:
     name = f"adm-{ready}"
     body = {"username": name, "first_name": "A", "role": "admin", "password": "long-enough-1"}

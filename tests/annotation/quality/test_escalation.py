@@ -123,6 +123,7 @@ def test_running_it_again_is_no_error_where_nobody_is_left_for_other_units(jury:
         assert "citejury exports adjudicate push EXPORT --blind" in said
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("jury", [2], indirect=True)
 def test_nobody_left_is_a_plain_refusal_and_changes_nothing(jury: Jury, client: Argilla, run: Any) -> None:
     before = stored(client, jury)
@@ -147,6 +148,7 @@ def test_who_labels_no_more_in_the_language_is_given_nothing_and_a_stock_argilla
         escalate(stock, [jury.workspace])
 
 
+@pytest.mark.rare
 def test_a_push_of_what_changed_leaves_a_record_to_whom_it_is_for(client: Argilla, ready: str) -> None:
     (record,) = texts(1)
     push_records(client, ready, [record])

@@ -42,6 +42,7 @@ def test_what_is_practised_is_closed_and_the_rest_is_open(work: Practised) -> No
     assert len(work.queue("ben", "practice-1-retrieval-en")) == 2
 
 
+@pytest.mark.rare
 def test_the_pass_mark_opens_the_list_and_a_wrong_answer_may_be_among_them(owner: Argilla) -> None:
     work = practised(owner, tasks=["retrieval"], cases=4)  # 12 answers, 9 of them have to agree
     work.practise("anna", "practice-1-retrieval-en", wrong=3, count=3)

@@ -132,6 +132,7 @@ def test_a_reply_for_everyone_names_neither_question_nor_person_and_a_later_repl
         user.request("GET", f"/citejury/records/{work.record_id}/replies")
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_another_question_on_the_same_record_is_open_again(work: Case) -> None:
     work.reply("Yes.")

@@ -394,6 +394,7 @@ def test_who_is_below_the_pass_mark_is_named_with_the_work_that_waits_for_them_u
     assert (notices, retrieval.kept_out) == ([], 0)
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_a_split_unit_is_not_given_to_whom_the_list_is_closed(owner: Argilla) -> None:
     work = practised(owner, {"anna": [], "ben": [], "clara": []}, tasks=["generation"], cases=1)
@@ -410,6 +411,7 @@ def test_a_split_unit_is_not_given_to_whom_the_list_is_closed(owner: Argilla) ->
     assert found["3-generation-en"] == {work.names["clara"]: 1}
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_the_next_step_of_a_status_is_what_the_campaign_lacks(owner: Argilla, ready: str, command) -> None:
     work = practised(owner, tasks=["generation"], cases=1)
