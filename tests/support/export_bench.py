@@ -73,8 +73,10 @@ def answers(task: str, **changed: str) -> dict[str, str]:
     return dict.fromkeys(LABELS[task], "no") | changed
 
 
-def make_dataset(client: Argilla, workspace_id: str, task: TaskName, round_name: str = PRODUCTION) -> str:
-    definition = define_dataset(task, read_wording("en"), round_name=round_name)
+def make_dataset(
+    client: Argilla, workspace_id: str, task: TaskName, round_name: str = PRODUCTION, overlap: int = 1
+) -> str:
+    definition = define_dataset(task, read_wording("en"), overlap, round_name=round_name)
     dataset = client.request("POST", "/datasets", json={**definition.body, "workspace_id": workspace_id})["id"]
     for kind, parts in (("fields", definition.fields), ("questions", definition.questions)):
         for part in parts:

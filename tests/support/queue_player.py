@@ -4,7 +4,8 @@ It opens with ten records from the first. After each move it asks for ten more u
 number of those it has that are still pending, and where the next one is missing it asks before it moves.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from annotation.argilla.display import to_records
 from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.wording import read_wording
 from pipeline.records.schema import Passage, QueryResponse
+from tests.support.export_bench import make_dataset, make_user
 
 MANY = 10
 PENDING = [
@@ -95,3 +97,26 @@ def put(client: Argilla, dataset: str, records: Sequence[dict[str, Any]]) -> lis
 
 def ours(answers: Sequence[QueryResponse], task: TaskName = "generation") -> list[dict[str, Any]]:
     return [body for answer in answers for body in to_records(answer, read_wording("en"))[task]]
+
+
+class Team(NamedTuple):
+    players: list[Player]
+    users: list[str]  # their ids, in the same order
+    dataset: str
+
+
+@contextlib.contextmanager
+def gathering(client: Argilla) -> Iterator[Callable[..., Team]]:
+    """What makes a workspace with the dataset of one task, and so many annotators, each with her page open."""
+    with contextlib.ExitStack() as open_pages:
+
+        def of(people: int, task: TaskName = "generation", overlap: int = 2) -> Team:
+            workspace = client.request("POST", "/workspaces", json={"name": f"w-{uuid4()}"})["id"]
+            dataset = make_dataset(client, workspace, task, overlap=overlap)
+            users = [make_user(client, f"{task}-{number}") for number in range(people)]
+            for user in users:
+                client.request("POST", f"/workspaces/{workspace}/users", json={"user_id": user["id"]})
+            pages = [open_pages.enter_context(Argilla(client.api_url, user["api_key"])) for user in users]
+            return Team([Player(page, dataset, task) for page in pages], [user["id"] for user in users], dataset)
+
+        yield of

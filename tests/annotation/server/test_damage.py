@@ -117,9 +117,9 @@ def nonsense_in_the_schema(database: Path) -> None:
     "damage",
     [
         lambda database: destroy(database, "records"),
-        lose_the_header,
+        pytest.param(lose_the_header, marks=pytest.mark.rare),
         lambda database: os.truncate(database, database.stat().st_size // 2),
-        nonsense_in_the_schema,
+        pytest.param(nonsense_in_the_schema, marks=pytest.mark.rare),
     ],
     ids=["flipped bytes", "no header", "cut in half", "nonsense in the schema"],
 )
@@ -206,6 +206,7 @@ def test_damage_while_people_work_stops_all_writing(kept: Kept) -> None:
         start_server(kept.home, port=0).__enter__()
 
 
+@pytest.mark.rare
 def test_the_look_of_each_night_finds_what_nobody_has_asked_for(kept: Kept) -> None:
     (kept.home / DAMAGE_FILE).write_text('{"found": "f", "advice": "a", "answer": "b"}', encoding="utf-8")
     with start_server(kept.home, port=0) as server, Argilla(server.url, kept.annotator_key) as anna:
@@ -261,7 +262,8 @@ os.kill(os.getpid(), signal.SIGKILL)
     return kept.home
 
 
-def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(killed: Path) -> None:
+@pytest.mark.parametrize("is_served", [False, pytest.param(True, marks=pytest.mark.rare)])
+def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(killed: Path, is_served: bool) -> None:
     log, lines = killed / f"{DATABASE_FILE}-wal", []
     whole = killed.with_name("whole")
     shutil.copytree(killed, whole)
@@ -269,7 +271,7 @@ def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(kille
         shutil.rmtree(killed)
         shutil.copytree(whole, killed)
         os.truncate(log, log.stat().st_size - cut)
-        if cut != 1:
+        if cut != 1 or not is_served:
             refuse_damaged_home(killed, lines.append)
             assert len(lines) == bool(cut)
         else:

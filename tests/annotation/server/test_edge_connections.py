@@ -68,6 +68,7 @@ def test_an_answer_that_nobody_reads_is_given_up(hasty: int) -> None:
         assert len(read_to_the_end(connection)) < LONG_BYTES
 
 
+@pytest.mark.rare
 def test_an_answer_that_is_read_slowly_comes_whole() -> None:
     came = 0
     with ExitStack() as held:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import httpx
+import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -53,7 +54,7 @@ PROGRAM = [sys.executable, "-c", "from exports.cli import main; main()"]
 
 
 @pytest.mark.server
-def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
+def test_serve_tells_what_matters_and_no_secret_and_a_signal_leaves_no_process_behind(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with serving(home) as (process, url):
         kept = read_or_make_secrets(home)
@@ -68,8 +69,7 @@ def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
             with contextlib.closing(sqlite3.connect(home / DATABASE_FILE)) as database:
                 database.execute("DROP TABLE webhooks")
             failed = httpx.get(f"{url}/api/v1/webhooks", headers={"X-Argilla-Api-Key": kept.owner_api_key})
-        process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+        said = ended(process)
     lines = [line for line in said.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
     told = [line[9:] for line in lines]
     request_id = failed.headers["x-request-id"]
@@ -97,6 +97,16 @@ def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
     for secret in (*kept[1:], TYPED_BY_MISTAKE, ANSWER.answer):
         assert secret not in said + kept_lines
     assert f"request {request_id} failed" in (home / "logs" / "web.log").read_text(encoding="utf-8")
+
+
+def ended(process: "subprocess.Popen[str]") -> str:
+    """What it has said until a signal ended it and every process under it."""
+    parts = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+    _, alive = psutil.wait_procs(parts, timeout=PATIENCE_SECONDS)
+    assert (process.returncode, alive) == (0, [])
+    return said
 
 
 def work(owner: Argilla, url: str, password: str) -> None:

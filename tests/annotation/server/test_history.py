@@ -26,7 +26,7 @@ from tests.support.history_checks import (
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(params=["OFF", "ON"], ids=["plain", "recursive"])
+@pytest.fixture(params=[pytest.param("OFF", id="plain"), pytest.param("ON", id="recursive", marks=pytest.mark.rare)])
 def here(request: pytest.FixtureRequest, argilla_server: ServerHandle, client: Argilla) -> Iterator[Place]:
     """A place of the test's own; its way into the database has SQLite's recursive triggers off and on."""
     with contextlib.closing(sqlite3.connect(argilla_server.home / DATABASE_FILE, timeout=60)) as database:

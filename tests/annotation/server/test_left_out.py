@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.product.test_layout import OLD_NAME, PACKAGES, imports, modules
+from tests.product.test_layout import OLD_NAME, PACKAGES, imports, modules, path_of
 from tests.support.places import ROOT
 
 SERVER = "annotation.server"
@@ -15,7 +15,11 @@ WITHOUT = "This installation of citejury is without its server. Install the whol
 
 
 def test_only_what_starts_the_server_imports_it_and_late() -> None:
-    outside = {name: tree for name, tree in modules().items() if not name.startswith((SERVER, OLD_NAME))}
+    outside = {
+        name: tree
+        for name, tree in modules().items()
+        if not name.startswith((SERVER, OLD_NAME)) and "server" in path_of(name).read_text(encoding="utf-8")
+    }
     importers = {name for name, tree in outside.items() if any(used.startswith(SERVER) for used in imports(tree))}
     early = [
         name

@@ -30,8 +30,13 @@ def order_of(number: int, rate: float, at_once: int = 1, late: int = 0) -> list[
     return done
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.1, 0.15, 0.3, 0.5])
-@pytest.mark.parametrize("at_once", [1, 5])
+@pytest.mark.parametrize(
+    ("rate", "at_once"),
+    [
+        *((0.1, 1), (0.3, 5), (0.05, 5)),
+        *(pytest.param(rate, 1, marks=pytest.mark.rare) for rate in (0.05, 0.15, 0.3, 0.5)),
+    ],
+)
 def test_the_rate_is_kept_in_each_tenth_of_the_work(rate: float, at_once: int) -> None:
     orders = [order_of(number, rate, at_once) for number in range(PEOPLE)]
     length = min(map(len, orders))

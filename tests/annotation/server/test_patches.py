@@ -37,6 +37,7 @@ def test_the_table_is_of_the_argilla_server_that_is_installed() -> None:
     assert version("argilla-server") == VERSION
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_a_patch_changes_is_there_as_it_was_read(target: str, installed: dict[str, str]) -> None:
     assert installed[target] == TARGETS[target], f"{target} is not what it was in argilla-server {VERSION}"

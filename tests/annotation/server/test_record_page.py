@@ -126,6 +126,7 @@ def put(server: ServerHandle, dataset: str, records: list[dict[str, Any]]) -> No
 
 
 @pytest.mark.server
+@pytest.mark.rare
 def test_a_page_says_what_argillas_own_says(argilla_server: ServerHandle, places: Any, tmp_path: Path) -> None:
     (whole, broken), keys = places
     odd = [f"{broken}?limit=1&offset={offset}" for offset in range(3)]

@@ -20,12 +20,21 @@ SUPPORTS = {"label": "supports", "start": 30, "end": 36}
 CONTRADICTS = {"label": "contradicts", "start": 40, "end": 43}
 
 
+WORKSPACES: dict[tuple[str, Evidence], str] = {}
+"""By the address of the server and what is asked for as evidence."""
+
+
 def record_of(owner: Argilla, evidence: Evidence) -> str:
-    workspace = f"m-{uuid.uuid4().hex[:10]}"
-    set_up(owner, workspace, evidence=evidence)
-    push_records(owner, workspace, [ANSWER])
-    ((_, (record,)),) = owner.record_pages(find_datasets(owner, workspace)["grounding"].id)
-    return str(record["id"])
+    """A new record of grounding where evidence is asked for like this."""
+    place = (owner.api_url, evidence)
+    if place not in WORKSPACES:
+        set_up(owner, workspace := f"m-{uuid.uuid4().hex[:10]}", evidence=evidence)
+        WORKSPACES[place] = workspace
+    answer = ANSWER.model_copy(update={"record_uuid": str(uuid.uuid4())})
+    push_records(owner, WORKSPACES[place], [answer])
+    dataset = find_datasets(owner, WORKSPACES[place])["grounding"].id
+    found = (record for _, page in owner.record_pages(dataset) for record in page)
+    return next(str(record["id"]) for record in found if record["external_id"] == answer.record_uuid)
 
 
 def values(*marks: dict[str, Any], **labels: str) -> dict[str, Any]:

@@ -211,7 +211,7 @@ def test_five_megabytes_are_stored_and_found(jury: Jury) -> None:
 
 
 @given(search=SEARCHES)
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 def test_whatever_is_asked_is_answered_or_refused(jury: Jury, search: dict[str, Any]) -> None:
     for who in (jury.owner, jury.anna):
         reply = jury.ask(who, **search)
@@ -219,7 +219,7 @@ def test_whatever_is_asked_is_answered_or_refused(jury: Jury, search: dict[str, 
 
 
 @given(query=SIGNS.map("".join))
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 def test_no_search_text_is_an_error(jury: Jury, query: str) -> None:
     jury.search(jury.owner, **text(query))
 

@@ -89,6 +89,7 @@ ANSWERS = st.lists(st.sampled_from(NASTY_ANSWERS), max_size=20).map(
 )
 
 
+@pytest.mark.rare
 @given(texts=st.lists(st.lists(PIECES, max_size=20).map("".join) | ANSWERS, min_size=1, max_size=20))
 @settings(max_examples=60)
 def test_postgresql_finds_the_same_words(postgresql: Any, texts: list[str]) -> None:

@@ -13,6 +13,7 @@ from annotation.campaign.file import Campaign
 from annotation.push.push import push_records
 from annotation.server.launch import ServerHandle
 from pipeline.core.errors import NotAllowedError
+from tests.support.export_bench import make_dataset, make_user
 from tests.support.setup_bench import make
 from tests.support.start_bench import PEOPLE, Start, record, start, waiting
 
@@ -23,7 +24,8 @@ ORDERED = ["1-retrieval", "2-grounding", "3-generation"]
 
 @pytest.fixture(scope="module")
 def campaign(owner: Argilla) -> Start:
-    return start(owner)
+    """One in two languages; each test that changes something has a list of its own in it."""
+    return start(owner, records=8, calibration=2, languages=["de", "ja"])
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def test_she_gets_her_languages_calibration_first(campaign: Start) -> None:
     assert names(campaign.lists("anna")) == [*of("de", "calibration-"), *of("de", "")]
     calibration = [*of("de", "calibration-"), *of("ja", "calibration-")]
     assert names(campaign.lists("ben")) == [*calibration, *of("de", ""), *of("ja", "")]
-    assert len(campaign.lists("cora")) == 18
+    assert len(campaign.lists("cora")) == 12
     assert all(each["is_hers"] for who in PEOPLE for each in campaign.lists(who))
     guidelines = read_wording("de").guidelines["grounding"]
     assert guidelines.startswith(f"# {campaign.lists('anna')[1]['heading']}\n")
@@ -76,8 +78,8 @@ def test_a_change_of_her_languages_reaches_her_with_the_next_set_up(owner: Argil
     assert {each["locale"] for each in work.lists("anna")} == {"ja"}
 
 
-def test_her_progress_counts_what_she_did_and_what_is_left_for_her(owner: Argilla) -> None:
-    work = start(owner, records=8, calibration=2, languages=["de"])
+def test_her_progress_counts_what_she_did_and_what_is_left_for_her(campaign: Start, anna: Argilla) -> None:
+    work = campaign
     work.answer("anna", "1-retrieval-de", 2)
     work.answer("anna", "1-retrieval-de", 1, "discarded")
     work.answer("anna", "1-retrieval-de", 1, "draft")
@@ -85,41 +87,42 @@ def test_her_progress_counts_what_she_did_and_what_is_left_for_her(owner: Argill
     counted = {name: found[name] for name in ("done", "drafts", "waiting", "with_others", "total")}
     assert counted == {"done": 3, "drafts": 1, "waiting": 2, "with_others": 0, "total": 6}
     progress = f"/datasets/{work.datasets()['1-retrieval-de']}/progress"
-    with Argilla(owner.api_url, work.keys["anna"]) as herself:
-        shown = herself.request("GET", progress)
+    shown = anna.request("GET", progress)
     assert (shown["total"], shown["completed"], shown["pending"]) == (6, 3, 3)
 
 
-def test_what_others_hold_is_hers_again_at_a_moment_that_is_told(owner: Argilla) -> None:
-    work = start(owner, languages=["de"])
+def test_what_others_hold_is_hers_again_at_a_moment_that_is_told(owner: Argilla, campaign: Start) -> None:
+    work = campaign
     dataset = work.datasets()["2-grounding-de"]
     with Argilla(owner.api_url, work.keys["ben"]) as ben:
         held = waiting(ben, dataset)
     (found,) = (each for each in work.lists("anna") if each["id"] == dataset)
-    assert (found["waiting"], found["with_others"], len(held)) == (0, 2, 2)
+    assert (found["waiting"], found["with_others"], len(held)) == (4, 2, 2)
     ahead = datetime.fromisoformat(found["back"]) - datetime.now(UTC)
     assert timedelta(0) < ahead < timedelta(hours=1)
-    assert found["total"] == 2
+    assert found["total"] == 6
     (mine,) = (each for each in work.lists("ben") if each["id"] == dataset)
-    assert (mine["waiting"], mine["with_others"], mine["back"]) == (2, 0, None)
+    assert (mine["waiting"], mine["with_others"], mine["back"]) == (6, 0, None)
 
 
-def test_the_pace_is_the_median_time_between_answers(owner: Argilla, argilla_server: ServerHandle) -> None:
-    work = start(owner, records=7, languages=["de"])
+def test_the_pace_is_the_median_time_between_answers(campaign: Start, argilla_server: ServerHandle) -> None:
+    work = campaign
     for _ in range(3):
-        work.answer("anna", "2-grounding-de", 2)
+        work.answer("anna", "3-generation-de", 2)
     noon = datetime(2026, 11, 1, 12, tzinfo=UTC)
     moments = [noon + timedelta(seconds=second) for second in (-10_000, 0, 20, 24, 54, 58)]
-    user = next(each["id"] for each in owner.users() if each["username"] == work.names["anna"]).replace("-", "")
+    user = next(each["id"] for each in work.owner.users() if each["username"] == work.names["anna"]).replace("-", "")
+    dataset = work.datasets()["3-generation-de"].replace("-", "")
+    hers = "SELECT id FROM responses WHERE user_id = ? AND record_id IN (SELECT id FROM records WHERE dataset_id = ?)"
     with contextlib.closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
-        rows = database.execute("SELECT id FROM responses WHERE user_id = ?", (user,)).fetchall()
+        rows = database.execute(hers, (user, dataset)).fetchall()
         for (response,), moment in zip(rows, moments, strict=True):
             stamp = moment.replace(tzinfo=None).isoformat(" ", "microseconds")
             database.execute("UPDATE responses SET updated_at = ? WHERE id = ?", (stamp, response))
         database.commit()
-    (found,) = (each for each in work.lists("anna") if each["name"] == "2-grounding-de")
+    (found,) = (each for each in work.lists("anna") if each["name"] == "3-generation-de")
     assert found["pace"] == 12.0  # of 20, 4, 30 and 4 seconds; the three hours before them are no work
-    (other,) = (each for each in work.lists("anna") if each["name"] == "3-generation-de")
+    (other,) = (each for each in work.lists("anna") if each["name"] == "calibration-3-generation-de")
     assert other["pace"] is None
 
 
@@ -136,15 +139,12 @@ def test_only_the_newest_version_is_listed_and_none_that_is_empty(owner: Argilla
     assert [name for name in named if "grounding" in name] == ["calibration-2-grounding-de-v2", "2-grounding-de-v2"]
 
 
-def test_where_no_campaign_says_her_language_she_gets_every_list(owner: Argilla, argilla_server: ServerHandle) -> None:
-    work = start(owner, languages=["de"])
-    stranger = f"{work.workspace}-dora"
-    person = {"username": stranger, "first_name": "d", "role": "annotator", "password": "x" * 12}
-    made = owner.request("POST", "/users", json=person)
-    owner.request("POST", f"/workspaces/{owner.find_workspace(work.workspace)}/users", json={"user_id": made["id"]})
-    with Argilla(argilla_server.url, made["api_key"]) as herself:
+def test_where_no_campaign_says_her_language_she_gets_every_list(owner: Argilla, campaign: Start) -> None:
+    made = make_user(owner, "dora")
+    owner.request("POST", f"/workspaces/{owner.find_workspace(campaign.workspace)}/users", json={"user_id": made["id"]})
+    with Argilla(owner.api_url, made["api_key"]) as herself:
         lists = herself.request("GET", "/citejury/me/work")["lists"]
-    assert (len(lists), {each["is_hers"] for each in lists}) == (6, {False})
+    assert (len(lists), {each["is_hers"] for each in lists}) == (12, {False})
 
 
 def test_guidelines_are_html_for_members_of_the_workspace(campaign: Start, anna: Argilla, owner: Argilla) -> None:
@@ -153,6 +153,6 @@ def test_guidelines_are_html_for_members_of_the_workspace(campaign: Start, anna:
     html = anna.request("GET", path)["html"]
     assert "<h1>Grounding: " in html
     assert "<table>" in html
-    elsewhere = start(owner, languages=["de"], calibration=0)
+    workspace = owner.request("POST", "/workspaces", json={"name": f"not-{campaign.workspace}"})["id"]
     with pytest.raises(NotAllowedError):
-        anna.request("GET", f"/citejury/datasets/{elsewhere.datasets()['2-grounding-de']}/guidelines")
+        anna.request("GET", f"/citejury/datasets/{make_dataset(owner, workspace, 'grounding')}/guidelines")
