@@ -165,6 +165,8 @@ class _Rendering:
     def __init__(self, text: str) -> None:
         self.text = text
         self.left = _MOST_RENDERED
+        self.before: dict[_Block, str] = {}
+        """What the blocks are shown as without marks."""
 
     def is_kept(self, block: _Block, placed: list[Placed]) -> bool:
         """Whether the block with the marks is shown as before, and all of them are seen."""
@@ -180,7 +182,9 @@ class _Rendering:
         if self.left < 0:
             return not placed
         changed = "".join([*parts, self.text[position : block.end]])
-        before, after = _markdown().render(original), _markdown().render(changed)
+        if block not in self.before:
+            self.before[block] = _markdown().render(original)
+        before, after = self.before[block], _markdown().render(changed)
         n_before, n_after = (_NUMBER.subn("", _CODE.sub("", html))[1] for html in (before, after))
         n_new = sum(each.text.count("[") for each in placed)
         return n_after == n_before + n_new and _MARKS.sub("", before) == _MARKS.sub("", after)

@@ -20,7 +20,7 @@ from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.politeness import HostQueue
 from tests.support.cited_run import are_stored, read_pages, write_run
-from tests.support.dask_cluster import DaskCluster, dask_cluster
+from tests.support.dask_cluster import dask_cluster
 from tests.support.web import Asked, Page, Web
 
 SITES = 5
@@ -104,35 +104,31 @@ def web() -> Iterator[SmallWeb]:
         yield SmallWeb(opened)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
-    with dask_cluster(tmp_path_factory.mktemp("dask"), workers=3, places=4) as running:
-        yield running
-
-
 def records_of_one_machine(folder: Path, web: SmallWeb) -> bytes:
     read_pages(write_run(folder / "run", web.cited()), Online(lambda: guarded_client(web.addresses()), QUICK))
     return (folder / "records.jsonl").read_bytes()
 
 
+@pytest.mark.rare
 def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_machine(
-    cluster: DaskCluster, web: SmallWeb, tmp_path: Path
+    web: SmallWeb, tmp_path: Path
 ) -> None:
     alone = records_of_one_machine(tmp_path / "alone", web)
     for each in web.webs:
         each.asked.clear()
     web.holding.add("/4/1")
-    command = started(write_run(tmp_path / "run", web.cited()), web, cluster.address)
-    cluster.wait(web.held.is_set)
     others = [
         url for urls in web.cited().values() for url in urls if url.startswith("http://127.") and "/4/" not in url
     ]
-    cluster.wait(lambda: are_stored(tmp_path / "store.db", others))
-    killed = cluster.worker_at(web.webs[4].port)
-    killed.kill()
-    killed.wait()
-    web.holding.clear()
-    made = command.result(timeout=300)
+    with dask_cluster(tmp_path, workers=3, places=4) as cluster:
+        command = started(write_run(tmp_path / "run", web.cited()), web, cluster.address)
+        cluster.wait(web.held.is_set)
+        cluster.wait(lambda: are_stored(tmp_path / "store.db", others))
+        killed = cluster.worker_at(web.webs[4].port)
+        killed.kill()
+        killed.wait()
+        web.holding.clear()
+        made = command.result(timeout=300)
     assert made.exit_code == 0, made.stderr
     assert "go to 3 workers, 12 sites at a time" in made.stderr
     assert (tmp_path / "records.jsonl").read_bytes() == alone
@@ -148,6 +144,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_ma
     assert (tmp_path / "records.jsonl").read_bytes() == alone
 
 
+@pytest.mark.rare
 def test_a_scheduler_that_is_not_there_is_one_plain_line(web: SmallWeb, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens on it
@@ -160,17 +157,15 @@ def test_a_scheduler_that_is_not_there_is_one_plain_line(web: SmallWeb, tmp_path
     assert not (tmp_path / "records.jsonl").exists()
 
 
-def test_a_scheduler_that_goes_away_costs_nothing_that_was_read(
-    cluster: DaskCluster, web: SmallWeb, tmp_path: Path
-) -> None:
-    """The last test of the cluster, which ends with it."""
+def test_a_scheduler_that_goes_away_costs_nothing_that_was_read(web: SmallWeb, tmp_path: Path) -> None:
     web.holding.add("/4/1")
     urls = [web.url(4, "/4/1"), web.url(0, "/0/0")]
-    command = started(write_run(tmp_path / "run", {"Answer.": urls}), web, cluster.address)
-    cluster.wait(web.held.is_set)
-    cluster.wait(lambda: are_stored(tmp_path / "store.db", urls[1:]))
-    cluster.kill()
-    made = command.result(timeout=300)
+    with dask_cluster(tmp_path, workers=1, places=4) as cluster:
+        command = started(write_run(tmp_path / "run", {"Answer.": urls}), web, cluster.address)
+        cluster.wait(web.held.is_set)
+        cluster.wait(lambda: are_stored(tmp_path / "store.db", urls[1:]))
+        cluster.kill()
+        made = command.result(timeout=300)
     assert made.exit_code == 1
     assert made.stderr.splitlines()[-1].startswith(f"Error: The Dask scheduler at {cluster.address} is gone.")
     assert "Traceback" not in made.stderr, made.stderr

@@ -103,6 +103,7 @@ def test_that_there_is_no_such_site_is_said_where_others_were_reached(
     assert record.sources[0].reason == reason
 
 
+@pytest.mark.rare
 def test_an_answer_that_comes_late_sets_all_to_work_again(tmp_path: Path) -> None:
     asked: set[str] = set()
     others_silent, both_asked = asyncio.Event(), asyncio.Event()
@@ -129,7 +130,7 @@ def test_an_answer_that_comes_late_sets_all_to_work_again(tmp_path: Path) -> Non
     assert (made.gathered.away, made.tally.by_state()) == (False, {"read": 3, "unreached": AWAY_AFTER})
 
 
-@pytest.mark.parametrize("status", [500, 503])
+@pytest.mark.parametrize("status", [pytest.param(500, marks=pytest.mark.rare), 503])
 def test_a_robots_file_that_cannot_be_had_is_asked_for_again_by_the_next_run(tmp_path: Path, status: int) -> None:
     answers = [Page(status=status), Page(status=404)]
 

@@ -116,7 +116,7 @@ def test_another_encoding_is_named_with_its_byte_and_the_way_out(
         NarrativesCsv(written(tmp_path, f"narrative_id,prompt\nN0,ok\nN,{text}\n".encode(encoding)))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.one_of(st.binary(), st.text().map(lambda text: f"narrative_id,prompt\n{text}".encode(errors="replace")))
 )

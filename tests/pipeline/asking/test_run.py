@@ -265,7 +265,7 @@ replay.replay_narratives(narratives, out, folder, report=report)
 """
 
 
-@pytest.mark.parametrize("calls", [1, 2, 4, 6])
+@pytest.mark.parametrize("calls", [1, *(pytest.param(calls, marks=pytest.mark.rare) for calls in (2, 4)), 6])
 def test_killed_after_any_call_and_started_again_the_run_is_the_same(calls: int) -> None:
     command = [sys.executable, "-c", KILLED_RUN, *(str(path.resolve()) for path in (TWO, RUN, REPLAY)), str(calls)]
     killed = subprocess.run(command, check=False, cwd=ROOT)

@@ -189,7 +189,9 @@ def test_tokens_and_cost_are_counted_and_a_limit_stops_before_the_next_start() -
     assert "3 calls are left. Next: the same command with a higher `--max-cost` goes on" in done.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.rare)]
+)
 def test_the_second_signal_gives_up_what_is_under_way_and_the_same_command_goes_on(
     number: signal.Signals, code: int
 ) -> None:

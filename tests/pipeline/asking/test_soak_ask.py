@@ -179,8 +179,8 @@ def kill_live_runs(folder: Path, kills: int) -> None:
         assert [violation for path in out.glob("*.csv") for violation in check_file(path)] == [], kill
 
 
-def test_killed_three_times_a_run_over_the_network_repeats_only_what_was_under_way(tmp_path: Path) -> None:
-    kill_live_runs(tmp_path, 3)
+def test_killed_a_run_over_the_network_repeats_only_what_was_under_way(tmp_path: Path) -> None:
+    kill_live_runs(tmp_path, 1)
 
 
 @pytest.mark.soak

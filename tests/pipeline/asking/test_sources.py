@@ -133,8 +133,13 @@ def test_what_the_payload_quotes_stands_beside_the_page_and_alone_where_that_is_
     assert len({chunk.chunk_id for chunk in record.chunks}) == len(record.chunks)
 
 
-def test_a_page_is_fetched_once_whoever_cites_it_and_a_passing_failure_is_tried_again(tmp_path: Path) -> None:
+def test_a_page_is_fetched_once_a_passing_failure_is_tried_again_and_refreshing_loses_nothing(tmp_path: Path) -> None:
     tries: list[str] = []
+    pages = {"/honey": Page(article(HONEY), headers={"ETag": '"1"'}), "/lost": Page(article(BEES))}
+
+    def good(asked: Asked) -> Page:
+        unchanged = asked.headers.get("if-none-match") == '"1"'
+        return Page(status=304) if unchanged else pages.get(asked.path, Page(status=404))
 
     def moody(asked: Asked) -> Page:
         if asked.path == "/robots.txt":
@@ -142,15 +147,22 @@ def test_a_page_is_fetched_once_whoever_cites_it_and_a_passing_failure_is_tried_
         tries.append(asked.path)
         return Page(article(BEES)) if tries.count("/moody") > 1 else Page("later", 503)
 
-    with Web({"good.test": {"/honey": article(HONEY)}, "moody.test": moody}) as web:
-        urls = [web.url("good.test", "/honey"), web.url("good.test", "/honey#safety"), web.url("moody.test", "/moody")]
-        run = write_run(tmp_path / "run", {"One.": urls, "Two.": urls[:1], "Three.": [web.url("good.test", "/gone")]})
+    with Web({"good.test": good, "moody.test": moody}) as web:
+        honey, same, lost, gone = (web.url("good.test", path) for path in ("/honey", "/honey#a", "/lost", "/gone"))
+        answers = {"One.": [honey, same, web.url("moody.test", "/moody")], "Two.": [honey, lost], "Three.": [gone]}
+        run = write_run(tmp_path / "run", answers)
         read_web(run, web)
         assert [source.reason for source in records_in(tmp_path)[0].sources] == ["page", "page", "status_503"]
         read_web(run, web)
-        read_web(run, web)
-        assert web.paths("good.test") == ["/honey", "/gone"]
-    assert tries == ["/moody"] * 2
+        assert web.paths("good.test") == ["/honey", "/lost", "/gone"]
+        before = (tmp_path / "records.jsonl").read_bytes()
+        del pages["/lost"]
+        made = read_web(run, web, refresh=True)
+        assert web.paths("good.test") == ["/honey", "/lost", "/gone"] * 2
+    assert tries == ["/moody"] * 3
+    assert (tmp_path / "records.jsonl").read_bytes() == before
+    assert made.gathered is not None
+    assert made.gathered.kept == (lost,)
     first, second, third = records_in(tmp_path)
     assert [source.state for source in first.sources] == ["read"] * 3
     assert len({chunk.text for chunk in first.chunks}) == len(first.chunks)
@@ -169,25 +181,6 @@ def test_what_could_not_be_reached_is_tried_again_with_the_options_of_each_later
         assert states == ["unreached", "unreached", "no_address"]
         read = command(run, "--allow-address", f"127.0.0.1:{web.port}")
     assert (read.exit_code, [each.reason for each in records_in(tmp_path)[0].sources][:2]) == (0, ["page", "refused"])
-
-
-def test_refreshing_asks_whether_a_page_has_changed_and_never_loses_what_was_read(tmp_path: Path) -> None:
-    pages = {"/same": Page(article(HONEY), headers={"ETag": '"1"'}), "/lost": Page(article(BEES))}
-
-    def site(asked: Asked) -> Page:
-        unchanged = asked.headers.get("if-none-match") == '"1"'
-        return Page(status=304) if unchanged else pages.get(asked.path, Page(status=404))
-
-    with Web({"good.test": site}) as web:
-        run = write_run(tmp_path / "run", {"One.": [web.url("good.test", path) for path in pages]})
-        read_web(run, web)
-        before = (tmp_path / "records.jsonl").read_bytes()
-        del pages["/lost"]
-        made = read_web(run, web, refresh=True)
-        assert web.paths("good.test") == ["/same", "/lost"] * 2
-    assert (tmp_path / "records.jsonl").read_bytes() == before
-    assert made.gathered is not None
-    assert made.gathered.kept == (web.url("good.test", "/lost"),)
 
 
 def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
@@ -209,6 +202,7 @@ def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
         assert not (tmp_path / "other.jsonl").exists()
 
 
+@pytest.mark.rare
 def test_a_file_is_read_for_every_form_of_its_url_and_what_is_cited_of_a_wrong_ones_site_is_said(
     tmp_path: Path,
 ) -> None:
@@ -289,6 +283,7 @@ def test_where_the_network_is_away_everything_is_untried(tmp_path: Path) -> None
     assert {source.reason for source in records_in(tmp_path)[0].sources} == {"not_tried"}
 
 
+@pytest.mark.rare
 def test_killed_in_the_middle_it_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     seconds = {"/slow": 600.0}
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from pipeline.records.causes import state_of
 from pipeline.records.run import read_records
 from tests.support.cited_run import write_run
@@ -38,6 +40,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.rare
 @needs_proc
 def test_every_attack_ends_in_one_state_and_has_its_line_in_the_summary(tmp_path: Path) -> None:
     with HostileWeb() as web:

@@ -112,11 +112,12 @@ from annotation.argilla.display import to_records
 from annotation.push.record_sources import check_paths
 from annotation.argilla.wording import read_wording
 
-records = []
-found = check_paths([Path(sys.argv[1])], skip_self_naming=True, keep=records.append)
-bodies = [body for record in records for each in to_records(record, read_wording("en")).values() for body in each]
-shown = [body["fields"] for body in bodies]
-print(json.dumps({"shown": shown, "speaking": len(found.speaking), "model": records[0].provenance.model_name}))
+for source in sys.argv[1:]:
+    records = []
+    found = check_paths([Path(source)], skip_self_naming=True, keep=records.append)
+    bodies = [body for record in records for each in to_records(record, read_wording("en")).values() for body in each]
+    shown = [body["fields"] for body in bodies]
+    print(json.dumps({"shown": shown, "speaking": len(found.speaking), "model": records[0].provenance.model_name}))
 """
 
 
@@ -138,22 +139,28 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(copy: Path, *command: str, code: str = "from exports.cli import main; main()", **variables: str) -> str:
-    """What a command of the copy printed on stdout."""
+COMMANDS = """
+import sys
+from exports.cli import main
+for line in sys.argv[1:]:
+    assert not main(line.split(), standalone_mode=False)
+"""
+
+
+def run(copy: Path, *commands: str, code: str = COMMANDS, **variables: str) -> str:
+    """What commands of the copy printed on stdout, one after the other in one process."""
     environment = {**os.environ, "PYTHONPATH": str(copy), **variables}
-    words = [sys.executable, "-c", code, *command]
+    words = [sys.executable, "-c", code, *commands]
     done = subprocess.run(words, cwd=copy, env=environment, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_a_sixth_provider_is_one_file_and_one_entry_from_its_payloads_to_a_blind_record(copy: Path) -> None:
-    run(copy, "pipeline", "ask", "narratives.csv", "--out", "run", "--replay", "payloads")
-    run(copy, "pipeline", "check", "run")
-    run(copy, "pipeline", "reparse", "run")
-    run(copy, "pipeline", "sources", "run", "--out", "records.jsonl", "--offline")
-    for source in ("run", "records.jsonl"):
-        blind = json.loads(run(copy, source, code=BLIND))
+    asking = "pipeline ask narratives.csv --out run --replay payloads"
+    reading = "pipeline sources run --out records.jsonl --offline"
+    run(copy, asking, "pipeline check run", "pipeline reparse run", reading)
+    for blind in map(json.loads, run(copy, "run", "records.jsonl", code=BLIND).splitlines()):
         assert (blind["speaking"], blind["model"]) == (1, "acme")  # the one that says who it is stays out
         assert "The Moon is rock." in json.dumps(blind["shown"])
         assert "acme" not in json.dumps(blind["shown"]).lower()
@@ -162,14 +169,14 @@ def test_a_sixth_provider_is_one_file_and_one_entry_from_its_payloads_to_a_blind
 def test_a_sixth_provider_is_asked_and_stands_in_the_help(copy: Path) -> None:
     with served(PAYLOADS["N1"]) as (url, received):
         base_urls = json.dumps({"acme": url})
-        command = ("pipeline", "ask", "narratives.csv", "--out", "asked", "--max-rows", "1")
-        run(copy, *command, ACME_KEY="planted-0123456789", CITEJURY_BASE_URLS=base_urls)
+        command = "pipeline ask narratives.csv --out asked --max-rows 1"
+        parse = "pipeline parse --provider Coyote payloads/coyote/N1.json"
+        variables = {"ACME_KEY": "planted-0123456789", "CITEJURY_BASE_URLS": base_urls}
+        told = run(copy, command, "pipeline ask --help", "pipeline parse --help", parse, **variables)
     assert "The Moon is made of rock." in (copy / "asked" / "acme.csv").read_text(encoding="utf-8")
     (path, key, body) = received[0]
     assert (path, key, body["brain"]) == ("/answers", "planted-0123456789", "brain-3")
-    assert "and ACME_KEY." in " ".join(run(copy, "pipeline", "ask", "--help").split())
-    assert "perplexity or acme" in run(copy, "pipeline", "parse", "--help")
-    assert QUOTES[0]["link"] in run(copy, "pipeline", "parse", "--provider", "Coyote", "payloads/coyote/N1.json")
+    assert all(said in " ".join(told.split()) for said in ("and ACME_KEY.", "perplexity or acme", QUOTES[0]["link"]))
 
 
 @contextmanager

@@ -256,6 +256,7 @@ def test_pages_are_read_once_in_order_and_what_could_not_be_read_is_told(store: 
     assert all({"url", "bytes", "latency_ms", "robots_respected"} <= set(event) for event in events)
 
 
+@pytest.mark.rare
 def test_debians_documentation_is_found_and_read_in_three_languages_and_its_mirror_counts_once(store: Store) -> None:
     queries = (
         "How does apt check the signature of a repository?",

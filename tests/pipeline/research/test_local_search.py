@@ -86,6 +86,7 @@ def test_a_folder_is_searched_in_every_language_and_its_documents_are_in_the_sto
     assert others == "1 file is neither PDF nor HTML nor text, and is left out."
 
 
+@pytest.mark.rare
 def test_what_sphinx_made_a_page_of_is_no_second_source_beside_it(tmp_path: Path) -> None:
     page = DOCUMENTS["papers/storage.html"]
     for name in ("docs/use/storing.jars.html", "docs/_sources/use/storing.jars.rst.txt", "docs/_sources/notes.rst.txt"):

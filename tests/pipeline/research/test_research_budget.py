@@ -15,7 +15,13 @@ from tests.support.scripted_model import says
 
 
 @pytest.mark.parametrize(
-    "limits", [*(Limits(tokens=limit) for limit in TOKEN_LIMITS), *(Limits(cost=limit) for limit in COST_LIMITS)]
+    "limits",
+    [
+        *(Limits(tokens=limit) for limit in TOKEN_LIMITS[1::2]),
+        *(Limits(cost=limit) for limit in COST_LIMITS[1::2]),
+        *(pytest.param(Limits(tokens=limit), marks=pytest.mark.rare) for limit in TOKEN_LIMITS[::2]),
+        *(pytest.param(Limits(cost=limit), marks=pytest.mark.rare) for limit in COST_LIMITS[::2]),
+    ],
 )
 def test_a_run_takes_no_more_than_its_limit_and_one_call(servers: Servers, runs_dir: Path, limits: Limits) -> None:
     came = overshoot(servers, runs_dir, limits)
@@ -59,6 +65,7 @@ def test_the_summary_tells_of_useless_answers_and_of_costs_that_nobody_knows(ser
     assert "0.0000 USD" in "".join(shortfalls(finished._replace(metrics=cut, unpriced=0)))
 
 
+@pytest.mark.rare
 def test_after_kills_a_run_records_all_that_was_answered(
     servers: Servers, run_elsewhere: Callable[..., None], runs_dir: Path
 ) -> None:

@@ -28,6 +28,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, R
     (folder / "papers").mkdir()
     for host, facts in FACTS.items():
         (folder / "papers" / f"{host}.html").write_text(page_of_facts(*facts), encoding="utf-8")
+    (folder / "papers" / "empty.txt").write_text(" \n", encoding="utf-8")
+    (folder / "papers" / "picture.png").write_bytes(b"PNG")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         yield folder, command(TOPIC, "--run-id", "x", "--documents", "papers", "--model", "extractive")
@@ -49,7 +51,7 @@ def from_store(*words: str, stdin: str | None = None) -> Result:
     return command(*words, "--search", "local", "--model", "extractive", stdin=stdin)
 
 
-def test_a_topic_gives_a_report_and_the_same_command_again_the_same_one(
+def test_a_topic_gives_a_report_files_that_cannot_be_read_are_named_and_the_same_command_gives_the_same_one(
     finished: tuple[Path, Result], place: Path
 ) -> None:
     done = finished[1]
@@ -60,7 +62,8 @@ def test_a_topic_gives_a_report_and_the_same_command_again_the_same_one(
     plan = folder.read_plan()
     assert plan is not None
     assert (plan.workers, plan.depth, plan.budget, plan.lang) == (5, "medium", 10, "en")
-    assert "write: " in done.stderr
+    for said in ("write: ", "empty.txt", "1 file is neither PDF nor HTML nor text, and is left out."):
+        assert said in done.stderr
     assert "Next: citejury pipeline runs show x\n" in done.stderr
     assert CliRunner().invoke(main, ["pipeline", "runs", "show", "x"]).exit_code == 0
     log = folder.read_log()
@@ -159,15 +162,6 @@ def test_a_finished_run_is_read_again_without_its_documents(place: Path) -> None
     (place / "own" / "cost.test.html").unlink()
     for again in (words, ("--run-id", "own")):
         assert command(*again).stdout == done.stdout == "runs/own/final/report.md\n"
-
-
-def test_files_that_cannot_be_read_are_named(place: Path) -> None:
-    (place / "papers" / "empty.txt").write_text(" \n", encoding="utf-8")
-    (place / "papers" / "picture.png").write_bytes(b"PNG")
-    done = command(TOPIC, "--run-id", "told", "--documents", "papers", "--model", "extractive")
-    assert done.exit_code == 0, done.output
-    assert "empty.txt" in done.stderr
-    assert "1 file is neither PDF nor HTML nor text, and is left out." in done.stderr
 
 
 def test_ctrl_c_waits_for_answers_under_way_and_says_how_to_go_on(place: Path) -> None:

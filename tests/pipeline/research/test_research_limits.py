@@ -78,6 +78,7 @@ def test_with_the_cache_off_pages_are_fetched_anew_once_a_run(servers: Servers, 
     assert [len(servers.web.paths(host)) for host in servers.web.sites] == [1, 1, 1]
 
 
+@pytest.mark.rare
 def test_with_the_cache_off_a_page_that_is_held_and_does_not_come_is_not_read(servers: Servers, runs_dir: Path) -> None:
     servers.web.sites["cost.test"] = {"/page": WebPage("", 404)}
     finished = run_here(options_in(runs_dir, servers, model="extractive", enable_cache=False), servers)
@@ -86,6 +87,7 @@ def test_with_the_cache_off_a_page_that_is_held_and_does_not_come_is_not_read(se
     assert servers.web.url("cost.test", "/page") not in cited
 
 
+@pytest.mark.rare
 def test_a_page_gets_the_time_that_it_is_given(servers: Servers, tmp_path: Path) -> None:
     servers.web.sites["cost.test"] = {"/page": WebPage("", seconds=40.0)}
     began = time.monotonic()

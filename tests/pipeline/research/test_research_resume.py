@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 from pipeline.research.artefacts import RunFolder
 from pipeline.research.runs import STORE
 from pipeline.research.values import Stage
@@ -21,11 +23,14 @@ def files_without_days(folder: Path) -> dict[str, bytes]:
     return {name: DAY.sub(b"", (folder / name).read_bytes()) for name in names}
 
 
-def test_a_run_that_is_killed_in_every_stage_asks_nothing_twice_and_writes_the_same_report(
-    servers: Servers, run_elsewhere: Callable[..., None], tmp_path: Path
+@pytest.mark.parametrize(
+    "stages", [("write",), pytest.param(STAGES, marks=pytest.mark.rare)], ids=["one stage", "every stage"]
+)
+def test_a_run_that_is_killed_in_its_stages_asks_nothing_twice_and_writes_the_same_report(
+    servers: Servers, run_elsewhere: Callable[..., None], tmp_path: Path, stages: tuple[Stage, ...]
 ) -> None:
     options = options_in(tmp_path / "killed", servers)
-    for stage in (*STAGES, None):
+    for stage in (*stages, None):
         run_elsewhere(options, stage)
         last = RunFolder(tmp_path / "killed" / "pumps").read_log()[-1]
         assert (last.stage, last.status) == ((stage, "started") if stage else ("cache", "completed"))
@@ -49,6 +54,7 @@ def test_a_run_that_is_killed_in_every_stage_asks_nothing_twice_and_writes_the_s
     assert kinds["tool_call", "model"] == 5
 
 
+@pytest.mark.rare
 def test_a_call_that_a_kill_cut_off_is_the_only_one_asked_again(
     servers: Servers, run_elsewhere: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -91,13 +91,13 @@ def test_a_sentence_that_is_too_long_is_cut_at_commas_then_blanks_then_signs() -
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * 5_000_000,
-        FAMILY * 100_000,
-        "字" * 1_000_000,
-        "., " * 200_000,
-        "a\n" * 200_000,
-        " " * 1_000_000 + "a",
-        "a\u0301" * 300_000,
+        "a" * 1_000_000,
+        FAMILY * 20_000,
+        "字" * 200_000,
+        "., " * 40_000,
+        "a\n" * 40_000,
+        " " * 200_000 + "a",
+        "a\u0301" * 60_000,
     ],
     ids=["no blank", "emoji", "ideographs", "commas", "lines", "blanks", "accents"],
 )
@@ -112,12 +112,10 @@ def test_every_process_makes_the_same_chunks() -> None:
         "from tests.pipeline.sources.test_chunk import *\n"
         "print([chunk.model_dump() for chunk in chunks((ENGLISH + JAPANESE) * 5, 40, 10)])"
     )
-    first, second = (
-        subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True)
-        for seed in ("1", "2")
-    )
-    assert len(first.stdout) > 100
-    assert first.stdout == second.stdout
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    there = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    here = [chunk.model_dump() for chunk in chunks((ENGLISH + JAPANESE) * 5, 40, 10)]
+    assert there.stdout == f"{here}\n"
 
 
 def test_lengths_that_cannot_be_are_refused() -> None:

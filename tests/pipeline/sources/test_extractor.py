@@ -66,6 +66,7 @@ def test_documents_are_extracted_side_by_side_in_processes_that_are_used_again()
     assert not any(psutil.pid_exists(pid) for pid in after)
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
 def test_a_document_that_hangs_a_parser_or_unpacks_to_gigabytes_is_given_up_and_the_next_one_is_read() -> None:
     bomb = pdf_bomb(3_000)
@@ -115,6 +116,7 @@ def test_a_process_that_is_killed_costs_at_most_the_document_it_was_at() -> None
     assert (found.reason, lost.reason) == ("page", "parser_failed")
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
 def test_a_process_at_work_ends_with_the_one_that_started_it() -> None:
     parent = subprocess.Popen([sys.executable, "-c", DIES_WITH_ITS_PARENT], stdout=subprocess.PIPE, text=True)

@@ -62,6 +62,7 @@ def _claims(pages: list[PageText]) -> Iterator[tuple[PageText, str]]:
                 yield page, sentence
 
 
+@pytest.mark.rare
 def test_a_sample_of_articles_is_hardly_ever_said_to_disagree() -> None:
     claims, told = disagreeing(articles(), 60)
     assert claims >= 80

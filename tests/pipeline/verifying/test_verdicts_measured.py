@@ -82,6 +82,7 @@ def test_what_is_supported_in_part_counts_as_not_supported() -> None:
     assert "| .500 | of all others, the share called `supported`: 1 of 2 " in "\n".join(rows_of(figures))
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(not CORPORA.is_dir(), reason=NO_SHARED)
 def test_verdicts_on_a_sample_of_open_data_are_as_safe_as_they_are_said_to_be() -> None:
     for name, cases in {

@@ -143,6 +143,7 @@ def test_the_same_sentence_is_asked_about_once_in_all_answers_of_a_file(tmp_path
     assert [each["verdict"] for each in lines] == ["supported", "supported", "not_found", "supported"]
 
 
+@pytest.mark.rare
 def test_killed_and_started_again_nothing_that_was_answered_is_asked_twice(tmp_path: Path) -> None:
     path = written_report(tmp_path)
     claims: list[str] = []
