@@ -156,6 +156,18 @@ def test_a_restored_home_starts_with_its_answers_and_its_owner_by_the_key_of_its
     assert change_versions(home) == recorded
 
 
+def test_a_damaged_home_is_not_served_and_names_the_backup_that_it_was_made_from(kept: Kept, tmp_path: Path) -> None:
+    home, backup = tmp_path / "home", kept.backups[-1].path
+    command("restore", backup, "--home", home)
+    with open(home / DATABASE_FILE, "r+b") as file:
+        file.write(b"nonsense" * 16)
+    with pytest.raises(ServerStartError, match="is damaged") as caught:
+        start_server(home, port=0).__enter__()
+    assert f"restore {backup} --home" in str(caught.value)
+    refused = command("backup", tmp_path / "b.zip", "--home", home)
+    assert (refused.exit_code, str(backup) in refused.stderr) == (1, True)
+
+
 def test_an_upgrade_may_rebuild_the_tables_that_our_triggers_mention(kept: Kept, tmp_path: Path) -> None:
     home = tmp_path / "home"
     command("restore", kept.backups[0].path, "--home", home)

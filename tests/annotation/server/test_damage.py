@@ -28,7 +28,7 @@ from exports.cli import main
 from pipeline.core.errors import ArgillaError, ServerStartError
 from tests.support.places import ROOT
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.rare]
 
 RECORDS = 40
 PAGE = 4096
@@ -117,9 +117,9 @@ def nonsense_in_the_schema(database: Path) -> None:
     "damage",
     [
         lambda database: destroy(database, "records"),
-        pytest.param(lose_the_header, marks=pytest.mark.rare),
+        lose_the_header,
         lambda database: os.truncate(database, database.stat().st_size // 2),
-        pytest.param(nonsense_in_the_schema, marks=pytest.mark.rare),
+        nonsense_in_the_schema,
     ],
     ids=["flipped bytes", "no header", "cut in half", "nonsense in the schema"],
 )
@@ -160,14 +160,6 @@ def test_a_backup_that_is_gone_or_spoilt_is_not_named(kept: Kept, spoil: Callabl
         start_server(kept.home, port=0).__enter__()
 
 
-def test_a_home_made_from_a_backup_remembers_it(kept: Kept, tmp_path: Path) -> None:
-    command("restore", kept.newer, "--home", tmp_path / "new")
-    lose_the_header(tmp_path / "new" / DATABASE_FILE)
-    with pytest.raises(ServerStartError) as caught:
-        start_server(tmp_path / "new", port=0).__enter__()
-    assert str(kept.newer) in str(caught.value)
-
-
 def refusal(action: Callable[[], object]) -> str:
     with pytest.raises(ArgillaError) as caught:
         action()
@@ -206,7 +198,6 @@ def test_damage_while_people_work_stops_all_writing(kept: Kept) -> None:
         start_server(kept.home, port=0).__enter__()
 
 
-@pytest.mark.rare
 def test_the_look_of_each_night_finds_what_nobody_has_asked_for(kept: Kept) -> None:
     (kept.home / DAMAGE_FILE).write_text('{"found": "f", "advice": "a", "answer": "b"}', encoding="utf-8")
     with start_server(kept.home, port=0) as server, Argilla(server.url, kept.annotator_key) as anna:
@@ -221,7 +212,6 @@ def test_the_look_of_each_night_finds_what_nobody_has_asked_for(kept: Kept) -> N
         assert str(kept.newer) in told(kept.home, "newest good backup")
 
 
-@pytest.mark.rare
 def test_damage_that_the_web_part_meets_at_its_start_is_a_sentence_too(kept: Kept) -> None:
     nonsense_in_the_schema(kept.home / DATABASE_FILE)
     lifeline, end = os.pipe()
@@ -262,8 +252,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     return kept.home
 
 
-@pytest.mark.parametrize("is_served", [False, pytest.param(True, marks=pytest.mark.rare)])
-def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(killed: Path, is_served: bool) -> None:
+def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(killed: Path) -> None:
     log, lines = killed / f"{DATABASE_FILE}-wal", []
     whole = killed.with_name("whole")
     shutil.copytree(killed, whole)
@@ -271,7 +260,7 @@ def test_a_log_of_the_database_that_was_cut_is_told_and_the_rest_is_served(kille
         shutil.rmtree(killed)
         shutil.copytree(whole, killed)
         os.truncate(log, log.stat().st_size - cut)
-        if cut != 1 or not is_served:
+        if cut != 1:
             refuse_damaged_home(killed, lines.append)
             assert len(lines) == bool(cut)
         else:
