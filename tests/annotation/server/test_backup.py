@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +26,11 @@ from annotation.campaign.people import NewUser, Passwords, renew_password
 from annotation.campaign.setup import set_up
 from annotation.server.home.archive import bring_up_to_date
 from annotation.server.home.folder import DATABASE_FILE, EVENTS_FILE, SECRETS_FILE, VERSIONS_FILE
-from annotation.server.launch import ServerHandle, start_server
+from annotation.server.launch import ServerHandle, ServerOptions, start_server
+from annotation.server.upkeep import BackupsOnTime
 from exports.cli import main
 from pipeline.core.errors import ServerStartError
+from tests.annotation.server.test_upkeep import back_up, events, wait, whole
 
 pytestmark = pytest.mark.server
 
@@ -60,7 +63,11 @@ def command(*words: object) -> Result:
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     folder = tmp_path_factory.mktemp("backup")
-    with start_server(folder / "home", port=0) as server, Argilla(server.url, server.owner_api_key) as owner:
+    on_time = ServerOptions(backups=BackupsOnTime(timedelta(hours=6)))
+    with (
+        start_server(folder / "home", port=0, options=on_time) as server,
+        Argilla(server.url, server.owner_api_key) as owner,
+    ):
         new: list[NewUser] = []
         set_up(owner, "w", annotators=ANNOTATORS, min_submitted=2, announce=new.append)
         login = {"username": new[0].username, "password": new[0].password}
@@ -128,6 +135,19 @@ def test_each_backup_under_load_is_one_moment_of_the_server(kept: Kept, tmp_path
         assert {each.replace("-", "") for each in saved.before} <= found
         assert len(found) <= len(saved.after) + len(ANNOTATORS)
     assert not [path.name for path in kept.backups[0].path.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_a_server_makes_backups_by_itself_tries_them_and_keeps_as_many_as_wanted(kept: Kept, tmp_path: Path) -> None:
+    wait(lambda: "made from it on trial: 0 answers" in events(kept.server.home))
+    assert len(whole(kept.server.home / "backups")) == 1
+    home, folder = tmp_path / "home", tmp_path / "elsewhere"
+    command("restore", kept.backups[-1].path, "--home", home)
+    assert back_up(home, folder, keep=1) == 0
+    (first,) = whole(folder)
+    wait(lambda: back_up(home, folder, keep=1) == 0)  # of one second there is one
+    (second,) = whole(folder)
+    assert first != second
+    assert kept.backups[-1].path.exists()  # somebody else made it
 
 
 def test_a_restored_home_starts_with_its_answers_and_its_owner_by_the_key_of_its_secrets(

@@ -108,6 +108,7 @@ def noted(home: Path) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.rare
 def test_only_as_many_as_wanted_are_kept_and_what_somebody_else_made_stays(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     own = folder / "home-own.zip"
@@ -141,6 +142,7 @@ def test_a_kill_at_any_moment_leaves_nothing_half_and_no_fewer_backups(home: Pat
     assert len(whole(folder)) == 1
 
 
+@pytest.mark.rare
 def test_more_are_kept_than_the_home_remembers_of_somebody_elses(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
@@ -156,6 +158,7 @@ def test_more_are_kept_than_the_home_remembers_of_somebody_elses(home: Path, tmp
     assert Counter(each["on_time"] for each in noted(home)) == {True: 205, False: 200 - 1}
 
 
+@pytest.mark.rare
 def test_a_kill_as_soon_as_a_backup_has_its_name_lets_the_home_remember_it(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     assert back_up(home, folder, keep=1, trouble=KILLED_ONCE_IT_IS_THERE) == -signal.SIGKILL
@@ -208,6 +211,7 @@ def test_a_disk_without_room_costs_no_earlier_backup(home: Path, tmp_path: Path)
     assert "no backup: " in events(home)
 
 
+@pytest.mark.rare
 def test_no_backup_is_begun_that_would_take_the_room_of_what_people_submit(home: Path, tmp_path: Path) -> None:
     with open(home / DATABASE_FILE, "r+b") as file:
         file.truncate(2**42)  # of holes: no disk has room for twice as much
@@ -216,6 +220,7 @@ def test_no_backup_is_begun_that_would_take_the_room_of_what_people_submit(home:
     assert whole(tmp_path / "elsewhere") == []
 
 
+@pytest.mark.rare
 def test_a_damaged_database_costs_no_earlier_backup_and_stops_writing(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     assert back_up(home, folder, keep=1) == 0
@@ -233,9 +238,8 @@ def note_age(home: Path, age: timedelta) -> None:
     (home / BACKUPS_FILE).write_text(json.dumps({"backups": known}), encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "age", [timedelta(hours=7), pytest.param(timedelta(days=-1), marks=pytest.mark.rare)], ids=["old", "of tomorrow"]
-)
+@pytest.mark.rare
+@pytest.mark.parametrize("age", [timedelta(hours=7), timedelta(days=-1)], ids=["old", "of tomorrow"])
 def test_a_start_makes_a_backup_where_the_newest_is_old_or_of_another_clock(home: Path, age: timedelta) -> None:
     folder = home / "backups"
     assert back_up(home, folder, keep=14) == 0
@@ -249,6 +253,7 @@ def test_a_start_makes_a_backup_where_the_newest_is_old_or_of_another_clock(home
         wait(lambda: len(list(folder.glob("*.zip"))) == 2)
 
 
+@pytest.mark.rare
 def test_stopping_the_server_ends_a_backup_at_once(home: Path) -> None:
     with looked_after(home, BackupsOnTime(SIX_HOURS)):
         wait(lambda: (home / "backups").exists())
