@@ -89,7 +89,9 @@ def test_a_full_disk_is_one_line(unbuffered: str) -> None:
     assert done.stderr == "Error: A file or the output cannot be used: No space left on device.\n"
 
 
-@pytest.mark.parametrize("words", [["demo"], ["annotation", "serve"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [pytest.param(["demo"], marks=pytest.mark.rare), ["annotation", "serve"]], ids=" ".join
+)
 def test_without_the_server_extra_one_line_says_what_is_missing(tmp_path: Path, words: list[str]) -> None:
     arguments = [*words, "--home", str(tmp_path / "home")]
     code = f"import sys; sys.modules['argilla_server'] = None; from exports.cli import main; main({arguments!r})"

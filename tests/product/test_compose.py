@@ -30,6 +30,7 @@ def written() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.rare
 def test_our_parts_see_in_an_old_env_file_that_it_names_opensearch(services: dict[str, Any], tmp_path: Path) -> None:
     read_compose(tmp_path)
     with open(tmp_path / ".env", "a", encoding="utf-8") as settings:

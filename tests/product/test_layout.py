@@ -1,9 +1,11 @@
 """The shape that the code keeps: which folder imports which, what is private, where heavy libraries and HTTP live."""
 
 import ast
+import gc
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -56,7 +58,16 @@ HTTP_FOLDERS = (
 def modules() -> dict[str, ast.Module]:
     """Each product module by its dotted name; a folder's `__init__` under the folder's name."""
     paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-    return {dotted(path): ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in paths}
+    return dict(zip(map(dotted, paths), parsed(path.read_text(encoding="utf-8") for path in paths), strict=True))
+
+
+def parsed(texts: Iterable[str]) -> list[ast.Module]:
+    """The trees of the texts; else the garbage collector would go through all of them again and again."""
+    gc.disable()
+    try:
+        return list(map(ast.parse, texts))
+    finally:
+        gc.enable()
 
 
 def dotted(path: Path) -> str:
@@ -196,7 +207,7 @@ def test_a_leading_underscore_keeps_a_name_in_its_module() -> None:
 
 def test_a_name_that_is_used_in_its_module_only_is_private() -> None:
     tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
-    used = {pair for tree in (*modules().values(), *map(ast.parse, tests)) for pair in names_used(tree)}
+    used = {pair for tree in (*modules().values(), *parsed(tests)) for pair in names_used(tree)}
     # Tests also run code of their own in another process.
     in_strings = (found for text in tests for found in re.findall(r"from ([\w.]+) import ([\w, ]+)", text))
     used |= {(module, name) for module, names in in_strings for name in re.findall(r"(\w+)(?: as \w+)?", names)}

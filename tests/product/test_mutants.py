@@ -47,6 +47,7 @@ def test_a_change_that_no_test_runs_is_alive(module: str) -> None:
     assert try_all([change], Baseline({}, {module: {1: set()}}), []) == ({0}, {0})
 
 
+@pytest.mark.rare
 def test_all_changes_of_a_line_can_be_asked_for() -> None:
     from tests.mutants import parsed, sampled
 

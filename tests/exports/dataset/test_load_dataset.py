@@ -60,6 +60,7 @@ def test_every_configuration_of_the_card_loads_with_its_splits(tmp_path: Path) -
     }
 
 
+@pytest.mark.rare
 def test_a_split_without_rows_is_not_in_the_card(tmp_path: Path) -> None:
     make(tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r1")]), DatasetOptions())
     names = ("generation", "generation_consensus", "merged")

@@ -94,6 +94,7 @@ def test_of_twenty_annotators_all_pairs_are_listed_and_nothing_is_said(tmp_path:
     assert '"pairs_left_out": 10' in text
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(not RATINGS.is_file(), reason=NO_SHARED)
 def test_the_files_of_a_published_crowd_stay_small(tmp_path: Path) -> None:
     measured = measure_and_write([qags_export(tmp_path / "in")], tmp_path, AgreementOptions(resamples=50))

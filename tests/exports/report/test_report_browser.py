@@ -157,6 +157,7 @@ def test_nothing_is_wider_than_the_screen_and_the_page_asks_for_nothing_and_meet
         assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
+@pytest.mark.rare
 def test_without_javascript_everything_is_there_but_the_form(
     tmp_path_factory: pytest.TempPathFactory, report: Path
 ) -> None:
@@ -215,6 +216,7 @@ def test_hostile_text_is_seen_as_typed_and_does_nothing(browser: webdriver.Chrom
     assert len(browser.find_elements(By.TAG_NAME, "script")) == 1
 
 
+@pytest.mark.rare
 def test_on_a_phone_no_name_in_the_denominators_is_broken_within_a_word(
     browser: webdriver.Chrome, tmp_path: Path, disagreements: list[Disagreement]
 ) -> None:

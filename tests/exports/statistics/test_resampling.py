@@ -286,6 +286,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.rare
 def test_the_number_of_threads_changes_not_a_byte() -> None:
     def digest(threads: int) -> str:
         names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -300,6 +301,7 @@ def test_the_number_of_threads_changes_not_a_byte() -> None:
 
 @needs_rte
 @needs_proc
+@pytest.mark.rare
 def test_164_annotators_and_the_1254_pairs_of_theirs_that_share_units_fit_into_memory() -> None:
     done = subprocess.run([sys.executable, "-c", MEASURE_RTE], capture_output=True, text=True, check=True, cwd=ROOT)
     peak, n_pairs, with_interval = map(int, done.stdout.split())
