@@ -285,12 +285,14 @@ def exports_decisions_and_history_have_the_same_bytes(served: Served, files: dic
         assert json_lines(served.folder / "export" / "evidence.jsonl")
     files = files | {path.name: path.read_bytes() for path in out.glob("*.csv")}
     made = {name: (served.folder / name).read_bytes() for name in files}
-    today = {
-        name: old_columns(content, made[name]) if "export_extended/" in name and name.endswith(".csv") else content
-        for name, content in files.items()
-    }
-    assert today == made
     assert len(made) in (11, 20)
+    # An index is made anew where its version changes; what earlier versions called unresolved has more columns since.
+    today = {
+        name: old_columns(content, made[name]) if re.search(r"export_extended/.*csv|provenance\.csv", name) else content
+        for name, content in files.items()
+        if not name.endswith("index.jsonl")
+    }
+    assert today == {name: made[name] for name in today}
 
 
 def a_draft_is_found_with_the_old_password(served: Served, responses: Responses) -> None:
@@ -590,7 +592,10 @@ def test_results_and_sample_of_the_old_export_and_records_are_the_same(made: Pat
     for name in ("results.csv", "findings.csv"):
         old, new = (csv_rows(Path(folder, name).read_bytes()) for folder in ("results", "again"))
         assert old
-        assert holds_all(new, old)
+        # Three figures say today what was one, and one more is there beside them.
+        old = [row for row in old if row.get("label") != "source_unresolved"]
+        known = {row.get("label") for row in old}
+        assert holds_all([row for row in new if row.get("label") in known], old)
     run("annotation", "plan", "records.jsonl", "--out", "planned", "--overlap", "2")
     assert Path("planned/sample.csv").read_bytes() == Path("plan/sample.csv").read_bytes()
     words = ("--resamples", "200", "--judge", "runs/burns/judgements.jsonl")
