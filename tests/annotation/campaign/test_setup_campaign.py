@@ -120,6 +120,7 @@ def test_the_command_shows_the_plan_in_a_dry_run_and_refuses_what_the_campaign_s
     setup("--round", "suggested", "--annotator", "ben", code=2)
 
 
+@pytest.mark.rare
 def test_the_command_makes_a_round_beside_the_campaigns_own(setup, owner: Argilla, workspace: str) -> None:
     setup("--round", "suggested", "--overlap", "2", "--passwords", "passwords.json")
     assert find_datasets(owner, workspace, round_name="suggested")["retrieval"].min_submitted == 2

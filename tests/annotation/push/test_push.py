@@ -156,6 +156,7 @@ def test_an_annotator_receives_no_word_of_provenance(owner, workspace) -> None:
     assert HIDDEN not in [key for item in found["items"] for key in item["record"]["metadata"] or {}]
 
 
+@pytest.mark.rare
 def test_a_text_is_found_by_what_an_annotator_sees_of_it(owner, ready) -> None:
     text = "<b>Größe</b> R&D [x](http://e.example) &amp; `a<b` $5"
     push_records(owner, ready, [sample(1, answer=text.replace("&amp;", "&amp;amp;"), query=text), sample(2)])

@@ -140,6 +140,7 @@ def test_judgements_are_filled_in_in_a_round_of_their_own_only(owner, ready, pus
         assert (refused.stdout, said in refused.stderr) == ("", True)
 
 
+@pytest.mark.rare
 def test_suggestions_that_a_judge_no_longer_makes_are_gone(owner, workspace, push) -> None:
     set_up(owner, workspace, round_name="suggested")
 

@@ -80,6 +80,7 @@ def test_refusal_and_sheet_are_in_the_lists_language_and_the_sheet_names_practic
     assert "Übung, bitte vor allem anderen" in text
 
 
+@pytest.mark.rare
 def test_whoever_fails_begins_anew_and_her_corrections_after_the_explanation_do_not_count(owner: Argilla) -> None:
     work = practised(owner, tasks=["retrieval"], cases=1)
     dataset = work.dataset("practice-1-retrieval-en")

@@ -142,6 +142,7 @@ def test_another_question_on_the_same_record_is_open_again(work: Case) -> None:
     assert questions(work) == {"？もう一つ": "はい。"}
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_the_guidelines_get_question_and_reply_as_a_new_version_that_setup_keeps(work: Case) -> None:
     owner, workspace = work.work.owner, work.work.workspace
