@@ -126,6 +126,7 @@ def test_the_pace_is_the_median_time_between_answers(campaign: Start, argilla_se
     assert other["pace"] is None
 
 
+@pytest.mark.rare
 def test_only_the_newest_version_is_listed_and_none_that_is_empty(owner: Argilla) -> None:
     work = start(owner, calibration=3, languages=["de"])  # nothing is left for production
     assert {each["round"] for each in work.lists("anna")} == {"calibration"}
