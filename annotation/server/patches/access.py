@@ -34,7 +34,7 @@ from annotation.campaign.people import REVOCATION_PATH
 from annotation.server.home.logs import repeats, tell, tell_repeatedly
 from annotation.server.patches.passwords import FairThreads, TooManyWaitingError, WrongPasswords, network_of
 from annotation.server.patches.routes import Asking, Database, serve_first
-from annotation.server.queue.tables import UUID_COLUMN, upsert
+from annotation.server.queue.tables import upsert
 
 EPOCHS = Table(
     "citejury_epochs",
@@ -54,10 +54,7 @@ _asking: ContextVar[str] = ContextVar("asking", default="")
 
 
 def prepare(connection: Connection) -> None:
-    uuid = UUID_COLUMN[connection.dialect.name]
-    connection.exec_driver_sql(
-        f"CREATE TABLE IF NOT EXISTS citejury_epochs (user_id {uuid} PRIMARY KEY, epoch BIGINT NOT NULL)"
-    )
+    EPOCHS.create(connection, checkfirst=True)
     connection.exec_driver_sql("DELETE FROM citejury_epochs WHERE NOT EXISTS (SELECT 1 FROM users WHERE id = user_id)")
 
 

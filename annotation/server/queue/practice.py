@@ -19,7 +19,7 @@ from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, round_of
 from annotation.argilla.units import Assignment, assignment_of, labels_and_question
 from annotation.campaign.datasets import series_of, value_in, version_of
 from annotation.quality.practice import OPENED, PASS_MARK, Standing, standing
-from annotation.server.queue.tables import QUEUE, UUID_COLUMN, trigger_statements
+from annotation.server.queue.tables import QUEUE, trigger_statements
 
 _FIRST = sa.Table(
     "citejury_first_answers",
@@ -29,10 +29,6 @@ _FIRST = sa.Table(
     sa.Column("attempt", sa.Integer, primary_key=True),  # 0 is the one that counts; earlier ones from 1
     sa.Column("answers", sa.String, nullable=False),  # the response's values as JSON
 )
-_TABLE = """
-CREATE TABLE IF NOT EXISTS citejury_first_answers (record_id {uuid} NOT NULL, user_id {uuid} NOT NULL,
- attempt INTEGER NOT NULL, answers VARCHAR NOT NULL, PRIMARY KEY (record_id, user_id, attempt))
-"""
 _CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
 _DONE = (ResponseStatus.submitted, ResponseStatus.discarded)
 
@@ -50,7 +46,8 @@ _ROUND = {"sqlite": "json_extract(metadata, '$.round')", "postgresql": "metadata
 def prepare(connection: sa.Connection) -> None:
     """What was submitted while no trigger was there is kept, and nothing of records that are gone."""
     dialect = connection.dialect.name
-    made = [_TABLE.replace("{uuid}", UUID_COLUMN[dialect])]
+    _FIRST.create(connection, checkfirst=True)
+    made: list[str] = []
     body = _KEEP_FIRST.format(row="NEW", source="", round=_ROUND[dialect])
     # After the trigger that puts a record into the queue: PostgreSQL goes by their names.
     for name, event in (("new", "INSERT"), ("changed", "UPDATE OF status")):

@@ -34,7 +34,7 @@ QUEUE = sa.Table(
     sa.Column("purpose", sa.String),
     sa.Column("needed", sa.Integer),  # NULL also where it is as many as its dataset says
     sa.Column("users", sa.String),  # as JSON; NULL also where all members get it
-    sa.Column("rate", sa.Float),
+    sa.Column("rate", sa.Double),
 )
 HOLDS = sa.Table(
     "citejury_holds",
@@ -46,18 +46,13 @@ HOLDS = sa.Table(
     sa.Column("ends", sa.BigInteger, nullable=False),  # seconds since 1970, by the database's clock
 )
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS citejury_queue (record_id {uuid} PRIMARY KEY, dataset_id {uuid} NOT NULL,
- answer VARCHAR NOT NULL, heap SMALLINT NOT NULL, passage INTEGER NOT NULL, lacking INTEGER NOT NULL,
- pending SMALLINT NOT NULL, mixed SMALLINT NOT NULL, assignment VARCHAR, purpose VARCHAR, needed INTEGER,
- users VARCHAR, rate DOUBLE PRECISION);
-CREATE INDEX IF NOT EXISTS citejury_queue_lacking
- ON citejury_queue (dataset_id, pending, mixed, lacking, heap, answer, record_id);
-CREATE INDEX IF NOT EXISTS citejury_queue_assigned ON citejury_queue (dataset_id, mixed) WHERE assignment IS NOT NULL;
-CREATE INDEX IF NOT EXISTS citejury_queue_answer ON citejury_queue (dataset_id, answer);
-CREATE TABLE IF NOT EXISTS citejury_holds (dataset_id {uuid} NOT NULL, user_id {uuid} NOT NULL,
- answer VARCHAR NOT NULL, place INTEGER NOT NULL, ends BIGINT NOT NULL, PRIMARY KEY (dataset_id, user_id, answer))
-"""
+_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS citejury_queue_lacking "
+    "ON citejury_queue (dataset_id, pending, mixed, lacking, heap, answer, record_id)",
+    "CREATE INDEX IF NOT EXISTS citejury_queue_assigned ON citejury_queue (dataset_id, mixed) "
+    "WHERE assignment IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS citejury_queue_answer ON citejury_queue (dataset_id, answer)",
+)
 
 # What waits is counted in it. PostgreSQL keeps equal entries together, so 100,000 take 90 pages; the index above has so
 # many that it reads the whole table instead, in three processes.
@@ -183,7 +178,8 @@ def prepare(connection: sa.Connection) -> None:
     known, dialect = sa.inspect(connection), connection.dialect.name
     if known.has_table(QUEUE.name) and {each["name"] for each in known.get_columns(QUEUE.name)} != set(QUEUE.c.keys()):
         connection.exec_driver_sql(f"DROP TABLE {QUEUE.name}")
-    made = _TABLES.replace("{uuid}", UUID_COLUMN[dialect]).split(";")
+    _queue_metadata.create_all(connection)
+    made = [*_INDEXES]
     if dialect == "postgresql":
         made += [_POSTGRESQL_COUNTED, _POSTGRESQL_PASSAGE, _POSTGRESQL_ASSIGNMENT]
     # PostgreSQL's fire in the order of their names: these after `citejury_status`, which locks the record, so that
