@@ -88,11 +88,7 @@ class StudyFile(Frozen):
 
 
 def read_study_file(path: Path) -> StudyFile:
-    """Whether each command has the options is for the commands to say.
-
-    Raises:
-        InputError: it is missing, is no TOML in UTF-8, names no narratives, or has a key that no study has.
-    """
+    """Whether each command has the options is for the commands to say."""
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

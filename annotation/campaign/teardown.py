@@ -163,10 +163,7 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], report: Callable[[str
 
 
 def _erase_history(argilla: Argilla, workspace: str, dataset_id: str | None = None) -> bool:
-    """Of a dataset that is gone, or of all that are gone; False where the key is not an owner's.
-
-    A stock server keeps none.
-    """
+    """Of a dataset that is gone, or of all; False where the key is not an owner's. A stock server keeps none."""
     named = {} if dataset_id is None else {"dataset_id": dataset_id}
     try:
         argilla.request("DELETE", HISTORY_PATH, params={"workspace": workspace, **named})

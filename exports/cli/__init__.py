@@ -151,13 +151,9 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
         return
     from importlib.metadata import version
 
-    import annotation as annotation_package
-    import exports as exports_package
-    import pipeline as pipeline_package
-
     click.echo(f"citejury {version('citejury')}")
-    for package in (pipeline_package, annotation_package, exports_package):
-        click.echo(f"{package.__name__}: {package.__path__[0]}")
+    for package in ("pipeline", "annotation", "exports"):
+        click.echo(f"{package}: {importlib.import_module(package).__path__[0]}")
     ctx.exit()
 
 
@@ -184,11 +180,6 @@ def main(debug: bool) -> None:
 
 
 def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The labels as they are.
-
-    Raises:
-        click.BadParameter: one of them is no label of any task.
-    """
     from annotation.argilla.labels import LABELS
 
     known = [label for labels in LABELS.values() for label in labels]

@@ -30,12 +30,7 @@ class Started(NamedTuple):
 
 
 def start_project(folder: Path) -> Started:
-    """Write the files of a new project into the folder; run again, it finishes what was interrupted.
-
-    Raises:
-        OutputError: the folder holds a file of one of the names with another content, or cannot be written; nothing was
-            written in the first case.
-    """
+    """Write the files of a new project into the folder; run again, it finishes what was interrupted."""
     wanted = {folder / name: content for name, content in project_files().items()}
     try:
         there = {path: path.read_bytes() for path in wanted if path.exists()}

@@ -61,9 +61,6 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
 
     Unless they are named, rounds that take suggestions, whose answers would count as agreement, and practice, whose
     answers are known, are left out; practice is not where every response is wanted.
-
-    Raises:
-        NotFoundError: there is none in a workspace, or none for a named task or round.
     """
     ours = [dataset for workspace in workspaces for dataset in _workspace_datasets(client, workspace, filters.as_of)]
     wanted = [

@@ -37,11 +37,7 @@ class Placed(NamedTuple):
 
 
 def read_shares(text: str) -> SplitShares:
-    """The shares that a text such as `80,10,10` names, for train, validation and test.
-
-    Raises:
-        ValueError: these are not three numbers from 0 that make 100, with something for train.
-    """
+    """The shares that a text such as `80,10,10` names; ValueError where they do not make 100, or train gets none."""
     numbers = [float(part) for part in text.split(",")]
     if len(numbers) != len(SPLITS) or not all(0 <= number <= 100 for number in numbers) or numbers[0] == 0:
         raise ValueError(f"{text!r} is not three shares from 0 with some for train")

@@ -24,12 +24,7 @@ class _Row(NamedTuple):
 
 
 def read_control_votes(paths: Sequence[Path]) -> dict[ControlLabel, ControlVotes]:
-    """The votes on each label of each control in `controls.csv` of each folder, or beside each file; repeats are none.
-
-    Raises:
-        InputError: a file is no CSV in UTF-8, or lacks a column.
-        BadRowsError: cells cannot be read; every one of them is listed.
-    """
+    """Votes on each label of each control in `controls.csv` of each folder, or beside each file; repeats are none."""
     found: dict[ControlLabel, ControlVotes] = {}
     for of, is_repeat, _ in _read(paths):
         if not is_repeat:
@@ -41,12 +36,7 @@ def read_control_votes(paths: Sequence[Path]) -> dict[ControlLabel, ControlVotes
 
 
 def read_control_scores(paths: Sequence[Path], tables: Sequence[Ratings]) -> tuple[AnnotatorScores, ...]:
-    """What these exports tell about each annotator; a repeat is compared with their rating of what it repeats, if any.
-
-    Raises:
-        InputError: a file is no CSV in UTF-8, or lacks a column.
-        BadRowsError: cells cannot be read; every one of them is listed.
-    """
+    """What exports tell about each annotator; a repeat is compared with their rating of what it repeats, if any."""
     rows = _read(paths)
     earlier = _ratings(tables) if any(row.is_repeat for row in rows) else {}
     answers = []
@@ -104,10 +94,7 @@ def _ratings(tables: Sequence[Ratings]) -> dict[tuple[TaskName, str, str], dict[
     """What each annotator said, by task, unit (`record_uuid`, or `record_uuid:chunk_id`) and annotator."""
     found: dict[tuple[TaskName, str, str], dict[str, bool]] = {}
     for table in tables:
-        names = [
-            f"{table.records[record]}:{chunk}" if chunk else table.records[record]
-            for record, chunk in zip(table.unit_records, table.unit_chunks, strict=True)
-        ]
+        names = [f"{record}:{chunk}" if chunk else record for record, chunk in table.unit_keys]
         for unit, who, values in zip(table.units, table.response_annotators, table.values, strict=True):
             found[table.task, names[unit], table.annotators[who]] = {
                 label: bool(value == YES)

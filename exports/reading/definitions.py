@@ -22,11 +22,7 @@ _TITLE_LENGTH = 60
 
 
 def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:
-    """The findings of the file (`citejury.toml`) by name; `serious_problem` alone where it defines none, or is missing.
-
-    Raises:
-        SettingsError: the file is no TOML in UTF-8, or a finding has a bad name, no label, or one that is unknown.
-    """
+    """Findings of the file (`citejury.toml`) by name; `serious_problem` alone where it defines none, or is missing."""
     file, table = _table("findings", "Write a table `[findings.NAME]` for each finding.", path)
     found = {name: _definition(name, values, file) for name, values in table.items()}
     return found or {"serious_problem": SERIOUS_PROBLEM}
@@ -88,11 +84,7 @@ _LETTER = re.compile(r"\w")
 
 
 def read_verdict_patterns(path: Path | None = None) -> dict[str, VerdictPatterns]:
-    """The patterns of the file (`citejury.toml`) by language; empty where it gives none, or is missing.
-
-    Raises:
-        SettingsError: the file is no TOML in UTF-8, or a pattern is no text that can be found in an answer.
-    """
+    """The patterns of the file (`citejury.toml`) by language; empty where it gives none, or is missing."""
     file, table = _table("verdicts", "Write a table `[verdicts.en]` for each language.", path)
     return {language: _patterns(language, values, file) for language, values in table.items()}
 

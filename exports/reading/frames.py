@@ -164,15 +164,11 @@ def sort_sources(source: "Source | Sequence[Source]") -> Sources:
     )
 
 
-def _is_frame(source: object) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(source, pandas.DataFrame)
-
-
 def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> TableRows:
     """The rows as text, whatever made the frame; `number`, counted from 1, names it in sentences."""
     where = f"frame {number}"
-    if not _is_frame(frame):
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(frame, pandas.DataFrame):
         raise InputError(f"{frame!r:.80} is no export folder, CSV file or data frame. Give one of these.")
     names = [str(name) for name in frame.columns]
     first = str(frame["task"].iloc[0]) if "task" in names and len(frame) else None

@@ -28,11 +28,7 @@ def counted_cells(bad: Sequence[str]) -> str:
 def column_rows(
     path: Path, needed: Sequence[str], advice: str, shown: str, bad: list[str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row's place in words and its cells by column; `bad` gets a sentence for each of another length.
-
-    Raises:
-        InputError: the file is no CSV in UTF-8, or has not each of the `needed` columns once.
-    """
+    """Each row's place in words and its cells by column; `bad` gets a sentence for each of another length."""
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
     for column in needed:

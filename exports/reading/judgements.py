@@ -30,12 +30,7 @@ class ReadJudgements(NamedTuple):
 
 
 def read_judges(paths: Sequence[Path]) -> ReadJudgements:
-    """The judgements of all files; a bad line, or a second judgement of a unit by one judge, is left out with a remark.
-
-    Raises:
-        InputError: a file is missing, not UTF-8 or empty.
-        BadRowsError: no line of a file is a judgement.
-    """
+    """Judgements of all files; a bad line, or a second judgement of a unit by one judge, is left out with a remark."""
     judges: dict[str, dict[TaskName, JudgedUnits]] = {}
     files, remarks = [], []
     for path in {path.resolve(): path for path in paths}.values():
@@ -114,10 +109,6 @@ def read_judged(
     """What the judge (`name`, where the files have several) says of the records of these files, and of labelled ones.
 
     A unit counts where annotators would get it or voted on it: a judge answers grounding without passages too.
-
-    Raises:
-        InputError: a file cannot be read, no judge or several remain, or none of the records is known.
-        BadRowsError: lines of records are none, or no line of a file is a judgement.
     """
     read = read_judges(judgements)
     judge = _only_judge(list(read.judges), name)

@@ -32,12 +32,7 @@ def provenance_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_provenance(files: Sequence[Path]) -> ReadProvenance:
-    """What the files tell of each record; where several tell of one, the first that is not empty counts for a column.
-
-    Raises:
-        InputError: a file is no CSV in UTF-8, lacks a needed column, or has one twice.
-        BadRowsError: a row's cells, id or counts cannot be used; each is listed.
-    """
+    """What files tell of each record; where several tell of one, the first that is not empty counts for a column."""
     rows: dict[str, dict[str, str]] = {}
     columns: dict[str, None] = {}
     inputs: list[InputFile] = []

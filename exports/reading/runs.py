@@ -139,12 +139,15 @@ class AnswerFacts:
         names = sorted(best)
         chosen = np.array([best[name] for name in names], np.int64)
         columns = np.asarray(self.columns, np.int64).reshape(-1, len(COLUMNS))[chosen]
+        narratives = self.narrative_names(places)
+        known = {name: number for number, name in enumerate(dict.fromkeys(narratives))}
+        of_number = np.array([known[name] for name in narratives], np.int64)
         cited = np.asarray(self.citations, np.int64).reshape(-1, 4)[_citations_of(rows, chosen)]
         sites, states, held, never_were = cited.T
         return Answers(
             record_uuids=tuple(names),
             columns={name: _column_of(list(self.values[name]), columns[:, at]) for at, name in enumerate(COLUMNS)},
-            narratives=_clustered(self.narrative_names(places), rows.narratives[chosen]),
+            narratives=_column_of(list(known), of_number[rows.narratives[chosen]]),
             verdicts=rows.verdicts[chosen],
             patterns={language: reader.patterns for language, reader in self.verdicts.items()},
             n_passages=rows.n_passages[chosen],
@@ -184,12 +187,6 @@ def _citations_of(rows: _Rows, chosen: IntArray) -> IntArray:
     starts = np.repeat(ends[chosen] - counts, counts)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.asarray(starts + within, np.int64)
-
-
-def _clustered(names: Sequence[str], numbers: IntArray) -> Column:
-    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    of_number = np.array([known[name] for name in names], np.int64)
-    return _column_of(list(known), of_number[numbers])
 
 
 def _column_of(names: Sequence[str], numbers: IntArray) -> Column:
@@ -239,10 +236,6 @@ def read_runs(
     """What run folders and files of records tell; `records` are the ids of the export's records, if there is one.
 
     What is named twice counts once; a place without a record of the export is left out with a remark.
-
-    Raises:
-        InputError: a path is neither a run folder nor a file of records, or is damaged.
-        BadRowsError: lines of a file are no records; each is listed.
     """
     facts = AnswerFacts(verdicts or {})
     remarks: list[str] = []

@@ -25,8 +25,7 @@ from exports.reading.read import (
     task_of,
 )
 from exports.reading.runs import read_runs
-from exports.statistics.consensus import UnitLabel
-from exports.statistics.ratings import MISSING, InputFile, Ratings
+from exports.statistics.ratings import MISSING, InputFile
 from exports.statistics.study import Judged, Study
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
@@ -45,12 +44,7 @@ class Weights(NamedTuple):
 
 
 def read_weights(path: Path, records: Collection[str]) -> Weights:
-    """The probabilities of these records; other columns of the file do not matter.
-
-    Raises:
-        InputError: the file is no CSV in UTF-8, lacks a column, or has no probability for some of the records.
-        BadRowsError: probabilities are none from a millionth to 1, or a record has two; each is listed.
-    """
+    """The probabilities of these records; other columns of the file do not matter."""
     told: dict[str, float] = {}
     bad: list[str] = []
     advice = f"Weights are a CSV file with `{_RECORD}` and `{_PROBABILITY}`."
@@ -183,7 +177,14 @@ def _with_weights(read: ReadStudy, weights: Path, rated: Sequence[str]) -> ReadS
 
 def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
     decided = read_decisions(decisions).by_unit
-    unknown = len(decided.keys() - _rated_labels(read.study.tables))
+    rated = {
+        (*units[unit], label)
+        for table in read.study.tables
+        for units in [table.unit_keys]
+        for column, label in enumerate(LABELS[table.task])
+        for unit in np.unique(table.units[table.values[:, column] != MISSING]).tolist()
+    }
+    unknown = len(decided.keys() - rated)
     remarks = [f"`{decisions.name}` decides on units or labels without votes in these exports: {unknown:,}."]
     return ReadStudy(
         read.study._replace(decisions=decided),
@@ -286,12 +287,3 @@ def _filled(row: Mapping[str, str]) -> dict[str, str]:
 def _names(places: Sequence[Path]) -> list[str]:
     names = [place.resolve().name for place in places]
     return [str(place) if names.count(name) > 1 else name for place, name in zip(places, names, strict=True)]
-
-
-def _rated_labels(tables: Sequence[Ratings]) -> set[UnitLabel]:
-    found: set[UnitLabel] = set()
-    for table in tables:
-        for column, label in enumerate(LABELS[table.task]):
-            units = np.unique(table.units[table.values[:, column] != MISSING]).tolist()
-            found |= {(table.records[table.unit_records[unit]], table.unit_chunks[unit], label) for unit in units}
-    return found

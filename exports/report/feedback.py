@@ -16,7 +16,7 @@ from annotation.argilla.tasks import COLUMN_FIELDS, PRACTICE
 from annotation.argilla.wording import LOCALES, locales, read_texts, read_wording
 from annotation.campaign.file import Campaign
 from annotation.campaign.share import sheet_names
-from exports.csv.folder import CONTROLS_FILE, read_manifest
+from exports.csv.folder import CONTROLS_FILE, exported_datasets
 from exports.csv.rows import TEXT_COLUMNS
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
@@ -66,10 +66,7 @@ def compare(
     found: defaultdict[str, list[LabelFeedback]] = defaultdict(list)
     too_few = 0
     for ratings in tables:
-        units = [
-            (ratings.records[record], chunk)
-            for record, chunk in zip(ratings.unit_records.tolist(), ratings.unit_chunks, strict=True)
-        ]
+        units = ratings.unit_keys
         counts = np.array([unit not in left_out for unit in units], dtype=bool)
         practice = ratings.rounds.index(PRACTICE) if PRACTICE in ratings.rounds else None
         of_study = counts[ratings.units] & (ratings.response_rounds != practice)
@@ -170,12 +167,8 @@ def write_feedback(
 def _check_practice(files: Iterable[Path]) -> None:
     """Check that answers to practice cases, where an export has some, can be told from the others."""
     for path in files:
-        datasets = read_manifest(path.parent).get("datasets")
-        rounds = {
-            each.get("round")
-            for each in (datasets if isinstance(datasets, list) else [])
-            if isinstance(each, dict) and each.get("task") == task_of(path)
-        }
+        datasets = exported_datasets(path.parent)
+        rounds = {each.get("round") for each in datasets if each.get("task") == task_of(path)}
         if PRACTICE in rounds and "round" not in next(csv_rows(path))[1]:
             raise InputError(
                 f"`{path}` has answers to practice cases, which are in nobody's feedback, and no column `round` that "

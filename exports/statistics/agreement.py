@@ -96,22 +96,14 @@ def week_parts(ratings: Ratings) -> Parts:
     np.maximum.at(last, ratings.units, ratings.moments)
     # 1 January 1970 was a Thursday, and the Thursday names the ISO week.
     thursdays, weeks = np.unique((last // _MICROSECONDS_A_DAY + 3) // 7, return_inverse=True)
-    return Parts(tuple(_week_name(int(thursday)) for thursday in thursdays), weeks.astype(np.int64)[ratings.units])
-
-
-def _week_name(week: int) -> str:
-    """Name of the ISO week that many weeks after the one of 1 January 1970, such as `2025-W10`."""
-    year, number, _ = (EPOCH + timedelta(weeks=week)).isocalendar()
-    return f"{year:04d}-W{number:02d}"
+    names = ("{:04d}-W{:02d}".format(*(EPOCH + timedelta(weeks=week)).isocalendar()[:2]) for week in thursdays.tolist())
+    return Parts(tuple(names), weeks.astype(np.int64)[ratings.units])
 
 
 def _language_parts(ratings: Ratings) -> Parts:
     """The languages of the units by code; those without one are `und`."""
-    codes = [code or _UNKNOWN_LANGUAGE for code in ratings.unit_languages]
-    names = sorted(set(codes))
-    numbers = {name: number for number, name in enumerate(names)}
-    units = np.array([numbers[code] for code in codes], dtype=np.int64)
-    return Parts(tuple(names), units[ratings.units])
+    names, units = np.unique([code or _UNKNOWN_LANGUAGE for code in ratings.unit_languages], return_inverse=True)
+    return Parts(tuple(names.tolist()), units[ratings.units])
 
 
 def split(ratings: Ratings, parts: Parts) -> list[Part]:

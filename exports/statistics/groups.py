@@ -1,7 +1,7 @@
 """Provenance goes in; groups of records that may be compared come out (exports/contracts/results.md#groups)."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from typing import NamedTuple
@@ -94,7 +94,12 @@ def _grouping(
     of_record = np.array([number[each] for each in values], np.int64)
     known = [place for place, group in enumerate(groups) if all(group.values())]
     pairs = {
-        column: [pair for members in _levels(column, groups, known) for pair in _pairs(members, column in successive)]
+        column: [
+            (members[a], members[b])
+            for members in _levels(column, groups, known)
+            for a, b in combinations(range(len(members)), 2)
+            if column not in successive or a in (0, b - 1)
+        ]
         for column in columns
     }
     follows = next((column for column in columns if column in successive), "")
@@ -112,12 +117,6 @@ def _grouping(
         for a, b in pairs[column]
     ]
     return Grouping(groups, of_record, tuple(compared), uncompared)
-
-
-def _pairs(members: Sequence[int], successive: bool) -> Iterator[tuple[int, int]]:
-    for a, b in combinations(range(len(members)), 2):
-        if not successive or a in (0, b - 1):
-            yield members[a], members[b]
 
 
 def _newest_since(values: Sequence[str]) -> str:

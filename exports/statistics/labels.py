@@ -1,7 +1,7 @@
 """Agreement on each label of a task, with intervals from the joint bootstrap (exports/contracts/agreement.md)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -110,24 +110,20 @@ class MacroAlpha:
         pairable = np.any([task.frame(label, at_least=2) for label in task.labels], axis=0)
         defined = np.flatnonzero([alpha is not None for alpha in self.alphas])
         parts = [(label, core_entries(label)) for label in task.labels]
-        self.estimator = task.estimator(parts, _mean_alpha(defined), pairable)
+
+        def mean_alpha(sums: FloatArray) -> FloatArray:
+            """Undefined in a resample where one of the alphas is: so it is the same figure in all of them."""
+            values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
+            mean: FloatArray = values[..., defined].sum(axis=-1, keepdims=True) / (len(defined) or math.nan)
+            return mean
+
+        self.estimator = task.estimator(parts, mean_alpha, pairable)
 
     def read(self, resampled: Resampled, supports: Sequence[Support]) -> MacroFigures:
         alphas = [alpha for alpha in self.alphas if alpha is not None]
         mean = math.fsum(alphas) / len(alphas) if alphas else None
         behind = [support for alpha, support in zip(self.alphas, supports, strict=True) if alpha is not None]
         return MacroFigures(mean, joint_interval(resampled[self.estimator], 0, *behind), len(alphas))
-
-
-def _mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
-    """Undefined in a resample where one of the alphas is: so it is the same figure in all of them."""
-
-    def formula(sums: FloatArray) -> FloatArray:
-        values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
-        mean: FloatArray = values[..., labels].sum(axis=-1, keepdims=True) / (len(labels) or math.nan)
-        return mean
-
-    return formula
 
 
 def _alpha_spread(

@@ -552,9 +552,6 @@ def dense(entries: Entries, n_patterns: int) -> FloatArray:
 
 def core_entries(label: LabelPatterns) -> Entries:
     """The sums of each pattern that coefficients are functions of, in the order of `Sums`."""
-    return _entries_of(np.stack(unit_sums(label.zeros, label.ones), axis=1))
-
-
-def _entries_of(sums: FloatArray) -> Entries:
+    sums = np.stack(unit_sums(label.zeros, label.ones), axis=1)
     patterns, columns = np.nonzero(sums)
     return Entries(patterns, columns, sums[patterns, columns], sums.shape[1])

@@ -126,11 +126,7 @@ def measure_results(
     inputs: Sequence[InputFile] = (),
     seed: int = 0,
 ) -> Results:
-    """What the jury found; `by` names columns of provenance: each alone, and two or more also crossed.
-
-    Raises:
-        InputError: a finding names a label that no task has.
-    """
+    """What the jury found; `by` names columns of provenance: each alone, and two or more also crossed."""
     tables = {table.task: table for table in study.tables}
     tables = {task: tables[task] for task in TASKS if task in tables}
     records = sorted({*study.narratives, *(record for table in tables.values() for record in table.records)})

@@ -132,9 +132,15 @@ def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
     asked = quoted(one_line(query, _EXCERPT), "span", class_="asked") if query else None
     title = element("h3", item.label, element("small", f" {item.task} · ", quoted(item.language)))
     facts = element("div", _figures_line(item), _source_line(item))
+    votes = (
+        element("span", quoted(name), element("b", " yes" if yes else " no"), class_="vote yes" if yes else "vote no")
+        for name, yes in item.votes.items()
+    )
     return element(
         "li",
-        folded([title, _votes(item), asked], element("div", facts, _texts(item), class_="entry")),
+        folded(
+            [title, element("span", votes, class_="votes"), asked], element("div", facts, _texts(item), class_="entry")
+        ),
         data_task=json.dumps(item.task),
         data_label=json.dumps(item.label),
         data_raters=json.dumps(list(item.votes)),
@@ -156,14 +162,6 @@ def _texts(item: Disagreement) -> Element:
         (_text_block(["Note of ", quoted(name)], text, "block note-of") for name, text in item.notes.items()),
         (_text_block(["Marked by ", quoted(name)], text, "block note-of") for name, text in marked),
     )
-
-
-def _votes(item: Disagreement) -> Element:
-    votes = (
-        element("span", quoted(name), element("b", " yes" if yes else " no"), class_="vote yes" if yes else "vote no")
-        for name, yes in item.votes.items()
-    )
-    return element("span", votes, class_="votes")
 
 
 def _figures_line(item: Disagreement) -> Element:

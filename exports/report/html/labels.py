@@ -324,20 +324,16 @@ def _week_ticks(weeks: Sequence[str], places: Sequence[float]) -> Iterator[Eleme
 def _run_marks(run: Sequence[_Point], axis: Axis) -> Iterator[Element]:
     """Draw the line of a run, and a ribbon where its points have intervals."""
     for _, points in groupby(run, key=lambda point: point.found.interval is not None):
-        yield from _ribbon(list(points), axis)
+        ends = [(p.x, _down(axis, each.high), _down(axis, each.low)) for p in points if (each := p.found.interval)]
+        if len(ends) > 1:
+            outline = [(x, high) for x, high, _ in ends] + [(x, low) for x, _, low in reversed(ends)]
+            yield element("polygon", points=_coordinates(outline), class_="ribbon")
+        for x, high, low in ends:
+            yield element("line", x1=x, x2=x, y1=high, y2=low, class_="whisker thin")
     yield element("polyline", points=_coordinates([(p.x, _down(axis, p.alpha)) for p in run]), class_="line")
     for p in run:
         kind = "estimate" if p.found.interval else "estimate open"
         yield element("circle", element("title", _spoken(p)), cx=p.x, cy=_down(axis, p.alpha), r=3.5, class_=kind)
-
-
-def _ribbon(points: Sequence[_Point], axis: Axis) -> Iterator[Element]:
-    ends = [(p.x, _down(axis, each.high), _down(axis, each.low)) for p in points if (each := p.found.interval)]
-    if len(ends) > 1:
-        outline = [(x, high) for x, high, _ in ends] + [(x, low) for x, _, low in reversed(ends)]
-        yield element("polygon", points=_coordinates(outline), class_="ribbon")
-    for x, high, low in ends:
-        yield element("line", x1=x, x2=x, y1=high, y2=low, class_="whisker thin")
 
 
 def _coordinates(points: Sequence[tuple[float, float]]) -> str:

@@ -283,7 +283,12 @@ def _panel_table(figures: TaskAgreement) -> Element | None:
     intervals = [found.delta_interval for found in figures.annotators_vs_rest if found.delta_interval]
     axis = difference_axis([*drawn, *(end for found in intervals for end in (found.low, found.high))])
     bodies = [_label_rows(label, figures, axis) for label in figures.labels]
-    return table("Each annotator on each label", _COLUMNS, [*bodies, _axis_row(axis)], "figures panel whole", _MEANING)
+    shares = scale(_SHARE, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
+    differences = scale(axis, ((axis.low, signed(axis.low)), (0, "0"), (axis.high, signed(axis.high))))
+    first, last = (element("td", drawing, class_="drawn") for drawing in (shares, differences))
+    empty = [element("td") for _ in range(8)]
+    foot = element("tbody", row(empty[:3], first, empty[3:], last), class_="axis")
+    return table("Each annotator on each label", _COLUMNS, [*bodies, foot], "figures panel whole", _MEANING)
 
 
 def _label_rows(label: str, figures: TaskAgreement, axis: Axis) -> Element:
@@ -337,14 +342,6 @@ def _difference_strip(found: AnnotatorAgreement, axis: Axis) -> Child:
     without = f"Without her α is {coefficient(found.alpha_without)}."
     zero = rule(axis, 0.0, "zero")
     return estimate_strip(f"{found.rater}: Δα", without, axis, found.delta_alpha, ends, signed, zero)
-
-
-def _axis_row(axis: Axis) -> Element:
-    shares = scale(_SHARE, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
-    differences = scale(axis, ((axis.low, signed(axis.low)), (0, "0"), (axis.high, signed(axis.high))))
-    first, last = (element("td", drawing, class_="drawn") for drawing in (shares, differences))
-    empty = [element("td") for _ in range(8)]
-    return element("tbody", row(empty[:3], first, empty[3:], last), class_="axis")
 
 
 def _conduct_table(figures: TaskAgreement) -> Element | None:
