@@ -16,11 +16,12 @@ from annotation.argilla.wording import ShownState, Wording
 from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, membership_key, shown_host, source_domain
 from pipeline.core.errors import ArgillaError
 from pipeline.records.causes import UNRESOLVED
-from pipeline.records.schema import Passage, QueryResponse, Source
+from pipeline.records.schema import Passage, QueryResponse, Source, split_line
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 2
 EARLIER_HASH = "content_hash_unresolved"  # in the hidden metadata: the hash as a version that told no causes made it
+LINE = "line"  # in the hidden metadata: what citejury put behind the answer and annotators do not see in it
 _RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
 _BAR = "┃"  # stands between a source's state and its title, and nowhere else
 _NUMBER = re.compile(r"^\[(\d+)]")
@@ -31,7 +32,7 @@ _BETWEEN = "\n\n\n"
 def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
     """The bodies of one canonical record, by task; the same record and wording give the same."""
     passages = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
-    fields = {"query": plain_text(record.query), "answer": rendered_answer(record.answer).html}
+    fields = {"query": plain_text(record.query), "answer": rendered_answer(split_line(record)[0]).html}
     originals = {"query": record.query, "answer": record.answer}
     retrieval: list[dict[str, Any]] = []
     for passage in passages:
@@ -107,17 +108,19 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
     fields = {
         "sources": plain_text(source_list(_titled_by_passages(record.sources, passages), wording)),
         "query": plain_text(record.query),
-        "answer": rendered_answer(record.answer).html,
+        "answer": rendered_answer(split_line(record)[0]).html,
         "context": _BETWEEN.join(shown),
     }
     originals = {"answer": record.answer, "context_set": record.context_set}
     # A share that is not shown has no part in what is judged, so that records pushed without shares are the same.
     shares = {source.n: [share] for source in record.sources if (share := source.percent_read) is not None}
     sources = [[each.n, each.title, each.host, _shown_state(each), *shares.get(each.n, [])] for each in record.sources]
-    body = _body("grounding", record, fields, originals, [sources, judged], wording)
+    # Who judged by an answer that ended in the line took its marks for the answer's own.
+    rest = [judged, *(line for line in [split_line(record)[1]] if line)]
+    body = _body("grounding", record, fields, originals, [sources, *rest], wording)
     earlier = [[*each[:3], "unresolved" if each[3] in UNRESOLVED else each[3], *each[4:]] for each in sources]
     if earlier != sources:
-        body["metadata"][HIDDEN][EARLIER_HASH] = short_hash([originals, [earlier, judged]])
+        body["metadata"][HIDDEN][EARLIER_HASH] = short_hash([originals, [earlier, *rest]])
     return body
 
 
@@ -146,6 +149,7 @@ def _body(
     shown = {name: _never_empty(text, wording) for name, text in fields.items()}
     originals = {column: text for column, text in texts.items() if shown[COLUMN_FIELDS[task][column]] != text}
     is_known = record.sources or record.provenance.contexts == "selected"  # records of others may come without sources
+    cited, line = Counter(source.cited for source in record.sources), split_line(record)[1]
     hidden = {
         "version": HIDDEN_VERSION,
         "task": task,
@@ -155,6 +159,8 @@ def _body(
         "originals": originals,
         "provenance": record.provenance.model_dump(),
         **({"sources": dict(Counter(source.state for source in record.sources))} if is_known else {}),
+        **({"cited": dict(cited)} if is_known and not cited["unknown"] else {}),
+        **({LINE: line} if line else {}),
         "content_hash": short_hash([texts, judged]),
     }
     return {"external_id": record.record_uuid, "fields": shown, "metadata": {HIDDEN: hidden}}
@@ -199,11 +205,17 @@ def shown_anew(record: Mapping[str, Any]) -> dict[str, Any]:
     hidden = (metadata or {}).get(HIDDEN)
     if isinstance(hidden, dict) and fields.get("answer"):
         answer = original_text(record, hidden["task"], "answer")
-        if html := rendered_answer(answer).html:
+        if html := rendered_answer(own_answer(answer, hidden)).html:
             originals = {**hidden.get("originals", {}), "answer": answer}
             fields = {**fields, "answer": html}
             metadata = {**metadata, HIDDEN: {**hidden, "originals": originals}}
     return {"fields": fields, "metadata": metadata}
+
+
+def own_answer(answer: str, hidden: Mapping[str, Any]) -> str:
+    """The exact answer of a record without the line that citejury put behind it."""
+    line = hidden.get(LINE)
+    return answer.removesuffix(line).removesuffix("\n\n") if line else answer
 
 
 def is_as_pushed(item: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
@@ -226,13 +238,18 @@ def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> st
 
 
 def source_list(sources: Sequence[Source], wording: Wording) -> str:
-    """A line for each; the state comes first: a page that is called "Prices — gone" would otherwise look gone."""
-    lines = [
-        f"[{source.n}] {_state_of(source, wording)} {_BAR} "
-        + source_line(source.title, source.host, wording).replace(_BAR, "│")
-        for source in sorted(sources, key=lambda source: source.n)
-    ]
-    return "\n".join(lines) or wording.no_sources
+    """A line for each; the state comes first: a page that is called "Prices — gone" would otherwise look gone.
+
+    Those to which the answer's text does not refer come last, under a heading; which of them the provider attached and
+    which it only found is not said, since it would tell the provider.
+    """
+    lines: dict[bool, list[str]] = {True: [], False: []}
+    for source in sorted(sources, key=lambda source: source.n):
+        about = source_line(source.title, source.host, wording).replace(_BAR, "│")
+        has_place = source.cited in ("cited", "unknown")
+        lines[has_place].append(f"[{source.n}] {_state_of(source, wording)} {_BAR} {about}")
+    heading = [wording.without_place] if lines[False] else []
+    return "\n".join([*lines[True], *heading, *lines[False]]) or wording.no_sources
 
 
 def _shown_state(source: Source) -> ShownState:

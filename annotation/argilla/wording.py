@@ -55,6 +55,7 @@ class Wording(NamedTuple):
     passage: str
     unknown_source: str
     no_sources: str
+    without_place: str
     empty_text: str
     partly_read: str
     """With `{percent}` for how many per cent of the page's words."""
@@ -99,6 +100,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         passage=_read_text(texts, ("display", "passage"), path),
         unknown_source=_read_text(texts, ("display", "unknown_source"), path),
         no_sources=_read_text(texts, ("display", "no_sources"), path),
+        without_place=_read_text(texts, ("display", "without_place"), path),
         empty_text=_read_text(texts, ("display", "empty_text"), path),
         partly_read=_read_text(texts, ("display", "partly_read"), path),
         adjudication=read_texts(texts, ("adjudication",), ("votes", "notes", "disputed", "quotes", "look"), path),

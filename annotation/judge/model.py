@@ -30,6 +30,7 @@ from annotation.push.suggestions import ProposedLabel, field_problems
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import aggregate_context, read_context, validate_and_normalize_evidence
 from pipeline.models.structured import DATA_RULE, marked_texts, marking_words
+from pipeline.records.schema import split_line
 
 _SYSTEM_PROMPT = f"""You are a careful annotator. You answer yes/no questions about texts that were collected from the \
 web and from language models, and you answer in JSON only.
@@ -101,7 +102,7 @@ def build_prompt(unit: Unit) -> Prompt:
 
 def _sections_of(unit: Unit, context: str) -> list[tuple[str, str]]:
     record, wording = unit.record, read_wording("en")
-    query, answer = ("QUERY", record.query), ("ANSWER", record.answer)
+    query, answer = ("QUERY", record.query), ("ANSWER", split_line(record)[0])
     if unit.task == "retrieval":
         (passage,) = unit.passages
         source = source_line(passage.title, host_of(passage, source_of(passage, record.sources)), wording)

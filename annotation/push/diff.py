@@ -31,7 +31,7 @@ from annotation.argilla.units import assignment_of
 from annotation.argilla.wording import Wording
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.file import Place
-from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, is_uuid
+from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, is_uuid, split_line
 
 _REVISION_OF = "revision_of"
 """In the hidden metadata of a revision: the `record_uuid` of the record that it is a later version of."""
@@ -188,7 +188,7 @@ class Diff:
         comes twice in a push is refused the second time, unless it is the same.
         """
         units = self._compare(record)
-        shown = rendered_answer(record.answer)
+        shown = rendered_answer(split_line(record)[0])
         if shown.repairs or shown.given_up:
             self.repairs.append(Repair(record.record_uuid, shown.repairs, shown.given_up))
         self.counts.update((unit.task, unit.change) for unit in units)

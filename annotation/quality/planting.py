@@ -19,7 +19,7 @@ from annotation.argilla.display import source_of
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.argilla.tasks import lot
 from annotation.argilla.wording import LOCALES, locales
-from pipeline.records.schema import Passage, QueryResponse, is_uuid, join_context
+from pipeline.records.schema import Passage, QueryResponse, is_uuid, join_context, split_line
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 
@@ -72,7 +72,9 @@ def plant_controls(
     """
     by_language: dict[str, list[QueryResponse]] = {}
     for record in sorted(records, key=lambda each: lot(f"{seed} {each.record_uuid}")):
-        by_language.setdefault(record.language, []).append(record)
+        # As annotators see it: what is changed in an answer must not stand behind the line of sources without a place.
+        shown = record.model_copy(update={"answer": split_line(record)[0]})
+        by_language.setdefault(record.language, []).append(shown)
     planted: list[Planted] = []
     for task in (task for task in TASKS if task in tasks):
         for language, own in sorted(by_language.items()):
@@ -207,7 +209,10 @@ def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw:
                 "fabricated_source": False,
             }
             what = f"the answer is quoted from passage {passage.chunk_rank}"
-            return _Change(record.model_copy(update={"answer": answer}), answers, what)
+            sources = tuple(
+                each.model_copy(update={"cited": "cited"}) if each == source else each for each in record.sources
+            )
+            return _Change(record.model_copy(update={"answer": answer, "sources": sources}), answers, what)
     return None
 
 

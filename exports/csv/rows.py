@@ -29,7 +29,7 @@ from exports.csv.schema import (
 from pipeline.core.errors import ArgillaError
 from pipeline.core.tables import spreadsheet_cell
 from pipeline.records.causes import UNRESOLVED, SourceState
-from pipeline.records.schema import Provenance
+from pipeline.records.schema import CITED, Provenance
 
 TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
     "retrieval": ("input_query", "chunk"),
@@ -327,6 +327,8 @@ def provenance_cells(record: Mapping[str, Any]) -> tuple[str, ...]:
         known["n_unresolved"] = sum(states.get(state, 0) for state in (*UNRESOLVED, "unresolved"))
         if "unresolved" in states:  # pushed by a version that did not tell them apart
             known |= dict.fromkeys([f"n_{state}" for state in UNRESOLVED], "")
+    if isinstance(cited := hidden.get("cited"), dict):
+        known |= {f"n_{each}": cited.get(each, 0) for each in CITED}
     return tuple(str(known.get(column, "")) for column in _TOLD)
 
 

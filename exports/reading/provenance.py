@@ -14,7 +14,9 @@ from pipeline.core.terminal import counted
 from pipeline.records.causes import SourceState
 
 RECORD = "record_uuid"
-_COUNTS = frozenset(("n_sources", "n_unresolved", *(f"n_{state}" for state in get_args(SourceState))))
+_COUNTS = frozenset(
+    ("n_sources", "n_unresolved", *(f"n_{state}" for state in get_args(SourceState)), "n_cited", "n_shown", "n_seen")
+)
 _NEEDED = (RECORD, "narrative_id", "model_name")  # Any other column may be missing, and is unknown then
 
 

@@ -12,7 +12,7 @@ from exports.reading.definitions import VerdictReader
 from exports.reading.input_files import input_file
 from exports.reading.provenance import RecordTraces, tell_narratives
 from exports.statistics.ratings import InputFile, IntArray
-from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
+from exports.statistics.study import NO_VERDICT, NOT_TOLD, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, read_errors, read_manifest
 from pipeline.citations.addresses import is_grounding_redirect, site_key
 from pipeline.core.errors import InputError, OutputError
@@ -31,7 +31,7 @@ from pipeline.records.run import (
     record_from_answer,
     research_records,
 )
-from pipeline.records.schema import QueryResponse, Source
+from pipeline.records.schema import CITED, QueryResponse, Source, split_line
 from pipeline.text.words import detect_language
 
 COLUMNS = (
@@ -93,7 +93,8 @@ class AnswerFacts:
             held = source.state == "read" and source.reason in _PAYLOAD_TEXTS
             never_was = may_be_fabricated(source.state, source.archived)
             known = -1 if never_was is None else never_was
-            self.citations.extend((self.site(source), STATES.index(source.state), held, known))
+            way = CITED.index(source.cited) if source.cited in CITED else NOT_TOLD
+            self.citations.extend((self.site(source), STATES.index(source.state), held, known, way))
 
     def narrative(self, record: QueryResponse) -> int:
         told = (record.provenance.narrative_id, " ".join(record.query.split()))
@@ -142,8 +143,8 @@ class AnswerFacts:
         narratives = self.narrative_names(places)
         known = {name: number for number, name in enumerate(dict.fromkeys(narratives))}
         of_number = np.array([known[name] for name in narratives], np.int64)
-        cited = np.asarray(self.citations, np.int64).reshape(-1, 4)[_citations_of(rows, chosen)]
-        sites, states, held, never_were = cited.T
+        told = np.asarray(self.citations, np.int64).reshape(-1, 5)[_citations_of(rows, chosen)]
+        sites, states, held, never_were, cited = told.T
         return Answers(
             record_uuids=tuple(names),
             columns={name: _column_of(list(self.values[name]), columns[:, at]) for at, name in enumerate(COLUMNS)},
@@ -154,6 +155,7 @@ class AnswerFacts:
             cited_by=np.repeat(np.arange(len(chosen)), rows.n_sources[chosen]),
             sites=_column_of(list(self.sites), sites),
             states=states,
+            cited=cited,
             excerpts=held != 0,
             never_were=np.where(never_were < 0, np.nan, never_were),
         )
@@ -165,6 +167,8 @@ class AnswerFacts:
 def _told_provenance(answers: Answers, records: Collection[str]) -> dict[str, dict[str, str]]:
     counts = np.zeros((len(answers.record_uuids), len(STATES)), np.int64)
     np.add.at(counts, (answers.cited_by, answers.states), 1)
+    ways = np.zeros((len(answers.record_uuids), len(CITED) + 1), np.int64)
+    np.add.at(ways, (answers.cited_by, answers.cited), 1)  # what is not told, -1, in the last column
     told: dict[str, dict[str, str]] = {}
     for row, name in enumerate(answers.record_uuids):
         if name in records:
@@ -172,7 +176,9 @@ def _told_provenance(answers: Answers, records: Collection[str]) -> dict[str, di
             states = {f"n_{state}": str(count) for state, count in zip(STATES, counts[row].tolist(), strict=True)}
             unresolved = sum(int(states[f"n_{state}"]) for state in UNRESOLVED)
             totals = {"n_sources": str(int(counts[row].sum())), "n_unresolved": str(unresolved)}
-            told[name] = {**columns, **totals, **states}
+            *cited, not_told = ways[row].tolist()
+            known = {} if not_told else {f"n_{each}": str(count) for each, count in zip(CITED, cited, strict=True)}
+            told[name] = {**columns, **totals, **states, **known}
     return told
 
 
@@ -308,7 +314,7 @@ def _read_place(path: Path, facts: AnswerFacts) -> _Place:
     if own or not path.is_dir():
         for record in read_records(own or path):
             facts.add(record)
-            if not record.answer.strip():
+            if not split_line(record)[0].strip():
                 place.blank.add(record.record_uuid)
         place.files.append(input_file(own or path, len(facts.at(place.number))))
     if place.blank:

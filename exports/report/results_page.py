@@ -119,6 +119,8 @@ def more_figures(results: schema.Results) -> Iterator[Figure]:
     """The rates that are no label and no finding, each under a name of its own; `unit` says of what."""
     if cited := results.landscape:
         yield Figure(None, "without_citations", "Answers without citations", "answer", cited.without_citations)
+        for way, found in cited.cited.items():
+            yield Figure(None, f"citation_{way}", f"Sources: {way}", "citation", found)
         others = {"excerpt": cited.excerpts_only, "may_be_fabricated": cited.may_be_fabricated}
         for state, found in (*cited.states.items(), *others.items()):
             yield Figure(None, f"source_{state}", f"Sources: {state}", "citation", found)
@@ -150,6 +152,7 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
         many.append(f"Overlap of {counted(len(found.overlaps) - len(shown), 'further pair')}: overlaps.csv.")
     tables = [
         _citation_table(groups, found, narrow),
+        _cited_table(groups, found, narrow),
         _site_table(groups, sample, narrow),
         _state_table(groups, found, narrow, ("read", "unread", "unreached", "unfetched")),
         _state_table(groups, found, narrow, ("gone", "no_such_site", "no_address")),
@@ -157,9 +160,12 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     if shown:
         tables.append(_overlap_table(shown, narrow))
     notes = (
-        "Citations are the distinct URLs that the provider attached to an answer; sites are registered domains, behind "
-        "Google's redirects the ones that it names. Equal: how many equally cited sites would be as diverse (exp of "
-        "Shannon's entropy)."
+        "Cited: the answer's text refers to the source. Shown: it does not, but the provider attached the source. "
+        "Seen: the provider only lists it as found. Shares are of the sources that are told of; which lists a provider "
+        "sends decides most of it, so groups are not compared.",
+        "Citations are the distinct URLs that came with an answer, whichever of the three; sites are registered "
+        "domains, behind Google's redirects the ones that it names. Equal: how many equally cited sites would be as "
+        "diverse (exp of Shannon's entropy)."
         + (f" Of {sample:,}: sites expected among so many citations drawn by chance." if sample else ""),
         "(excerpt): the part of read of which only an excerpt is held that the provider sent along. Unreached: nobody "
         "got through to it. Unfetched: nobody tried. All three say nothing about the pages, so groups are not compared "
@@ -179,6 +185,16 @@ def _citation_table(groups: Sequence[schema.CitationGroup], found: schema.Landsc
         median = UNDEFINED if group.citations_median is None else f"{group.citations_median:g}"
         counts = (f"{group.n_answers:,}", f"{group.n_citations:,}")
         rows.append((group_name(group.by), *counts, mean, median, rate_estimate(without)))
+    return Table(rows, left=1)
+
+
+def _cited_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
+    rates = [[each, *each.groups] for each in found.cited.values()]
+    rows: list[tuple[str, ...]] = [("", "told of", *found.cited, "not known")]
+    for at, group in enumerate(groups):
+        shares = [share(each[at].rate) if narrow else rate_estimate(each[at]) for each in rates]
+        told = f"{group.n_citations - group.n_not_told:,}"
+        rows.append((group_name(group.by), told, *shares, f"{group.n_not_told:,}"))
     return Table(rows, left=1)
 
 

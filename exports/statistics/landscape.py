@@ -20,7 +20,8 @@ from exports.statistics.results_schema import (
     SiteCount,
     SiteOverlap,
 )
-from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, RunCounts
+from exports.statistics.study import NO_VERDICT, NOT_TOLD, STATES, VERDICTS, Answers, RunCounts
+from pipeline.records.schema import CITED
 
 _PROVIDER = "model_name"
 _TOP_SITES = 20
@@ -41,9 +42,12 @@ def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) ->
     states = (answers.states[:, np.newaxis] == np.arange(len(STATES))).astype(np.float64)
     of_citations = np.concatenate([states, answers.excerpts[:, np.newaxis]], axis=1)
     *by_state, excerpts = _measured(answers.cited_by, of_citations, uncompared, seed)
+    cited = (answers.cited[:, np.newaxis] == np.arange(len(CITED))).astype(np.float64)
+    cited[answers.cited == NOT_TOLD] = np.nan
     landscape = Landscape(
         groups=tuple(group for division in records.divisions for group in _citation_groups(answers, division)),
         without_citations=without,
+        cited=dict(zip(CITED, _measured(answers.cited_by, cited, uncompared, seed), strict=True)),
         states=dict(zip(STATES, by_state, strict=True)),
         excerpts_only=excerpts,
         may_be_fabricated=_measured(answers.cited_by, answers.never_were[:, np.newaxis], uncompared, seed)[0],
@@ -98,6 +102,8 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationG
     for group, sites in enumerate(found):
         members = division.of_record == group
         own = citations[members]
+        ways = answers.cited[division.of_record[answers.cited_by] == group]
+        cited, shown, seen, not_told = (int((ways == way).sum()) for way in (*range(len(CITED)), NOT_TOLD))
         total = int(sites.citations.sum())
         shares = sites.citations / total if total else np.empty(0)
         yield CitationGroup(
@@ -105,6 +111,10 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationG
             n_answers=len(own),
             n_narratives=len(np.unique(answers.narratives.numbers[members])),
             n_citations=int(own.sum()),
+            n_cited=cited,
+            n_shown=shown,
+            n_seen=seen,
+            n_not_told=not_told,
             citations_mean=rounded(float(own.mean())) if len(own) else None,
             citations_median=float(np.median(own)) if len(own) else None,
             n_sites=len(sites.citations),
@@ -228,6 +238,12 @@ def _remarks(answers: Answers) -> Iterator[str]:
             f"Whether {unknown:,} of {total:,} cited sources ever were there is not known: nobody reached them, or no "
             "archive was asked for a page that is gone. They are left out of those that may be fabricated. `citejury "
             "pipeline sources --archive` asks."
+        )
+    not_told = int((answers.cited == NOT_TOLD).sum())
+    if not_told:
+        yield (
+            f"Whether the answer's text refers to a source is not known of {not_told:,} of {total:,} sources, whose "
+            "records an earlier version or somebody else made. `citejury pipeline sources` makes them anew."
         )
     excerpts = int(answers.excerpts.sum())
     if excerpts:

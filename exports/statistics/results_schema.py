@@ -8,6 +8,7 @@ from exports.statistics.ratings import InputFile
 from exports.statistics.study import Consensus, Verdict, VerdictPatterns
 from pipeline.core.schema import Frozen
 from pipeline.records.causes import SourceState
+from pipeline.records.schema import Cited
 
 Contexts = Literal["selected", "supplied", ""]
 
@@ -181,6 +182,14 @@ class CitationGroup(Frozen):
     """Narratives that they belong to."""
     n_citations: int
     """Citations: distinct URLs of each answer."""
+    n_cited: int
+    """Those to which the answer's text refers."""
+    n_shown: int
+    """Those that the provider attached to the answer, whose text does not refer to them."""
+    n_seen: int
+    """Those that the provider only lists as found."""
+    n_not_told: int
+    """Those of records that do not say which of the three they are."""
     citations_mean: float | None
     """Citations an answer, mean; None without answers."""
     citations_median: float | None
@@ -232,6 +241,9 @@ class Landscape(Frozen):
     """All answers, then each column's groups, then the crossed ones."""
     without_citations: LabelResults
     """Share of answers that cite nothing."""
+    cited: dict[Cited, LabelResults]
+    """Shares of `cited`, `shown` and `seen` among the citations of which it is told. What a provider lists decides most
+    of it: groups are not compared."""
     states: dict[SourceState, LabelResults]
     """Share of citations whose source is in each state. What providers send along decides some of it: groups are not
     compared."""

@@ -87,6 +87,8 @@ class Answer(Frozen):
     """`source_domain` of each citation, same order; empty where the URL has no host."""
     occurrences: tuple[Occurrence, ...] = ()
     """Every place where a source is attached, in order of place; every citation has at least one."""
+    retrieved: tuple[str, ...] = ()
+    """Those of the citations that the provider lists only as found or looked at, as Grok's list does."""
     search_results: tuple[SearchResult, ...] = ()
     """Results that the search tool listed. Only Perplexity's reach `result_*` of CSV v2."""
     model: str = ""

@@ -44,6 +44,7 @@ def build_answer(
     occurrences: Iterable[Occurrence],
     *,
     sites: Mapping[str, str] | None = None,
+    retrieved: Iterable[str] = (),
     search_results: Iterable[SearchResult] = (),
     model: str = "",
     stop_reason: str = "",
@@ -51,10 +52,10 @@ def build_answer(
 ) -> Answer:
     """The answer: citations distinct, occurrences in order of place, every citation with at least one.
 
-    `sites` names the site behind a redirect, by URL. An occurrence of no citation is left out; of those without a
-    place only the first of a URL is kept, unless it quotes its source, and they come last, in the URLs' order. What a
-    number means is up to the list that the text itself has. `cut` tokens of the provider were cut from it before.
-    What is no URL is no citation, and counted.
+    `sites` names the site behind a redirect, by URL; `retrieved` are URLs that were found and perhaps not used. An
+    occurrence of no citation is left out; of those without a place only the first of a URL is kept, unless it quotes
+    its source, and they come last, in the URLs' order. What a number means is up to the list that the text itself has.
+    `cut` tokens of the provider were cut from it before. What is no URL is no citation, and counted.
     """
     cleaned = clean_text(text)
     text = cleaned.text
@@ -64,6 +65,7 @@ def build_answer(
     urls, known, unread = _by_own_list(text, attached, known)
     cut += cleaned.n_tokens
     unread |= {"tokens of the provider": cut, "citations that are no URL": len(named) - len(attached)}
+    found = frozenset(retrieved)
     rank = {url: index for index, url in enumerate(urls)}
     placed = sorted((each for each in known if each.start is not None), key=lambda each: (each.start, each.end))
     seen = {each.url for each in placed}
@@ -77,6 +79,7 @@ def build_answer(
         citations=urls,
         domains=tuple(source_domain(url, (sites or {}).get(url, "")) for url in urls),
         occurrences=(*placed, *sorted(homeless, key=lambda each: rank[each.url])),
+        retrieved=tuple(url for url in urls if url in found),
         search_results=tuple(search_results),
         model=model,
         stop_reason=stop_reason,

@@ -81,6 +81,7 @@ def _read(body: Any) -> Answer:
         text,
         [occurrence.url for occurrence in (*searched, *cited)],
         [*cited, *searched],
+        retrieved={occurrence.url for occurrence in searched} - {occurrence.url for occurrence in cited},
         model=as_text(bodies[-1].get("model")),
         stop_reason=as_text(bodies[-1].get("stop_reason")),
     )

@@ -44,9 +44,13 @@ def _is_grpc(body: Any) -> bool:
 
 
 def _read(body: dict[str, Any]) -> Answer:
-    """Citations are the list beside the message, else the annotations, else links such as `[[1]](url)`."""
+    """Citations are the list beside the message, else the annotations, else links such as `[[1]](url)`.
+
+    By xAI's documentation the list names every source that the search came across, used or not.
+    """
     message = _read_grpc(body) if isinstance(body.get("outputs"), list) else read_message(_with_answer(body))
-    attached = distinct(listed_urls(body.get("citations"))) or distinct(each.url for each in message.annotations)
+    listed, annotated = distinct(listed_urls(body.get("citations"))), {each.url for each in message.annotations}
+    attached = listed or distinct(each.url for each in message.annotations)
     links = links_of(message.text, attached)
     citations = attached or distinct(
         link.url for link in links if link.label.startswith("[") and NUMBER.fullmatch(link.label)
@@ -55,6 +59,7 @@ def _read(body: dict[str, Any]) -> Answer:
         message.text,
         citations,
         [*link_occurrences(message.text, links, message.annotations), *annotation_occurrences(message, links)],
+        retrieved=(url for url in listed if url not in annotated),
         model=message.model,
         stop_reason=message.stop_reason,
         cut=message.cut,

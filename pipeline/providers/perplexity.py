@@ -3,7 +3,7 @@
 Source: https://docs.perplexity.ai/api-reference, https://docs.perplexity.ai/docs/agent-api/prompt-guide, read 2026-11.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -62,7 +62,9 @@ def _read(body: dict[str, Any]) -> Answer:
         results = _read_results(body.get("search_results"))
         listed = listed_urls(body.get("citations"))
         urls = listed if body.get("citations") is not None else [result.url for result in results]
-        return _to_answer(message, urls, dict(enumerate(urls, start=1)), results)
+        annotated = {annotation.url for annotation in message.annotations}
+        retrieved = () if listed else [url for url in urls if url not in annotated]
+        return _to_answer(message, urls, dict(enumerate(urls, start=1)), results, retrieved)
     items = [item for item in as_objects(body.get("output")) if item.get("type") == "search_results"]
     raw_results = [result for item in items for result in as_objects(item.get("results"))]
     by_id: dict[int, str] = {}  # of results that share one, the first holds
@@ -76,13 +78,18 @@ def _read(body: dict[str, Any]) -> Answer:
 
 
 def _to_answer(
-    message: Message, citations: list[str], numbers: Mapping[int, str], results: list[SearchResult]
+    message: Message,
+    citations: list[str],
+    numbers: Mapping[int, str],
+    results: list[SearchResult],
+    retrieved: Iterable[str] = (),
 ) -> Answer:
     titles = {result.url: result.title for result in reversed(results)}
     return build_answer(
         message.text,
         citations,
         [*reference_occurrences(message.text, numbers, titles), *annotation_occurrences(message, [])],
+        retrieved=retrieved,
         search_results=results,
         model=message.model,
         stop_reason=message.stop_reason,

@@ -18,6 +18,7 @@ from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
 from pipeline.providers import read_body
 from pipeline.providers.answer import build_answer, link_occurrences, reference_occurrences
 from pipeline.providers.http.request import load_body
+from pipeline.records.schema import line_without_place
 
 CITATIONS = "citations.jsonl"
 RESEARCH_RUN = "pipeline"
@@ -39,7 +40,13 @@ class _Edit(NamedTuple):
     text: str
 
 
-def to_one_form(answer: Answer) -> str:
+class OneForm(NamedTuple):
+    text: str
+    without_place: tuple[int, ...]
+    """The numbers of the citations to which the answer's own text does not refer: those of the last line."""
+
+
+def to_one_form(answer: Answer) -> OneForm:
     """The answer's text with its citations as `[n]`, n = position in `answer.citations`, counted from 1.
 
     A provider's own marker gives way to `[n]`; a sentence that a source is for is followed by it; a link keeps its
@@ -66,9 +73,9 @@ def to_one_form(answer: Answer) -> str:
         ]
     )
     given = "".join(edit.text for edit in edits)
-    homeless = [mark for mark in (f"[{number}]" for number in numbers.values()) if mark not in given]
-    text = _splice(text, edits)
-    return "\n\n".join(part for part in (text.rstrip() if homeless else text, " ".join(homeless)) if part)
+    homeless = tuple(number for number in numbers.values() if f"[{number}]" not in given)
+    text, line = _splice(text, edits), line_without_place(homeless)
+    return OneForm("\n\n".join(part for part in (text.rstrip() if line else text, line) if part), homeless)
 
 
 def _marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict[tuple[int, int], set[int]]:
@@ -229,6 +236,7 @@ def read_stored(stored: StoredAnswer, body: Any = None) -> Answer:
 
     `body` is the payload's JSON, which is read here where it is None.
     """
+    retrieved: tuple[str, ...] = ()
     if stored.model_name == RESEARCH_RUN:
         return answer_from_report(stored)
     if stored.model_name in PROVIDERS:
@@ -238,15 +246,16 @@ def read_stored(stored: StoredAnswer, body: Any = None) -> Answer:
             return _answer_from_columns(stored)
         if answer.text == stored.answer_text and answer.citations == stored.citations:
             return answer
-    return _answer_from_columns(stored)
+        retrieved = answer.retrieved
+    return _answer_from_columns(stored, retrieved)
 
 
-def _answer_from_columns(stored: StoredAnswer) -> Answer:
+def _answer_from_columns(stored: StoredAnswer, retrieved: tuple[str, ...] = ()) -> Answer:
     """The answer that the columns hold: `[n]` is the n-th citation, unless the text has a list of its own."""
     text, urls = stored.answer_text, stored.citations
     numbers = dict(enumerate(urls, start=1))
     occurrences = [*link_occurrences(text, links_of(text, urls), ()), *reference_occurrences(text, numbers, {})]
-    read = build_answer(text, urls, occurrences, search_results=stored.search_results)
+    read = build_answer(text, urls, occurrences, retrieved=retrieved, search_results=stored.search_results)
     known = tuple(each for each in read.occurrences if each.url in urls)
     return read.model_copy(update={"citations": urls, "domains": stored.domains, "occurrences": known})
 

@@ -99,7 +99,7 @@ def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Ans
     """The canonical record of one answer, with the passages that its payload carries; `answer` is its payload, read."""
     answer = read_stored(stored) if answer is None else answer
     chunks = passages(stored.model_name, answer)
-    text = to_one_form(answer)
+    text, without_place = to_one_form(answer)
     place = place_of(stored, run.run_id, run.repeats, run.arms)
     return QueryResponse(
         record_uuid=stored.answer_id
@@ -108,7 +108,7 @@ def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Ans
         query=stored.narrative_prompt,
         answer=text,
         language=detect_language(text),
-        sources=_sources(answer, chunks),
+        sources=_sources(answer, chunks, without_place),
         chunks=chunks,
         context_set=join_context(chunks),
         provenance=Provenance(
@@ -155,7 +155,8 @@ def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
     return tuple(chunks)
 
 
-def _sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
+def _sources(answer: Answer, chunks: tuple[Passage, ...], without_place: Iterable[int]) -> tuple[Source, ...]:
+    unplaced, retrieved = frozenset(without_place), frozenset(answer.retrieved)
     titles = {occurrence.url: occurrence.title for occurrence in reversed(answer.occurrences) if occurrence.title}
     titles |= {result.url: result.title for result in answer.search_results if result.title}
     held = {chunk.doc_id: chunk.origin for chunk in chunks}
@@ -167,6 +168,7 @@ def _sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
             title=titles.get(url, ""),
             state="read" if document_id(url) in held else "unfetched",
             reason=held.get(document_id(url), "not_tried"),
+            cited="cited" if number not in unplaced else "seen" if url in retrieved else "shown",
         )
         for number, (url, host) in enumerate(zip(answer.citations, answer.domains, strict=True), start=1)
     )

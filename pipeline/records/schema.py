@@ -13,6 +13,8 @@ from pipeline.citations.addresses import reason_without_page
 from pipeline.core.schema import Frozen
 from pipeline.records.causes import STATES, Archived, SourceState
 
+Cited = Literal["cited", "shown", "seen", "unknown"]
+CITED: tuple[Cited, ...] = ("cited", "shown", "seen")
 Origin = Literal["page", "snippet", "cited_text"]
 
 PARTLY_READ_BELOW = 0.9
@@ -53,6 +55,9 @@ class Source(Frozen):
     read_share: float | None = Field(default=None, ge=0, le=1)
     """The share of the page's visible words that our text of it holds; below nine tenths it is partly read. Null where
     unknown: no HTML, no visible words, or stored before it was measured."""
+    cited: Cited = "unknown"
+    """`cited`: the answer's text refers to it. `shown`: it does not, but the provider attached the source. `seen`: the
+    provider only lists it as found. `unknown`: records of earlier versions and of others do not say."""
 
     @property
     def percent_read(self) -> int | None:
@@ -125,17 +130,34 @@ class QueryResponse(Frozen):
     query: str
     """The narrative's text, unchanged."""
     answer: str
-    """The answer with its citations in the one form `[n]`."""
+    """The answer with its citations in the one form `[n]`; those without a place in it stand in a last line."""
     language: str = "und"
     """ISO 639-1 code of the answer's language; `und` where it cannot be told."""
     sources: tuple[Source, ...] = ()
-    """Every cited source, in order of `n`."""
+    """Every source that came with the answer, in order of `n`; `cited` says how."""
     chunks: tuple[Passage, ...] = ()
     """The passages in rank order; empty where nothing of any source is held."""
     context_set: str = ""
     """The passages' texts in rank order, joined by ` [CTX_SEP] `; empty without passages."""
     provenance: Provenance = Provenance()
     """Where the answer comes from."""
+
+
+def line_without_place(numbers: Iterable[int]) -> str:
+    """The last line that citejury gives an answer: the marks of the sources to which its own text does not refer."""
+    return " ".join(f"[{number}]" for number in numbers)
+
+
+def split_line(record: QueryResponse) -> tuple[str, str]:
+    """The answer in its provider's words, and the line that citejury put behind it; empty where there is none.
+
+    Records that do not say how their sources are cited may have such a line, and nobody can tell it from the answer.
+    """
+    line = line_without_place(source.n for source in record.sources if source.cited in ("shown", "seen"))
+    if line and record.answer == line:
+        return "", line
+    own = record.answer.removesuffix(f"\n\n{line}") if line else record.answer
+    return (own, line) if own != record.answer else (own, "")
 
 
 def defuse_separator(text: str) -> str:

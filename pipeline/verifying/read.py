@@ -208,6 +208,6 @@ def read_submitted(file: Path) -> Iterator[SubmittedReport]:
         return
     targets = resolved_earlier(file.parent / CITATIONS)
     for stored in read_answers(file):
-        text = stored.answer_text if stored.model_name == RESEARCH_RUN else to_one_form(read_stored(stored))
+        text = stored.answer_text if stored.model_name == RESEARCH_RUN else to_one_form(read_stored(stored)).text
         known = {str(number): targets.get(url, url) for number, url in enumerate(stored.citations, start=1)}
         yield SubmittedReport(stored.answer_id, read_report(text, known))

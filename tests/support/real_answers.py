@@ -38,7 +38,7 @@ def real_answers() -> dict[str, list[str]]:
 
 
 def _answer(provider: str, payload: Path) -> str:
-    return to_one_form(read_payload(provider_name(provider), payload.read_text(encoding="utf-8")))
+    return to_one_form(read_payload(provider_name(provider), payload.read_text(encoding="utf-8"))).text
 
 
 def main() -> None:

@@ -7,8 +7,19 @@ import numpy as np
 
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Results
-from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, Study, VerdictPatterns
+from exports.statistics.study import (
+    NO_VERDICT,
+    NOT_TOLD,
+    STATES,
+    VERDICTS,
+    Answers,
+    Column,
+    RunCounts,
+    Study,
+    VerdictPatterns,
+)
 from pipeline.records.causes import may_be_fabricated
+from pipeline.records.schema import CITED
 
 PATTERNS = {
     "en": VerdictPatterns(affirms=("yes",), rejects=("no",)),
@@ -17,7 +28,7 @@ PATTERNS = {
 
 
 class Told(NamedTuple):
-    """One answer: who gave it, to which narrative, and the sites that it cites, each as `site` or `site=state`."""
+    """One answer: who gave it, to which narrative, and its sources: each `site`, `site=state` or `site=state=seen`."""
 
     model: str
     narrative: str
@@ -37,7 +48,8 @@ def never_was(state: str) -> bool | None:
 
 def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | None = None) -> Answers:
     """The answers in the order of the rows; their ids are `r0`, `r1` …; `site=excerpt` is read from an excerpt."""
-    cited = [(at, *f"{text}=read".split("=")[:2]) for at, row in enumerate(rows) for text in row.cited]
+    given = [(at, text.split("=")) for at, row in enumerate(rows) for text in row.cited]
+    cited = [(at, *parts, *("", "read", "cited")[len(parts) :]) for at, parts in given]
     return Answers(
         record_uuids=tuple(f"r{at:06d}" for at in range(len(rows))),
         columns={
@@ -51,11 +63,12 @@ def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | No
         ),
         patterns=patterns or {},
         n_passages=np.zeros(len(rows), np.int64),
-        cited_by=np.array([at for at, _, _ in cited], np.int64),
-        sites=column([site for _, site, _ in cited]),
-        states=np.array([STATES.index("read" if s == "excerpt" else s) for _, _, s in cited], np.int64),  # type: ignore[arg-type]
-        excerpts=np.array([s == "excerpt" for _, _, s in cited], np.bool_),
-        never_were=np.array([np.nan if (it := never_was(s)) is None else it for _, _, s in cited], np.float64),
+        cited_by=np.array([at for at, *_ in cited], np.int64),
+        sites=column([site for _, site, *_ in cited]),
+        states=np.array([STATES.index("read" if s == "excerpt" else s) for _, _, s, _ in cited], np.int64),
+        cited=np.array([CITED.index(way) if way in CITED else NOT_TOLD for *_, way in cited], np.int64),
+        excerpts=np.array([s == "excerpt" for _, _, s, _ in cited], np.bool_),
+        never_were=np.array([np.nan if (it := never_was(s)) is None else it for _, _, s, _ in cited], np.float64),
     )
 
 

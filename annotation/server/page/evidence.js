@@ -67,8 +67,9 @@
       from += line.length + 1;
       return { line, from: start, to: start + line.length };
     });
-    const form = lines.every(({ line }) => STATE.test(line)) ? STATE : OLD_STATE;
-    return lines.flatMap((each) => {
+    const listed = lines.filter(({ line }) => line.startsWith("[")); // one line may be a heading
+    const form = listed.every(({ line }) => STATE.test(line)) ? STATE : OLD_STATE;
+    return listed.flatMap((each) => {
       const found = form.exec(each.line);
       if (!found) return [];
       const state = form === STATE ? each.from + `[${found[1]}] `.length : each.to - found[2].length;
@@ -201,7 +202,7 @@
     layOut();
   };
   const makeList = (area) => {
-    const count = page.sources.text.split("\n").length;
+    const count = page.lines.length;
     if (count <= MANY) return null;
     const toggle = button("fold", "", () => toggleList());
     toggle.setAttribute("aria-controls", area.id);

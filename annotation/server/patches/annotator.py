@@ -23,7 +23,7 @@ from fastapi.responses import JSONResponse
 from sqlalchemy import func, select
 from sqlalchemy.orm.attributes import set_committed_value
 
-from annotation.argilla.display import HIDDEN
+from annotation.argilla.display import HIDDEN, own_answer
 from annotation.argilla.labels import DISPUTED
 from annotation.argilla.pages import markdown_to_html
 from annotation.argilla.units import ASSIGNMENT
@@ -75,7 +75,7 @@ def serve_own_record_only(get_record: Any) -> None:
         answer = originals.get("answer", shown) if isinstance(originals, dict) else shown
         if not isinstance(answer, str):
             raise HTTPException(404, "This record has no answer.")
-        return JSONResponse({"answer": answer})
+        return JSONResponse({"answer": own_answer(answer, hidden) if isinstance(hidden, dict) else answer})
 
     serve_first("/records/{record_id}/answer", get_written_answer, response_class=JSONResponse)
     # A finished response, because the schema's own validator reads database rows only.

@@ -13,7 +13,9 @@ from annotation.argilla.display import (
     HIDDEN,
     content_hash,
     original_text,
+    own_answer,
     passage_bodies,
+    shown_anew,
     source_line,
     to_records,
     unit_id,
@@ -227,6 +229,49 @@ def test_a_redirect_that_names_the_provider_is_not_shown() -> None:
         fields = [body["fields"] for bodies in to_records(record, ENGLISH).values() for body in bodies]
         assert "vertexaisearch" not in str(fields)
         assert fields[0]["source"] == "unknown source"
+
+
+def cited_as(*ways: str, answer: str = "No [1].") -> QueryResponse:
+    """A record whose sources came with its answer in these ways."""
+    sources = tuple(
+        Source(n=n, url=f"https://s{n}.example/", host=f"s{n}.example", state="read", cited=way)
+        for n, way in enumerate(ways, start=1)
+    )
+    line = " ".join(f"[{source.n}]" for source in sources if source.cited in ("shown", "seen"))
+    return sample(sources=sources, answer="\n\n".join(filter(None, (answer, line))))
+
+
+@pytest.mark.parametrize("locale", ["en", "de", "ja"])
+@pytest.mark.parametrize("answer", ["No [3].", "No.", "", "```\ncode"])
+def test_sources_without_a_place_follow_the_cited_ones_and_are_no_marks_of_the_answer(locale: str, answer: str) -> None:
+    record, wording = cited_as("seen", "shown", "cited", "seen", answer=answer), read_wording(locale)
+    bodies = to_records(record, wording)
+    shown = bodies["grounding"][0]["fields"]
+    lines = shown["sources"].splitlines()
+    assert [line.split()[0] for line in lines if line != wording.without_place] == ["[3]", "[1]", "[2]", "[4]"]
+    assert lines[1] == wording.without_place
+    for task in ("grounding", "generation"):
+        (body,) = bodies[task]
+        assert re.findall(r"\[\d\]", body["fields"]["answer"]) == re.findall(r"\[\d\]", answer)
+        assert original_text(body, task, "answer") == record.answer
+        assert shown_anew(body)["fields"] == body["fields"]
+        assert own_answer(record.answer, body["metadata"][HIDDEN]) == answer
+
+
+def test_nobody_can_tell_by_the_list_what_a_provider_attached_and_what_it_only_found() -> None:
+    seen, shown = (to_records(cited_as("cited", way, way), ENGLISH) for way in ("seen", "shown"))
+    assert [body["fields"] for body in seen["grounding"]] == [body["fields"] for body in shown["grounding"]]
+    assert seen["grounding"][0]["metadata"][HIDDEN]["cited"] == {"cited": 1, "seen": 2}
+
+
+def test_without_a_word_on_how_sources_are_cited_all_is_as_it_was_and_with_a_line_grounding_is_judged_anew() -> None:
+    known, earlier = cited_as("cited", "seen"), cited_as("unknown", "unknown", answer="No [1].\n\n[2]")
+    assert known.answer == earlier.answer
+    fields = to_records(earlier, ENGLISH)["grounding"][0]["fields"]
+    assert (len(fields["sources"].splitlines()), "[2]" in fields["answer"]) == (2, True)
+    assert "cited" not in to_records(earlier, ENGLISH)["grounding"][0]["metadata"][HIDDEN]
+    assert changed_places(known, before=earlier) == [3]
+    assert changed_places(cited_as("cited"), before=cited_as("unknown")) == []
 
 
 def hashes(record: QueryResponse, wording=ENGLISH, version: int = 2) -> list[str]:

@@ -21,7 +21,7 @@ from annotation.argilla.rendering import rendered_answer
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from pipeline.records.schema import Provenance, QueryResponse
+from pipeline.records.schema import Provenance, QueryResponse, Source
 from tests.support.export_bench import make_user
 from tests.support.nasty_answers import NASTY_ANSWERS
 from tests.support.page_driver import RECORD_ID, click, events, log_in, open_form, press, shown_text, wait
@@ -208,18 +208,16 @@ class Opened(NamedTuple):
     password: str
 
 
-def opened(owner: Argilla, answers: Sequence[str]) -> Opened:
+def opened(owner: Argilla, answers: Sequence[str], sources: tuple[Source, ...] = ()) -> Opened:
     workspace = f"faithful-{uuid4().hex[:8]}"
     users: list = []
     set_up(owner, workspace, annotators=[f"{workspace}-anna"], announce=users.append)
     dataset = find_datasets(owner, workspace)["generation"].id
     wording = read_wording("en")
     secret = Provenance(model_name="secretive", model_version="s-9")
-    bodies = [
-        to_records(QueryResponse(record_uuid=str(uuid4()), query="Q?", answer=answer, provenance=secret), wording)
-        for answer in answers
-    ]
-    items = [body["generation"][0] for body in bodies]
+    told = {"query": "Q?", "provenance": secret, "sources": sources}
+    records = [QueryResponse(record_uuid=str(uuid4()), answer=answer, **told) for answer in answers]
+    items = [to_records(record, wording)["generation"][0] for record in records]
     owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": items})
     return Opened(owner.api_url, dataset, users[0].username, users[0].password)
 
@@ -257,7 +255,8 @@ def test_every_character_but_markup_that_took_effect_is_seen(
 def test_an_answer_is_shown_and_copied_as_it_was_written_or_seen_by_members_only(
     owner: Argilla, browser: Chrome
 ) -> None:
-    work = opened(owner, [ANSWER])
+    found = Source(n=7, url="https://a.example/", host="a.example", state="read", cited="seen")
+    work = opened(owner, [f"{ANSWER}\n\n[7]"], (found,))  # its last line is ours
     show(browser, work)
     assert "9." not in shown_text(browser, f"{SHOWN} li:not([value])")
     numbers = browser.execute_script(f"return [...document.querySelectorAll('{SHOWN} li')].map((each) => each.value)")

@@ -133,11 +133,15 @@ def test_a_mark_leads_to_its_passages_and_back_with_all_in_sight(owner: Argilla,
     )
     cited = record(8, 5)
     chunks = (*cited.chunks, again)
-    opened(driver, owner, [cited.model_copy(update={"chunks": chunks, "context_set": join_context(chunks)})])
+    found = Source(n=9, url="https://site9.example/", host="site9.example", state="gone", cited="seen")
+    shown = {"sources": (*cited.sources, found), "answer": f"{cited.answer}\n\n[9]"}
+    opened(driver, owner, [cited.model_copy(update={"chunks": chunks, "context_set": join_context(chunks), **shown})])
     wait(driver, lambda: focused(driver).startswith("support_present"))
     assert "press c" in status(driver)
     marks = places(driver, "mark")
     assert [mark["text"] for mark in marks] == [f"[{n}]" for n in range(1, 9)]
+    assert read_wording("en").without_place in shown_text(driver, "[data-citejury-field=sources]")
+    assert len(places(driver, "state")) == 9
 
     click_at(driver, marks[2])
     (head,) = wait(driver, lambda: heads_here(driver))

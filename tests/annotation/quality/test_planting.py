@@ -139,6 +139,23 @@ def test_a_dead_source_is_cited_and_a_quoted_answer_stands_in_its_passage() -> N
     assert found.answers == {"source_cited": False, "fabricated_source": False}
 
 
+def test_the_line_of_sources_without_a_place_is_in_no_control_and_its_sources_count_as_not_cited() -> None:
+    def with_line(record: QueryResponse) -> QueryResponse:
+        first, second = record.sources
+        sources = (first.model_copy(update={"cited": "cited"}), second.model_copy(update={"cited": "seen"}))
+        answer = record.answer.replace(" [2]", "") + "\n\n[2]"
+        return record.model_copy(update={"answer": answer, "sources": sources})
+
+    found = plant_controls([with_line(made(each)) for each in range(40)], 18)
+    assert {each.kind for each in found} == {each.kind for each in planted()}
+    for each in found:
+        marked = [source for source in each.record.sources if f"[{source.n}]" in each.record.answer]
+        assert all(source.cited == "cited" for source in marked)
+        assert not each.record.answer.endswith("\n\n[2]")
+        gone = [source for source in each.record.sources if source.state == "gone"]
+        assert all(source in marked for source in gone)
+
+
 @pytest.mark.parametrize("language", WORDS)
 def test_refusals_and_dangerous_advice_are_in_the_language_of_the_answer(language: str) -> None:
     signs = {"en": r"[a-z ]{9}", "de": r"\b(?:ich|man|der|die|den|allein|mit)\b", "ja": r"[ぁ-ん]{2}"}[language]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from exports.cli import main
 from exports.reading.definitions import verdict_readers
 from exports.reading.runs import ReadRuns, read_runs
-from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
+from exports.statistics.study import NO_VERDICT, NOT_TOLD, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
 from pipeline.core.errors import CitejuryError, InputError
 from pipeline.records.run import read_records, write_records
 from pipeline.records.schema import QueryResponse
@@ -115,6 +115,22 @@ def test_records_after_fetching_tell_more_than_the_run(tmp_path: Path) -> None:
         assert (states.count("gone"), states.count("read"), states.count("unfetched")) == (5, 3, 0)
         assert found.counts == COUNTS
         assert len(found.answers.record_uuids) == 6, "a refusal is among the records and is no answer"
+
+
+def test_how_sources_are_cited_reaches_figures_and_provenance_and_is_unknown_in_earlier_records(tmp_path: Path) -> None:
+    body = {**said("Yes [1].", "https://a.example/1"), "citations": ["https://a.example/1", "https://b.example/2"]}
+    write_run(tmp_path, {"grok": {"n1": (body, 200)}})
+    (record,) = read_records(tmp_path / "run")
+    (told,) = read_runs([tmp_path / "run"], {record.record_uuid}).provenance.values()
+    assert [told[name] for name in ("n_sources", "n_cited", "n_shown", "n_seen")] == ["2", "0", "1", "1"]
+    earlier = tmp_path / "records.jsonl"
+    value = record.model_dump(mode="json")
+    for source in value["sources"]:
+        del source["cited"]
+    earlier.write_text(json.dumps(value) + "\n", encoding="utf-8")
+    found = read_runs([earlier], {record.record_uuid})
+    assert found.answers.cited.tolist() == [NOT_TOLD, NOT_TOLD]
+    assert "n_cited" not in found.provenance[record.record_uuid]
 
 
 def test_records_alone_do_not_tell_what_was_asked(tmp_path: Path) -> None:

@@ -124,6 +124,28 @@ def test_only_what_never_was_may_be_fabricated() -> None:
     assert {each.by["model_name"]: each.rate for each in found.groups} == {"a": 1, "b": 0}
 
 
+def test_cited_shown_and_seen_are_counted_apart_with_their_denominators() -> None:
+    rows = [
+        Told("a", "n1", ("a.example", "b.example=read=seen", "c.example=gone=seen")),
+        Told("a", "n2", ("a.example=read=shown", "d.example=read=unknown")),
+        Told("b", "n1", ("a.example", "b.example", "c.example")),
+        Told("b", "n2"),
+    ]
+    results = measure_results(Study((), {}, {}, answers=told_answers(rows)))
+    assert results.landscape is not None
+    a, b = (group(results.landscape, model_name=name) for name in "ab")
+    assert (a.n_citations, a.n_cited, a.n_shown, a.n_seen, a.n_not_told) == (5, 1, 1, 2, 1)
+    assert (b.n_citations, b.n_cited, b.n_shown, b.n_seen, b.n_not_told) == (3, 3, 0, 0, 0)
+    rates = {way: [(each.rate, each.n_units) for each in rate.groups] for way, rate in results.landscape.cited.items()}
+    assert rates == {"cited": [(0.25, 4), (1, 3)], "shown": [(0.25, 4), (0, 3)], "seen": [(0.5, 4), (0, 3)]}
+    assert results.landscape.cited["seen"].n_units == 7
+    assert not any(rate.differences for rate in results.landscape.cited.values())
+    assert any(
+        each.startswith("Whether the answer's text refers to a source is not known of 1 of 8")
+        for each in results.remarks
+    )
+
+
 def test_what_cannot_be_compared_is_told() -> None:
     found = measure_results(Study((), {}, {}, answers=told_answers(ROWS)), by=("model_name", "reviewer"))
     assert "Figures from runs are not grouped by `reviewer`, which runs do not tell." in found.remarks

@@ -231,4 +231,4 @@ def test_every_kind_of_citation_is_read_or_counted(
     provider: ProviderName, body: dict[str, Any], citations: list[str], form: str, unread: dict[str, int]
 ) -> None:
     answer = read_payload(provider, json.dumps(body))
-    assert (list(answer.citations), to_one_form(answer), answer.unread) == (citations, form, unread)
+    assert (list(answer.citations), to_one_form(answer).text, answer.unread) == (citations, form, unread)

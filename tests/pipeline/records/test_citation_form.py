@@ -17,7 +17,7 @@ REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZ"
 
 def form(text: str, citations: Sequence[str], *occurrences: Occurrence) -> str:
     domains = ("",) * len(citations)
-    return to_one_form(Answer(text=text, citations=tuple(citations), domains=domains, occurrences=occurrences))
+    return to_one_form(Answer(text=text, citations=tuple(citations), domains=domains, occurrences=occurrences)).text
 
 
 def at(text: str, part: str | int, url: str, placement: str = "marker") -> Occurrence:
@@ -81,7 +81,9 @@ def test_of_two_places_that_overlap_the_first_holds_and_the_other_stands_in_the_
 
 def test_a_url_in_the_words_of_a_link_to_it_shares_its_place() -> None:
     message = {"content": f"See [https://www.who.int/a]({WHO}) there."}
-    assert to_one_form(read_payload("openai", json.dumps({"choices": [{"message": message}]}))) == "See [1][2] there."
+    assert (
+        to_one_form(read_payload("openai", json.dumps({"choices": [{"message": message}]}))).text == "See [1][2] there."
+    )
 
 
 def test_numbers_of_a_list_that_a_proxy_passes_on_are_its_sources() -> None:
@@ -89,14 +91,14 @@ def test_numbers_of_a_list_that_a_proxy_passes_on_are_its_sources() -> None:
     message = {"content": "Yes [1][3].", "annotations": cited}
     answer = read_payload("openai", json.dumps({"choices": [{"message": message}], "citations": [NASA, NASA, WHO]}))
     assert [(each.url, each.start, each.title) for each in answer.occurrences] == [(NASA, 4, "T"), (WHO, 7, "T")]
-    assert to_one_form(answer) == "Yes [1][2]."
+    assert to_one_form(answer).text == "Yes [1][2]."
 
 
 def test_numbers_of_an_answer_without_a_payload_mean_what_its_own_list_says() -> None:
     text = f"Warm [1]. Cold [2] as [they][n] say.\n\nSources:\n[2] {WHO}\n[1] {NASA}\n\n[n]: {NASA}"
     read = read_stored(cited_answer(1, "Q", text, [WHO, NASA]))
     assert read.citations == (WHO, NASA)
-    assert to_one_form(read) == "Warm [2]. Cold [1] as they [2] say.\n\nSources:\n[1] [1]\n[2] [2]"
+    assert to_one_form(read).text == "Warm [2]. Cold [1] as they [2] say.\n\nSources:\n[1] [1]\n[2] [2]"
 
 
 def test_marks_of_a_report_are_read_with_their_places_and_numbers() -> None:

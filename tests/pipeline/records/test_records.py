@@ -14,8 +14,8 @@ from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.schema import StoredAnswer
 from pipeline.csv.file import write_answers
 from pipeline.providers import provider_name, read_payload
-from pipeline.records.run import read_records, record_from_answer, write_records
-from pipeline.records.schema import Passage, derived_uuid
+from pipeline.records.run import read_canonical, read_records, record_from_answer, write_records
+from pipeline.records.schema import Passage, derived_uuid, split_line
 from pipeline.text.words import detect_language
 from tests.support.cited_run import stored_answer
 from tests.support.places import NO_SHARED, SHARED
@@ -97,6 +97,75 @@ def test_an_answer_whose_payload_nobody_can_read_keeps_what_the_columns_say() ->
     record = record_from_answer(stored("grok", sonar("", [], []), **columns))
     assert record.answer == "See [1].\n\n[2]"
     assert [source.host for source in record.sources] == ["a.example", "b.example"]
+
+
+A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
+
+
+def said(text: str, *annotated: tuple[str, int, int], **more: object) -> dict[str, object]:
+    notes = [{"type": "url_citation", "url": url, "start_index": at, "end_index": to} for url, at, to in annotated]
+    return {"choices": [{"message": {"content": text, "annotations": notes}, "finish_reason": "stop"}], **more}
+
+
+def grounded(text: str, *segments: str) -> dict[str, object]:
+    supports = [
+        {"segment": {"text": each, "startIndex": text.index(each), "endIndex": text.index(each) + len(each)}}
+        | {"groundingChunkIndices": [index]}
+        for index, each in enumerate(segments)
+    ]
+    metadata = {"groundingChunks": [{"web": {"uri": url}} for url in (A, B)], "groundingSupports": supports}
+    return {"candidates": [{"content": {"parts": [{"text": text}]}, "groundingMetadata": metadata}]}
+
+
+def older(text: str, quoted: str, *found: str) -> dict[str, object]:
+    citations = [{"type": "web_search_result_location", "url": quoted, "title": "T", "cited_text": "Quoted."}]
+    searched = {"type": "tool_use", "name": "web_search", "input": {"results": [{"url": url} for url in found]}}
+    return {"type": "message", "content": [searched, {"type": "text", "text": text, "citations": citations}]}
+
+
+@pytest.mark.parametrize(
+    ("provider", "payload", "answer", "cited"),
+    [
+        (
+            "grok",
+            said("Tea. Milk.", (B, 0, 4), (C, 0, 99), citations=[A, B, C, D]),
+            "Tea.[2] Milk.",
+            "seen cited shown seen",
+        ),
+        ("grok", said(f"Tea [[1]]({B}).", citations=[A, B]), "Tea [2].", "seen cited"),
+        ("grok", said("Tea.", citations=[A, B]), "Tea.", "seen seen"),
+        ("grok", said("Tea.", (A, 0, 4), (B, 9, 3)), "Tea.[1]", "cited shown"),
+        ("openai", said("Tea.", (A, 0, 4), (B, 7, 9)), "Tea.[1]", "cited shown"),
+        ("openai", said("Tea [2].", citations=[A, B]), "Tea [2].", "shown cited"),
+        ("gemini", grounded("Tea. Milk.", "Tea."), "Tea.[1] Milk.", "cited shown"),
+        ("claude", older("Tea.", B, A, B), "Tea.[2]", "seen cited"),
+        ("perplexity", sonar("Tea[1].", [A, B], ["", ""]), "Tea[1].", "cited shown"),
+        ("perplexity", sonar("Tea[1].", [A, B], ["", ""]) | {"citations": None}, "Tea[1].", "cited seen"),
+        ("perplexity", sonar("Tea.", [], []), "Tea.", ""),
+    ],
+)
+def test_a_source_is_cited_shown_or_only_seen(provider: str, payload: Any, answer: str, cited: str) -> None:
+    record = record_from_answer(stored(provider, payload))
+    assert [source.cited for source in record.sources] == cited.split()
+    line = " ".join(f"[{source.n}]" for source in record.sources if source.cited != "cited")
+    assert split_line(record) == (answer, line)
+    assert record.answer == (f"{answer}\n\n{line}" if line else answer)
+
+
+def test_records_that_do_not_say_how_a_source_is_cited_stay_as_they_are_and_say_so() -> None:
+    record = record_from_answer(stored("grok", said("", citations=[A, B])))
+    assert (record.answer, split_line(record)) == ("[1] [2]", ("", "[1] [2]"))
+    value = record.model_dump(mode="json")
+    earlier = {**value, "sources": [{k: v for k, v in each.items() if k != "cited"} for each in value["sources"]]}
+    found = read_canonical(earlier)
+    assert [source.cited for source in found.sources] == ["unknown", "unknown"]
+    assert split_line(found) == ("[1] [2]", "")
+
+
+def test_what_only_a_payload_tells_holds_where_the_columns_are_those_of_an_earlier_reading() -> None:
+    payload = said("Tea.", (B, 0, 4), citations=[A, B])
+    record = record_from_answer(stored("grok", payload, answer_text=f"Tea {B}."))
+    assert (record.answer, [source.cited for source in record.sources]) == ("Tea [2].\n\n[1]", ["seen", "cited"])
 
 
 def test_records_of_a_run_folder_survive_a_file(tmp_path: Path) -> None:
