@@ -107,7 +107,8 @@ def _link_edit(text: str, link: Link, numbers: dict[str, int]) -> _Edit:
     if link.kind == "definition":  # nothing shows it
         return _Edit(len(text[: link.start].rstrip()), link.end, "")
     mark = f"[{numbers[link.url]}]" if link.url in numbers else ""
-    label = link.label.strip()
+    # A number in a label would read as a source of the list.
+    label = _NATIVE.sub(lambda found: f"({found[0][1:-1]})", link.label.strip())
     shown = mark or _visible_url(link.url) if label in ("", link.url) else f"{label} {mark}" if mark else label
     return _Edit(link.start, link.end, shown) if shown else _widened(text, link.start, link.end)
 

@@ -193,6 +193,14 @@ KINDS = [
     ),
     pytest.param(
         "gemini",
+        generated(f"Tea [[1]]({B}).", [DOCUMENT]),
+        [A],
+        "Tea (1).\n\n[1]",
+        {},
+        id="a number that links elsewhere",
+    ),
+    pytest.param(
+        "gemini",
         generated("Thé. Lait.", [DOCUMENT], ("Lait.", 5, 10)),
         [A],
         "Thé. Lait.[1]",
