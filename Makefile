@@ -33,7 +33,7 @@ test: install browser axe pages stack lint
 # Every test but the long campaigns of `make soak`: also browsers in all languages, another database, supply chain,
 # other platforms, and containers.
 test-all: install browser axe pages stack auditors lint
-	$(PYTEST) -m 'not soak and not containers' $(TEST_FLAGS)
+	$(PYTEST) -m 'not soak and not containers' --hypothesis-profile=thorough $(TEST_FLAGS)
 	@$(MAKE) --no-print-directory containers
 
 # What a change touches: lint, types, and the tests that import a changed module. BASE is what it is a change to.

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tests.support.postgresql import Server
 
 # A machine that is busy with something else is no failure.
-settings.register_profile("citejury", deadline=None)
+settings.register_profile("thorough", deadline=None)
+settings.register_profile("citejury", deadline=None, max_examples=40)
 settings.load_profile("citejury")
 
 # Else each of the processes that the tests start compiles all that it imports. `make mutants` changes files within the
