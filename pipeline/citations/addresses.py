@@ -6,13 +6,13 @@ Source: pipeline/contracts/urls.md.
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pipeline.core.errors import InputError
-from pipeline.text.markdown import code_spans, is_within
 from pipeline.text.normal_form import INVISIBLE
 
 if TYPE_CHECKING:
@@ -410,3 +410,30 @@ def _readings(written: str) -> tuple[str, str]:
 def _clean_url(url: str) -> str:
     url = url.rstrip(".,;:!?*_·’‐‑‒–")
     return url if len(url) > len(url.split("://")[0]) + len("://") else ""
+
+
+_CODE = re.compile(r"(?<!`)(`++)(?!`)")
+
+
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """Where code stands between runs of as many backticks, fenced blocks among them."""
+    runs = list(_CODE.finditer(text))
+    later: dict[int, list[int]] = {}
+    for index in range(len(runs) - 1, -1, -1):
+        later.setdefault(len(runs[index][1]), []).append(index)
+    spans: list[tuple[int, int]] = []
+    index = 0
+    while index < len(runs):
+        closings = later[len(runs[index][1])]
+        while closings and closings[-1] <= index:
+            closings.pop()
+        if closings:
+            spans.append((runs[index].start(), runs[closings[-1]].end()))
+            index = closings[-1]
+        index += 1
+    return spans
+
+
+def is_within(position: int, spans: Sequence[tuple[int, int]]) -> bool:
+    index = bisect_right(spans, position, key=lambda span: span[0]) - 1
+    return index >= 0 and spans[index][0] <= position < spans[index][1]

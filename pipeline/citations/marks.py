@@ -10,8 +10,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.citations.addresses import Link, find_links
-from pipeline.text.markdown import HARD, SOFT, Block, code_spans, heading_words, is_within, plain_words, read_blocks
+from pipeline.citations.addresses import Link, code_spans, find_links, is_within
+from pipeline.text.markdown import HARD, SOFT, Block, heading_words, plain_words, read_blocks
 
 _SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
 _NUMBERS = rf"\^?\d{{1,3}}(?:(?:{_SEPARATOR})\^?\d{{1,3}})*+"

@@ -9,8 +9,7 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.citations.addresses import find_links
-from pipeline.text.markdown import code_spans
+from pipeline.citations.addresses import code_spans, find_links
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

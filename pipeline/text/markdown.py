@@ -1,8 +1,7 @@
 """Markdown as blocks of running text, and that text as a reader reads it."""
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -104,33 +103,6 @@ def _pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
 
 def heading_words(block: Block) -> str:
     return "".join(piece.text for piece in block.pieces).strip(" #*_:：\t")
-
-
-_CODE = re.compile(r"(?<!`)(`++)(?!`)")
-
-
-def code_spans(text: str) -> list[tuple[int, int]]:
-    """Where code stands between runs of as many backticks, fenced blocks among them."""
-    runs = list(_CODE.finditer(text))
-    later: dict[int, list[int]] = {}
-    for index in range(len(runs) - 1, -1, -1):
-        later.setdefault(len(runs[index][1]), []).append(index)
-    spans: list[tuple[int, int]] = []
-    index = 0
-    while index < len(runs):
-        closings = later[len(runs[index][1])]
-        while closings and closings[-1] <= index:
-            closings.pop()
-        if closings:
-            spans.append((runs[index].start(), runs[closings[-1]].end()))
-            index = closings[-1]
-        index += 1
-    return spans
-
-
-def is_within(position: int, spans: Sequence[tuple[int, int]]) -> bool:
-    index = bisect_right(spans, position, key=lambda span: span[0]) - 1
-    return index >= 0 and spans[index][0] <= position < spans[index][1]
 
 
 _EMPHASIS = re.compile(r"\*{1,3}+(?=\S)|(?<=\S)\*{1,3}+|__|~~|`+|\\(?=[!-/:-@\[-`{-~])")

@@ -251,11 +251,12 @@ def saying(change: Callable[[Any], object]) -> Callable[[Path], None]:
     return rewritten(change_it)
 
 
-def change_a_byte(path: Path) -> None:
+def change_some_bytes(path: Path) -> None:
+    """One alone may say where the same bytes are found again, and what is unpacked is then what it was."""
     with zipfile.ZipFile(path) as archive:
         place = archive.getinfo(DATABASE_FILE).header_offset + 2000
     content = bytearray(path.read_bytes())
-    content[place] ^= 0xFF
+    content[place : place + 16] = bytes(each ^ 0xFF for each in content[place : place + 16])
     path.write_bytes(content)
 
 
@@ -300,7 +301,7 @@ DAMAGE = {
     "packing": say_another_packing,
     "zeros": write_zeros_over_the_middle,
     "cut off": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "byte": change_a_byte,
+    "bytes": change_some_bytes,
     "another database": rewritten(lambda members: members.update({DATABASE_FILE: members[DATABASE_FILE][::-1]})),
     "another place": name_another_place,
     "path in a version": saying(lambda said: said["versions"].update(citejury="0.0.1/../../../outside")),
@@ -310,7 +311,7 @@ DAMAGE = {
 }
 
 
-EVERYDAY = ("long secrets", "byte", "another place", "full disk")
+EVERYDAY = ("long secrets", "bytes", "another place", "full disk")
 
 
 @pytest.mark.parametrize(
