@@ -77,6 +77,7 @@ def planned(out: str = "plan") -> dict[str, Any]:
     return found
 
 
+@pytest.mark.rare
 def test_hours_of_the_demos_campaign_are_within_a_quarter_after_twenty_units_a_task(
     argilla_server, owner: Argilla, ready: str, command, run
 ) -> None:

@@ -54,6 +54,7 @@ def test_ten_wrong_passwords_a_minute_are_enough_for_a_name(server: ServerHandle
 
 
 @pytest.mark.server
+@pytest.mark.rare
 def test_many_names_shut_out_no_colleague_there(server: ServerHandle, anna: SimpleNamespace) -> None:
     office = elsewhere()
     names = [f"nobody-{number}" for number in range(MOST + 2)]
@@ -77,6 +78,7 @@ def test_an_unknown_name_is_answered_like_a_known_one(server: ServerHandle, anna
 
 
 @pytest.mark.server
+@pytest.mark.rare
 def test_attempts_at_the_same_moment_are_no_more_than_ten(server: ServerHandle, anna: SimpleNamespace) -> None:
     address = elsewhere()
 

@@ -85,7 +85,7 @@ def texts(side: Side) -> Side:
     return put_texts(side, TEXTS)
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.rare)])
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.rare)])
 def test_what_argilla_found_on_opensearch_is_found(side: Side, every: int) -> None:
     different = []
     lines = ANSWERS.read_text(encoding="utf-8").splitlines()[::every]

@@ -174,7 +174,8 @@ class Campaign:
         self.edits += 1
 
 
-@pytest.mark.parametrize(("batches", "each"), [(5, 40), pytest.param(12, 84, marks=pytest.mark.rare)])
+@pytest.mark.rare
+@pytest.mark.parametrize(("batches", "each"), [(5, 40), (12, 84)])
 def test_after_many_random_edits_an_update_is_a_full_export_byte_for_byte(
     argilla_server: "ServerHandle", client: Argilla, users: dict[str, str], tmp_path: Path, batches: int, each: int
 ) -> None:

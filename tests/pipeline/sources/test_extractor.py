@@ -84,6 +84,7 @@ def test_a_document_that_hangs_a_parser_or_unpacks_to_gigabytes_is_given_up_and_
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
+@pytest.mark.rare
 def test_time_that_a_busy_machine_takes_away_from_a_parser_does_not_count() -> None:
     async def work() -> tuple[Extracted, Extracted]:
         async with Extractor(workers=1, seconds=1) as extractor:
