@@ -56,8 +56,7 @@ def shown_units(record: QueryResponse) -> dict[TaskName, tuple[str, ...]]:
 def opaque_id(record_uuid: str, chunk: str, taken: Collection[str] = ()) -> str:
     """The external id of a unit of retrieval that is none of those taken; `chunk` is the passage as it is shown.
 
-    Nothing is found by trying: neither the page nor the provider's way to name a passage has a part in it, only what
-    annotators see anyway. So no key has to be kept either.
+    Only what annotators see has a part in it, so that nothing is found by trying, and no key has to be kept.
     """
     number = 0
     while (name := f"{record_uuid}:{short_hash([record_uuid, chunk, number])}") in taken:

@@ -76,12 +76,13 @@ class Stored(NamedTuple):
     version: int  # on which the next hash depends
     judged: str  # hash of what annotators judge by
     answered: bool  # whether there is any response, drafts and discards included
-    marked: str = ""  # hash of the text that marks are offsets into, and of the list of sources; empty without either
+    marked: str = ""  # hash of the text that marks are offsets into; empty where there can be none
     answer: str = ""
     """Hash of the answer and of who gave it to what; empty where that is not known, and outside generation."""
     run_id: str = ""  # empty where it is not known
     tells_causes: bool = True  # whether it tells apart what earlier versions called `unresolved`
     external_id: str = ""
+    listed: str = ""  # the list of sources by which somebody answered
 
 
 class Unit(NamedTuple):
@@ -125,6 +126,7 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
         run_id=str(provenance.get("run_id", "")),
         tells_causes="unresolved" not in (hidden.get("sources") or {}),
         external_id=item["external_id"] or "",
+        listed=item["fields"].get("sources", "") if item.get("responses") else "",
     )
 
 
@@ -149,7 +151,7 @@ def _is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
 
 
 def _moves_marks(known: Stored, body: Mapping[str, Any]) -> bool:
-    """Whether the body would show otherwise what somebody may have marked, or the list that they judged sources by."""
+    """Whether the body would show otherwise what somebody may have marked: their marks would be on other words."""
     return known.answered and bool(known.marked) and known.marked != _marked_hash(body)
 
 
@@ -158,9 +160,7 @@ def touches_answers(known: Stored, body: Mapping[str, Any]) -> bool:
 
 
 def _marked_hash(record: Mapping[str, Any]) -> str:
-    fields = record["fields"]
-    kept = [fields[MARKED_FIELD] if can_be_marked(record) else None, fields.get("sources")]
-    return short_hash(kept) if any(kept) else ""
+    return short_hash(record["fields"][MARKED_FIELD]) if can_be_marked(record) else ""
 
 
 class _WentIn(NamedTuple):
@@ -232,10 +232,11 @@ class Diff:
         return found
 
     def _name(self, task: TaskName, body: dict[str, Any], beside: Sequence[_Body]) -> None:
-        """What is in Argilla keeps its id, even that of an earlier version or of a text that has changed."""
+        """What is in Argilla keeps its id and, once somebody has answered, the list of sources as they saw it."""
         known = self._held(task, body)
         if known is not None:
             body["external_id"] = known.external_id or body["external_id"]
+            body["fields"] |= {"sources": known.listed} if known.listed else {}
         elif task == "retrieval" and body["external_id"] in self._ids_there:
             taken = self._ids_there | {each["external_id"] for _, each in beside}
             body["external_id"] = opaque_id(body["metadata"][HIDDEN]["record_uuid"], body["fields"]["chunk"], taken)

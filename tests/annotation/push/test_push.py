@@ -12,7 +12,7 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.push.push import PushOptions, push_records
 from pipeline.core.errors import InputError, NotFoundError
-from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
+from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse, Source
 from tests.support.setup_bench import held, submit_first, write_records
 
 pytestmark = pytest.mark.server
@@ -131,6 +131,23 @@ def test_units_of_an_earlier_version_are_known_by_what_is_hidden_and_stay_as_the
     changed = sample(query="Which?")
     assert counts(push_records(owner, ready, [changed]))[0] == (0, 0, 2, 0, 0)
     assert [each["external_id"] for each in held(owner, ready, "retrieval")] == [each["external_id"] for each in before]
+
+
+def test_the_list_of_sources_that_somebody_answered_by_stays_and_the_rest_is_shown_anew(owner, ready) -> None:
+    source = Source(n=1, url="https://x.example/", host="x.example", title="Title", state="read")
+    push_records(owner, ready, [sample(sources=(source,))])
+    dataset = find_datasets(owner, ready)["grounding"].id
+    (record,) = held(owner, ready, "grounding")
+    assert record["fields"]["sources"] == "[1] text available ┃ x.example"
+    earlier = {"sources": "[1] text available ┃ Title — x.example", "answer": "No [1]."}
+    body = {"external_id": record["external_id"], "fields": record["fields"] | earlier, "metadata": record["metadata"]}
+    for answer in (False, True):
+        owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": [body]})
+        if answer:
+            submit_first(owner, dataset)
+        assert counts(push_records(owner, ready, [sample(sources=(source,))]))[1] == (0, 0, 1, 0, 0)
+        (shown,) = held(owner, ready, "grounding")
+        assert shown["fields"] == record["fields"] | ({"sources": earlier["sources"]} if answer else {})
 
 
 def test_more_records_than_a_batch_holds_all_go_in(owner, ready) -> None:
