@@ -16,23 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from annotation.argilla import tasks
 from annotation.argilla.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.argilla.display import HIDDEN, hidden_metadata, shown_query
 from annotation.argilla.labels import TASKS, Evidence, TaskName
-from annotation.argilla.tasks import (
-    CALIBRATION,
-    ORDER,
-    PRACTICE,
-    PRODUCTION,
-    DatasetDefinition,
-    check_round,
-    dataset_name,
-    evidence_of,
-    locale_of,
-    round_of,
-    takes_suggestions,
-    task_of,
-)
 from annotation.argilla.wording import read_wording
 from annotation.campaign.file import Place
 from annotation.campaign.replies import replies_in, rules_in
@@ -66,7 +53,7 @@ class JuryDataset(NamedTuple):
 
     @property
     def evidence(self) -> Evidence:
-        return evidence_of({"metadata": self.metadata})
+        return tasks.evidence_of({"metadata": self.metadata})
 
     @property
     def series(self) -> Series:
@@ -78,12 +65,12 @@ class JuryDataset(NamedTuple):
         return self.status == "ready" and not self.name.endswith(CARRYING)
 
     def __str__(self) -> str:
-        named = "" if self.round == PRODUCTION else f", round {self.round}"
+        named = "" if self.round == tasks.PRODUCTION else f", round {self.round}"
         return f"'{self.workspace}/{self.name}' ({self.task}{named})"
 
 
 def jury_dataset(described: Mapping[str, Any], workspace: str) -> JuryDataset | None:
-    task = task_of(described)
+    task = tasks.task_of(described)
     if task is None:
         return None
     return JuryDataset(
@@ -91,8 +78,8 @@ def jury_dataset(described: Mapping[str, Any], workspace: str) -> JuryDataset | 
         name=str(described["name"]),
         workspace=workspace,
         task=task,
-        locale=locale_of(described),
-        round=round_of(described),
+        locale=tasks.locale_of(described),
+        round=tasks.round_of(described),
         version=version_of(described),
         status=str(described["status"]),
         min_submitted=int(described["distribution"]["min_submitted"]),
@@ -128,10 +115,10 @@ def empty_rounds(counts: Mapping[tuple[Place, TaskName], int]) -> list[str]:
 
 
 def find_datasets(
-    argilla: Argilla, workspace: str, locale: str | None = None, round_name: str = PRODUCTION
+    argilla: Argilla, workspace: str, locale: str | None = None, round_name: str = tasks.PRODUCTION
 ) -> dict[TaskName, JuryDataset]:
     """The three published datasets of a round in their newest versions, by task; `locale` chooses among several."""
-    check_round(round_name)
+    tasks.check_round(round_name)
     described = argilla.datasets(argilla.find_workspace(workspace))
     ours = [found for each in described if (found := jury_dataset(each, workspace))]
     of_round = [dataset for dataset in ours if dataset.round == round_name]
@@ -144,10 +131,10 @@ def find_datasets(
     chosen = locale or "".join(languages)
     ready = [dataset for dataset in of_round if dataset.locale == chosen and dataset.status == "ready"]
     newest = {dataset.task: dataset for dataset in sorted(ready, key=lambda dataset: dataset.version)}
-    missing = [dataset_name(task, chosen, round_name) if chosen else task for task in TASKS if task not in newest]
+    missing = [tasks.dataset_name(task, chosen, round_name) if chosen else task for task in TASKS if task not in newest]
     if missing:
         of_the_round, option = "", ""
-        if round_name != PRODUCTION:
+        if round_name != tasks.PRODUCTION:
             of_the_round, option = f" of the round {round_name!r}", f" --round {round_name}"
         raise NotFoundError(
             f"The workspace {workspace!r} on Argilla at {argilla.api_url} lacks the published datasets{of_the_round}: "
@@ -174,8 +161,8 @@ CARRYING = "-carrying"  # how the name of a new version ends until all records a
 
 
 def series_of(dataset: Mapping[str, Any]) -> Series | None:
-    task = task_of(dataset)
-    return None if task is None else Series(task, locale_of(dataset), round_of(dataset))
+    task = tasks.task_of(dataset)
+    return None if task is None else Series(task, tasks.locale_of(dataset), tasks.round_of(dataset))
 
 
 def version_of(dataset: Mapping[str, Any]) -> int:
@@ -207,7 +194,7 @@ def is_carrying(dataset: Mapping[str, Any]) -> bool:
     return str(dataset["name"]).endswith(CARRYING)
 
 
-def with_version(definition: DatasetDefinition, version: int) -> DatasetDefinition:
+def with_version(definition: tasks.DatasetDefinition, version: int) -> tasks.DatasetDefinition:
     name = definition.name if version == 1 else f"{definition.name}-v{version}"
     return definition._replace(name=name, metadata={**definition.metadata, _VERSION: version})
 
@@ -216,8 +203,8 @@ def read_queries(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> di
     """As a field shows them, by `record_uuid`, from the generation datasets; of several versions the newest counts."""
     queries: dict[str, str] = {}
     for dataset in sorted(described, key=version_of):
-        if task_of(dataset) == "generation":
-            wording = read_wording(locale_of(dataset))
+        if tasks.task_of(dataset) == "generation":
+            wording = read_wording(tasks.locale_of(dataset))
             for _, page in argilla.record_pages(dataset["id"], include=()):
                 ours = (record for record in page if HIDDEN in (record["metadata"] or {}))
                 queries |= {hidden_metadata(record)["record_uuid"]: shown_query(record, wording) for record in ours}
@@ -229,7 +216,7 @@ def current_datasets(argilla: Argilla, workspace_id: str) -> list[dict[str, Any]
 
     Our own have their log in their metadata: the history of their guidelines, the replies in them, and who labels.
     """
-    return [_up_to_date(argilla, each) if task_of(each) else each for each in argilla.datasets(workspace_id)]
+    return [_up_to_date(argilla, each) if tasks.task_of(each) else each for each in argilla.datasets(workspace_id)]
 
 
 def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
@@ -317,10 +304,10 @@ def value_in(properties: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> 
 
 def place_in_order(series: Series, locales: Sequence[str] = ()) -> tuple[int, str, int, str, int]:
     """What the order of work sorts by; what a machine filled in comes last, so that it anchors no other answer."""
-    rounds = {PRACTICE: 0, CALIBRATION: 1, PRODUCTION: 3}
-    number = 4 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 2)
+    rounds = {tasks.PRACTICE: 0, tasks.CALIBRATION: 1, tasks.PRODUCTION: 3}
+    number = 4 if tasks.takes_suggestions(series.round_name) else rounds.get(series.round_name, 2)
     language = locales.index(series.locale) if series.locale in locales else 0
-    return number, series.round_name, language, series.locale, ORDER[series.task]
+    return number, series.round_name, language, series.locale, tasks.ORDER[series.task]
 
 
 def guideline_version_at(metadata: Mapping[str, Any], moment: str) -> str:

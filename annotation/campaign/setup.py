@@ -9,57 +9,15 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from annotation.argilla import tasks
 from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
 from annotation.argilla.display import HIDDEN, shown_anew, unit_id
 from annotation.argilla.labels import TASKS, Evidence, TaskName
 from annotation.argilla.marks import add_passages, can_be_marked, carried_passages
 from annotation.argilla.sdk import load_sdk
-from annotation.argilla.tasks import (
-    CALIBRATION,
-    PRACTICE,
-    PRODUCTION,
-    DatasetDefinition,
-    evidence_of,
-    locale_of,
-    round_of,
-    task_of,
-)
-from annotation.campaign.datasets import (
-    CARRYING,
-    JURY_PROPERTY,
-    JuryDataset,
-    append_to_log,
-    current_datasets,
-    jury_dataset,
-    read_queries,
-    send_bodies,
-    write_value,
-)
-from annotation.campaign.file import (
-    Annotator,
-    Campaign,
-    Member,
-    Place,
-    group_at,
-    language_workspace,
-    members,
-    places,
-    practice_places,
-)
+from annotation.campaign import datasets, file, setup_plan
 from annotation.campaign.people import NewUser, Passwords, checked_names, create_user
 from annotation.campaign.routing import LANGUAGE_WORKSPACES, check_routing, routing_metadata
-from annotation.campaign.setup_plan import (
-    DatasetPlan,
-    MemberPlan,
-    Plan,
-    Step,
-    Wanted,
-    parts_of,
-    plan_members,
-    plan_setup,
-    refuse_other_schema,
-    refuse_strangers,
-)
 from pipeline.core.errors import InputError
 
 
@@ -70,16 +28,16 @@ def set_up(
     annotators: Sequence[str] = (),
     min_submitted: int | None = None,
     announce: Callable[[NewUser], None] = lambda user: None,
-    round_name: str = PRODUCTION,
+    round_name: str = tasks.PRODUCTION,
     evidence: Evidence | None = None,
-) -> Plan:
+) -> setup_plan.Plan:
     """The plan that was carried out: the workspace, three published datasets of one round and language, its annotators.
 
     Running it again changes nothing; after it was killed, running it again finishes the work. New annotators are passed
     to `announce` one by one as soon as they exist, because a password cannot be read again. None as `min_submitted` or
     `evidence` leaves existing datasets as they are, and gives new ones 1 and `off`.
     """
-    plan = plan_setup(argilla, wanted_of(workspace, locale, annotators, min_submitted, round_name, evidence))
+    plan = setup_plan.plan_setup(argilla, wanted_of(workspace, locale, annotators, min_submitted, round_name, evidence))
     return apply_plan(argilla, plan, Passwords(announce=announce))
 
 
@@ -90,28 +48,28 @@ def wanted_of(
     min_submitted: int | None,
     round_name: str,
     evidence: Evidence | None = None,
-) -> Wanted:
+) -> setup_plan.Wanted:
     """Without a campaign: one round in one language in one workspace."""
-    people = [Member(workspace, Annotator(name=name)) for name in checked_names(annotators)]
-    place = Place(workspace, locale, round_name)
-    return Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {}, {}, evidence)
+    people = [file.Member(workspace, file.Annotator(name=name)) for name in checked_names(annotators)]
+    place = file.Place(workspace, locale, round_name)
+    return setup_plan.Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {}, {}, evidence)
 
 
-def _juries(campaign: Campaign, workspace: str, found: Iterable[Place]) -> dict[Place, list[str]]:
+def _juries(campaign: file.Campaign, workspace: str, found: Iterable[file.Place]) -> dict[file.Place, list[str]]:
     """Empty where there is one language, in which everybody labels."""
     if len(campaign.locales) == 1:
         return {}
     return {
-        place: [person.name for person in campaign.jury(place.locale, group_at(campaign, workspace, place))]
+        place: [person.name for person in campaign.jury(place.locale, file.group_at(campaign, workspace, place))]
         for place in found
     }
 
 
 def wanted_of_round(
-    campaign: Campaign, workspace: str, round_name: str, locale: str | None, min_submitted: int | None
-) -> Wanted:
+    campaign: file.Campaign, workspace: str, round_name: str, locale: str | None, min_submitted: int | None
+) -> setup_plan.Wanted:
     """What there is to be for a round beside the campaign's own; None as `locale` is for all of its languages."""
-    if round_name in (PRACTICE, CALIBRATION, PRODUCTION):
+    if round_name in (tasks.PRACTICE, tasks.CALIBRATION, tasks.PRODUCTION):
         raise InputError(
             f"The round {round_name!r} is the campaign's own. Leave `--round` out; its languages and overlap stand in "
             "the table `[campaign]` of citejury.toml."
@@ -120,35 +78,39 @@ def wanted_of_round(
         raise InputError(f"The campaign has no {locale!r}. Choose `--locale` from: {', '.join(campaign.locales)}.")
     locales = campaign.locales if locale is None else (locale,)
     common = campaign.model_copy(update={"groups": {}, "assign": {}})
-    homes = {each: language_workspace(campaign, workspace, each) for each in locales}
-    people = [each for each in members(common, workspace) if each.workspace in homes.values()]
-    found = {Place(home, each, round_name): dict.fromkeys(TASKS, min_submitted) for each, home in homes.items()}
-    return Wanted(found, people, None, {}, _juries(campaign, workspace, found), campaign.evidence)
+    homes = {each: file.language_workspace(campaign, workspace, each) for each in locales}
+    people = [each for each in file.members(common, workspace) if each.workspace in homes.values()]
+    found = {file.Place(home, each, round_name): dict.fromkeys(TASKS, min_submitted) for each, home in homes.items()}
+    return setup_plan.Wanted(found, people, None, {}, _juries(campaign, workspace, found), campaign.evidence)
 
 
 def plan_campaign(
-    argilla: Argilla, campaign: Campaign, workspace: str, new_versions: Collection[TaskName] = ()
-) -> Plan:
+    argilla: Argilla, campaign: file.Campaign, workspace: str, new_versions: Collection[TaskName] = ()
+) -> setup_plan.Plan:
     """What is to be done so that the campaign, as it stands there, is in Argilla; reads only."""
-    found = places(campaign, workspace)
+    found = file.places(campaign, workspace)
     notes = {}
     for place, overlap in found.items():
-        people = len(campaign.jury(place.locale, group_at(campaign, workspace, place)))
+        people = len(campaign.jury(place.locale, file.group_at(campaign, workspace, place)))
         if campaign.annotators and people < max(overlap.values()):
             notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
-    practice = practice_places(campaign, workspace)
+    practice = file.practice_places(campaign, workspace)
     notes |= {place: f"opens the rest at {campaign.practice.pass_mark:g}" for place in practice if campaign.practice}
     found = practice | found
     juries = _juries(campaign, workspace, found)
-    wanted = Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes, juries, campaign.evidence)
+    wanted = setup_plan.Wanted(
+        found, file.members(campaign, workspace), routing_metadata(campaign), notes, juries, campaign.evidence
+    )
     known = argilla.workspaces()
     for name in dict.fromkeys(place.workspace for place in wanted.places):
         if name in known:
-            check_routing(current_datasets(argilla, known[name]), campaign, keys=("calibration", LANGUAGE_WORKSPACES))
-    return plan_setup(argilla, wanted, new_versions)
+            check_routing(
+                datasets.current_datasets(argilla, known[name]), campaign, keys=("calibration", LANGUAGE_WORKSPACES)
+            )
+    return setup_plan.plan_setup(argilla, wanted, new_versions)
 
 
-def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> Plan:
+def apply_plan(argilla: Argilla, plan: setup_plan.Plan, passwords: Passwords) -> setup_plan.Plan:
     """Do what the plan says, and give it back; killed or refused at any step, a new plan has what is left."""
     ids = {name: found or create_workspace(argilla, name) for name, found in plan.workspaces.items()}
     for dataset in reversed(plan.datasets):  # Argilla's home page shows the dataset that changed last first
@@ -162,11 +124,11 @@ def create_workspace(argilla: Argilla, name: str) -> str:
     return str(load_sdk().Workspace(name=name, client=connected(argilla)).create().id)
 
 
-def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> None:
+def _apply_dataset(argilla: Argilla, workspace_id: str, plan: setup_plan.DatasetPlan) -> None:
     definition = plan.definition
     dataset_id = plan.existing["id"] if plan.existing else None
     if plan.existing is None or plan.existing["status"] == "draft":
-        name = definition.name if plan.earlier is None else f"{definition.name}{CARRYING}"
+        name = definition.name if plan.earlier is None else f"{definition.name}{datasets.CARRYING}"
         dataset_id = _publish(argilla, workspace_id, name, definition, plan.existing)
     for path, body in plan.parts:
         argilla.request("PATCH", path, json=body)
@@ -174,22 +136,28 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> No
     if visible:
         argilla.request("PATCH", f"/datasets/{dataset_id}", json=visible)
     if "metadata" in plan.body:
-        append_to_log(argilla, str(dataset_id), plan.body["metadata"])
+        datasets.append_to_log(argilla, str(dataset_id), plan.body["metadata"])
     if plan.jury is not None:
-        write_value(argilla, str(dataset_id), JURY_PROPERTY, "citejury: who labels here", list(plan.jury))
+        datasets.write_value(
+            argilla, str(dataset_id), datasets.JURY_PROPERTY, "citejury: who labels here", list(plan.jury)
+        )
     if plan.earlier is not None:
-        new = jury_dataset(argilla.request("GET", f"/datasets/{dataset_id}"), plan.workspace)
-        _carry_records(argilla, plan.earlier, cast(JuryDataset, new))
+        new = datasets.jury_dataset(argilla.request("GET", f"/datasets/{dataset_id}"), plan.workspace)
+        _carry_records(argilla, plan.earlier, cast(datasets.JuryDataset, new))
         argilla.request("PATCH", f"/datasets/{dataset_id}", json={"name": definition.name})
 
 
 def _publish(
-    argilla: Argilla, workspace_id: str, name: str, definition: DatasetDefinition, existing: Mapping[str, Any] | None
+    argilla: Argilla,
+    workspace_id: str,
+    name: str,
+    definition: tasks.DatasetDefinition,
+    existing: Mapping[str, Any] | None,
 ) -> str:
     body = {**definition.body, "name": name, "workspace_id": workspace_id}
     dataset_id = str((existing or argilla.request("POST", "/datasets", json=body))["id"])
     for kind, parts in (("fields", definition.fields), ("questions", definition.questions)):
-        there = {part["name"] for part in parts_of(argilla, dataset_id, kind)} if existing else set()
+        there = {part["name"] for part in setup_plan.parts_of(argilla, dataset_id, kind)} if existing else set()
         for part in parts:
             if part["name"] not in there:
                 argilla.request("POST", f"/datasets/{dataset_id}/{kind}", json=part)
@@ -198,23 +166,23 @@ def _publish(
 
 
 def make_dataset(
-    argilla: Argilla, workspace_id: str, definition: DatasetDefinition, existing: Mapping[str, Any] | None
-) -> Step:
+    argilla: Argilla, workspace_id: str, definition: tasks.DatasetDefinition, existing: Mapping[str, Any] | None
+) -> setup_plan.Step:
     """What was done: a new dataset is made and published, a draft of ours is finished, a published one is kept."""
     if existing is not None and existing["status"] == "ready":
-        return Step("dataset", definition.name, "kept")
+        return setup_plan.Step("dataset", definition.name, "kept")
     _publish(argilla, workspace_id, definition.name, definition, existing)
-    return Step("dataset", definition.name, "finished" if existing else "created")
+    return setup_plan.Step("dataset", definition.name, "finished" if existing else "created")
 
 
-def refuse_other_dataset(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> None:
+def refuse_other_dataset(argilla: Argilla, existing: Mapping[str, Any], definition: tasks.DatasetDefinition) -> None:
     """Raise ArgillaError where an existing dataset is not ours or does not fit; a draft may lack parts."""
-    refuse_strangers([existing], definition)
-    refuse_other_schema(argilla, existing, definition, "Choose another `--workspace`.")
+    setup_plan.refuse_strangers([existing], definition)
+    setup_plan.refuse_other_schema(argilla, existing, definition, "Choose another `--workspace`.")
 
 
 def _apply_members(
-    argilla: Argilla, plans: Sequence[MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
+    argilla: Argilla, plans: Sequence[setup_plan.MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
 ) -> None:
     changes = [plan for plan in plans if plan.step.done != "kept"]
     if not changes:
@@ -238,16 +206,18 @@ def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) ->
         user_handle(client, user_id).add_to_workspace(workspace_handle(client, workspace_id))
 
 
-def add_users(argilla: Argilla, wanted: Sequence[Member], passwords: Passwords) -> tuple[MemberPlan, ...]:
+def add_users(
+    argilla: Argilla, wanted: Sequence[file.Member], passwords: Passwords
+) -> tuple[setup_plan.MemberPlan, ...]:
     """What was done about each person in each workspace; who is there already is left as they are."""
     named = dict.fromkeys(each.workspace for each in wanted)
     ids = {name: argilla.find_workspace(name) if name else "" for name in named}
-    plans = plan_members(argilla, wanted, ids)
+    plans = setup_plan.plan_members(argilla, wanted, ids)
     _apply_members(argilla, plans, ids, passwords)
     return plans
 
 
-def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -> None:
+def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: datasets.JuryDataset) -> None:
     """Copy the records of the old version, without responses and suggestions; killed and called again, it goes on.
 
     A query that the old version did not show comes from the generation datasets of its round and language, the ids of
@@ -261,13 +231,15 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -
     )
     asks_for_marks = new.evidence != "off"
     place = (new.locale, new.round)
-    beside = [each for each in argilla.datasets(old["workspace_id"]) if (locale_of(each), round_of(each)) == place]
-    queries = read_queries(argilla, beside) if "query" in fields - before else {}
+    beside = [
+        each for each in argilla.datasets(old["workspace_id"]) if (tasks.locale_of(each), tasks.round_of(each)) == place
+    ]
+    queries = datasets.read_queries(argilla, beside) if "query" in fields - before else {}
     # Rank, `chunk_id` and `doc_id` of all passages, by record.
     passages: defaultdict[str, set[tuple[int, str, str]]] = defaultdict(set)
-    if asks_for_marks and evidence_of(old) == "off":
+    if asks_for_marks and tasks.evidence_of(old) == "off":
         for dataset in beside:
-            pages = argilla.record_pages(dataset["id"], include=()) if task_of(dataset) == "retrieval" else ()
+            pages = argilla.record_pages(dataset["id"], include=()) if tasks.task_of(dataset) == "retrieval" else ()
             for record in (record for _, page in pages for record in page):
                 if hidden := (record["metadata"] or {}).get(HIDDEN):
                     passages[hidden["record_uuid"]].add((hidden["chunk_rank"], hidden["chunk_id"], hidden["doc_id"]))
@@ -281,7 +253,7 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -
                     add_passages(body, carried_passages(body, sorted(passages[hidden["record_uuid"]])))
                 yield body
 
-    send_bodies(argilla, new, bodies())
+    datasets.send_bodies(argilla, new, bodies())
 
 
 def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, str]) -> dict[str, Any]:

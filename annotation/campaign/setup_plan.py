@@ -4,18 +4,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from annotation.argilla import tasks as defined
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import EVIDENCE, TASKS, Evidence, TaskName
-from annotation.argilla.tasks import (
-    PRACTICE,
-    DatasetDefinition,
-    check_round,
-    define_dataset,
-    evidence_of,
-    lacking_fields,
-    schema_part,
-    task_of,
-)
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import (
     CARRIED_FROM,
@@ -70,7 +61,7 @@ class Wanted(NamedTuple):
 
 class DatasetPlan(NamedTuple):
     workspace: str
-    definition: DatasetDefinition
+    definition: defined.DatasetDefinition
     existing: Mapping[str, Any] | None  # None where it is to be made
     earlier: Mapping[str, Any] | None  # the version whose records are to be carried over
     parts: tuple[Part, ...]
@@ -113,7 +104,7 @@ class Plan(NamedTuple):
 def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
     """What is to be done so that all wanted is there; `new_versions` names tasks whose datasets are made anew."""
     for place in wanted.places:  # before anything is asked
-        check_round(place.round_name)
+        defined.check_round(place.round_name)
         read_wording(place.locale)
     known = argilla.workspaces()
     names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
@@ -157,13 +148,13 @@ def _plan_dataset(
     number = 1 if newest is None else version_of(newest) + raised
     existing = None if raised else newest
     overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
-    lacking = lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
-    evidence = wanted.evidence or (evidence_of(newest) if newest else "off")
-    if place.round_name == PRACTICE:
+    lacking = defined.lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
+    evidence = wanted.evidence or (defined.evidence_of(newest) if newest else "off")
+    if place.round_name == defined.PRACTICE:
         evidence = "off"  # marks of practice would be nobody's evidence
     wording = read_wording(place.locale)
     closing = closing_rules(wording.rules_heading, rules)
-    plain = define_dataset(
+    plain = defined.define_dataset(
         task, wording, overlap, place.round_name, lacking=lacking, evidence=evidence, closing=closing
     )
     definition = with_version(plain, number)
@@ -187,7 +178,7 @@ def _plan_dataset(
 def _with_changes(
     argilla: Argilla,
     place: Place,
-    definition: DatasetDefinition,
+    definition: defined.DatasetDefinition,
     existing: Mapping[str, Any] | None,
     earlier: Mapping[str, Any] | None,
     remarks: Sequence[str],
@@ -220,7 +211,7 @@ def _with_changes(
 
 
 def _changes(
-    argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition
+    argilla: Argilla, existing: Mapping[str, Any], definition: defined.DatasetDefinition
 ) -> tuple[tuple[Part, ...], dict[str, Any], list[str]]:
     """What to send, and in words; metadata that the definition does not have stay as they are."""
     parts: list[Part] = []
@@ -265,9 +256,9 @@ def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any
     return parts
 
 
-def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: DatasetDefinition) -> None:
+def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: defined.DatasetDefinition) -> None:
     """Raise ArgillaError where a dataset that is not ours has the name."""
-    if any(each["name"] == definition.name and task_of(each) != definition.task for each in described):
+    if any(each["name"] == definition.name and defined.task_of(each) != definition.task for each in described):
         raise ArgillaError(
             f"The workspace already has a dataset {definition.name!r} that citejury did not make. Rename it in "
             "Argilla, or choose another `--workspace`."
@@ -275,12 +266,12 @@ def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: Dataset
 
 
 def refuse_other_schema(
-    argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str
+    argilla: Argilla, existing: Mapping[str, Any], definition: defined.DatasetDefinition, way_out: str
 ) -> None:
     """Raise ArgillaError for a dataset with other fields or questions; a draft may lack some."""
     parts = [part for kind in ("fields", "questions") for part in parts_of(argilla, existing["id"], kind)]
-    there = {part["name"]: schema_part(part) for part in parts}
-    wanted = {part["name"]: schema_part(part) for part in [*definition.fields, *definition.questions]}
+    there = {part["name"]: defined.schema_part(part) for part in parts}
+    wanted = {part["name"]: defined.schema_part(part) for part in [*definition.fields, *definition.questions]}
     missing = () if existing["status"] == "draft" else [name for name in wanted if name not in there]
     differences = [f"`{name}` is missing" for name in missing]
     differences += [f"`{name}` is not asked for" for name in there if name not in wanted]
@@ -298,8 +289,8 @@ def refuse_other_schema(
         )
 
 
-def _refuse_other_evidence(existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str) -> None:
-    there, wanted = evidence_of(existing), definition.metadata.get(EVIDENCE, "off")
+def _refuse_other_evidence(existing: Mapping[str, Any], definition: defined.DatasetDefinition, way_out: str) -> None:
+    there, wanted = defined.evidence_of(existing), definition.metadata.get(EVIDENCE, "off")
     if there != wanted:
         if existing["status"] == "draft":
             way_out = "It is a draft without records: delete it in Argilla, then run `citejury annotation setup` again."

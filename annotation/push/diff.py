@@ -12,17 +12,8 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 from uuid import UUID, uuid5
 
+from annotation.argilla import display
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import (
-    EARLIER_HASH,
-    HIDDEN,
-    HIDDEN_VERSION,
-    content_hash,
-    opaque_id,
-    original_text,
-    to_records,
-    unit_id,
-)
 from annotation.argilla.labels import TaskName
 from annotation.argilla.marks import MarkedPassage, add_passages, can_be_marked
 from annotation.argilla.rendering import rendered_answer
@@ -100,18 +91,18 @@ def stored_units(
     found: dict[str, Stored] = {}
     for total, page in argilla.record_pages(dataset.id):
         for item in page:
-            found[unit_id(item)] = stored_unit(item, len(found))
+            found[display.unit_id(item)] = stored_unit(item, len(found))
         progress(dataset.name, len(found), total)
     return found
 
 
 def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
-    hidden = (item.get("metadata") or {}).get(HIDDEN) or {}
-    provenance, version = hidden.get("provenance") or {}, hidden.get("version", HIDDEN_VERSION)
+    hidden = (item.get("metadata") or {}).get(display.HIDDEN) or {}
+    provenance, version = hidden.get("provenance") or {}, hidden.get("version", display.HIDDEN_VERSION)
     answer = ""
     named = hidden.get("task") == "generation" and provenance.get("model_name") and not hidden.get(_REVISION_OF)
     if named and assignment_of(item).purpose == "label":  # controls and the like repeat an answer
-        query, text = (original_text(item, "generation", column) for column in ("query", "answer"))
+        query, text = (display.original_text(item, "generation", column) for column in ("query", "answer"))
         answer = _answer_hash(provenance, query, text)
     return Stored(
         record_id=item["id"],
@@ -135,18 +126,18 @@ def _answer_hash(provenance: Mapping[str, str], query: str, answer: str) -> str:
 
 
 def _digest(record: Mapping[str, Any]) -> str:
-    return short_hash([record["fields"], (record.get("metadata") or {}).get(HIDDEN)])
+    return short_hash([record["fields"], (record.get("metadata") or {}).get(display.HIDDEN)])
 
 
-def _judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:
-    return f"{content_hash(record, version)}{record['metadata'][HIDDEN].get(SUGGESTION_HASH, '')}"
+def _judged_hash(record: Mapping[str, Any], version: int = display.HIDDEN_VERSION) -> str:
+    return f"{display.content_hash(record, version)}{record['metadata'][display.HIDDEN].get(SUGGESTION_HASH, '')}"
 
 
 def _is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
     """What they do not judge by may change."""
-    hidden = body["metadata"][HIDDEN]
-    if not known.tells_causes and EARLIER_HASH in hidden:
-        body = {**body, "metadata": {HIDDEN: {**hidden, "content_hash": hidden[EARLIER_HASH]}}}
+    hidden = body["metadata"][display.HIDDEN]
+    if not known.tells_causes and display.EARLIER_HASH in hidden:
+        body = {**body, "metadata": {display.HIDDEN: {**hidden, "content_hash": hidden[display.EARLIER_HASH]}}}
     return known.answered and known.judged != _judged_hash(body, known.version)
 
 
@@ -205,7 +196,7 @@ class Diff:
             revised = self._bodies(_revision_of(record, bodies), record.record_uuid) if answered else bodies
             return [Unit(task, body, "unchanged") for task, body in revised]
         if not answered:
-            units = frozenset((task, unit_id(body)) for task, body in bodies)
+            units = frozenset((task, display.unit_id(body)) for task, body in bodies)
             self.went_in[record.record_uuid] = _WentIn(content, units)
             return [self._unit(task, body, "new") for task, body in bodies]
         revision = _revision_of(record, bodies)
@@ -219,11 +210,13 @@ class Diff:
         return [self._unit(task, body, "revised") for task, body in revised]
 
     def _bodies(self, record: QueryResponse, revision_of: str = "") -> list[_Body]:
-        found = [(task, body) for task, group in to_records(record, self.target.wording).items() for body in group]
+        found = [
+            (task, body) for task, group in display.to_records(record, self.target.wording).items() for body in group
+        ]
         for task, body in found:
             self._name(task, body, found)
             if revision_of:
-                body["metadata"][HIDDEN][_REVISION_OF] = revision_of
+                body["metadata"][display.HIDDEN][_REVISION_OF] = revision_of
             for name in self.lacking[task]:
                 del body["fields"][name]
             if task == "grounding" and self.target.datasets[task].evidence != "off":
@@ -239,18 +232,20 @@ class Diff:
             body["fields"] |= {"sources": known.listed} if known.listed else {}
         elif task == "retrieval" and body["external_id"] in self._ids_there:
             taken = self._ids_there | {each["external_id"] for _, each in beside}
-            body["external_id"] = opaque_id(body["metadata"][HIDDEN]["record_uuid"], body["fields"]["chunk"], taken)
+            body["external_id"] = display.opaque_id(
+                body["metadata"][display.HIDDEN]["record_uuid"], body["fields"]["chunk"], taken
+            )
 
     @cached_property
     def _ids_there(self) -> frozenset[str]:
         return frozenset(unit.external_id for unit in self.stored["retrieval"].values())
 
     def _held(self, task: TaskName, body: Mapping[str, Any]) -> Stored | None:
-        return self.stored[task].get(unit_id(body))
+        return self.stored[task].get(display.unit_id(body))
 
     def _answered_changes(self, bodies: Sequence[_Body]) -> list[str]:
         return [
-            f"{task} {unit_id(body)}"
+            f"{task} {display.unit_id(body)}"
             for task, body in bodies
             if (known := self._held(task, body)) and _is_answered_change(known, body)
         ]
@@ -292,7 +287,7 @@ def passages_of(record: QueryResponse) -> list[MarkedPassage]:
 
 def _revision_of(record: QueryResponse, bodies: Sequence[_Body]) -> QueryResponse:
     """The record under the id that its present content gives it: uuid5 of the old id and what is judged."""
-    content = short_hash([[task, unit_id(body), _judged_hash(body)] for task, body in bodies])
+    content = short_hash([[task, display.unit_id(body), _judged_hash(body)] for task, body in bodies])
     old = record.record_uuid
     namespace, name = (UUID(old), content) if is_uuid(old) else (RECORD_NAMESPACE, f"{len(old)}:{old}{content}")
     return record.model_copy(update={"record_uuid": str(uuid5(namespace, name))})

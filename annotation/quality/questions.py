@@ -11,16 +11,7 @@ from annotation.argilla.labels import TaskName
 from annotation.argilla.tasks import define_dataset, evidence_of, lacking_fields, short_hash
 from annotation.argilla.units import record_uuid_of
 from annotation.argilla.wording import read_wording
-from annotation.campaign.datasets import (
-    JuryDataset,
-    add_property,
-    append_to_log,
-    current_datasets,
-    newest_versions,
-    properties_of,
-    rules_of,
-    series_of,
-)
+from annotation.campaign import datasets
 from annotation.campaign.replies import (
     REPLY_PROPERTY,
     Reply,
@@ -38,7 +29,7 @@ _MOST_CHARACTERS = 10_000  # argilla-server 2.8.0, of a dataset's guidelines
 
 
 def _replies(argilla: Argilla, dataset_id: str) -> dict[int, Reply]:
-    return replies_in((each["name"], each["settings"]) for each in properties_of(argilla, dataset_id))
+    return replies_in((each["name"], each["settings"]) for each in datasets.properties_of(argilla, dataset_id))
 
 
 def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskName, locale: str) -> list[str]:
@@ -53,7 +44,7 @@ def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskNam
         if guidelines != dataset["guidelines"]:
             argilla.request("PATCH", f"/datasets/{dataset['id']}", json={"guidelines": guidelines})
             fields = argilla.request("GET", f"/datasets/{dataset['id']}/fields")["items"]
-            series = series_of(dataset)
+            series = datasets.series_of(dataset)
             definition = define_dataset(
                 task,
                 read_wording(locale),
@@ -62,13 +53,13 @@ def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskNam
                 evidence=evidence_of(dataset),
             )
             version = short_hash([guidelines, definition.fields, definition.questions])
-            append_to_log(argilla, dataset["id"], {**dataset["metadata"], "guideline_version": version})
+            datasets.append_to_log(argilla, dataset["id"], {**dataset["metadata"], "guideline_version": version})
             changed.append(str(dataset["name"]))
     return changed
 
 
 def _described(argilla: Argilla, workspaces: Sequence[str]) -> list[dict[str, Any]]:
-    return [each for name in workspaces for each in current_datasets(argilla, argilla.find_workspace(name))]
+    return [each for name in workspaces for each in datasets.current_datasets(argilla, argilla.find_workspace(name))]
 
 
 def _of_task(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str) -> list[Mapping[str, Any]]:
@@ -77,7 +68,9 @@ def _of_task(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str
     return [
         dataset
         for place in sorted(places)
-        for series, dataset in newest_versions(each for each in published if each["workspace_id"] == place).items()
+        for series, dataset in datasets.newest_versions(
+            each for each in published if each["workspace_id"] == place
+        ).items()
         if (series.task, series.locale) == (task, locale)
     ]
 
@@ -91,13 +84,13 @@ def _guidelines(
 ) -> str:
     """The dataset's guidelines with the replies of all rounds, in place of those that they end in."""
     heading = read_wording(locale).rules_heading
-    rules = [*rules_of(described, task, locale), *more]
+    rules = [*datasets.rules_of(described, task, locale), *more]
     return without_rules(dataset["guidelines"] or "", heading) + closing_rules(heading, rules)
 
 
 class Asked(NamedTuple):
     question: Question
-    dataset: JuryDataset
+    dataset: datasets.JuryDataset
     user_id: str
 
 
@@ -183,7 +176,7 @@ def reply_to(
     dataset_id = asked.dataset.id
     number = max(_replies(argilla, dataset_id), default=0) + 1
     value = reply.model_dump(exclude_defaults=True)
-    add_property(argilla, dataset_id, f"{REPLY_PROPERTY}{number}", f"citejury: reply {number}", value)
+    datasets.add_property(argilla, dataset_id, f"{REPLY_PROPERTY}{number}", f"citejury: reply {number}", value)
     try:
         argilla.request("GET", "/citejury/me/replies")
         is_shown = True

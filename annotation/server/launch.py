@@ -21,20 +21,9 @@ from shlex import quote
 from typing import NamedTuple
 
 from annotation.server.edge import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
+from annotation.server.home import folder
 from annotation.server.home.archive import bring_up_to_date, refuse_newer_home
 from annotation.server.home.damage import damage_sentence, read_damage, refuse_damaged_home
-from annotation.server.home.folder import (
-    BEHIND_TLS_VARIABLE,
-    DATABASE_FILE,
-    ENGINE_NAME,
-    EVENTS_FILE,
-    HOLD_SECONDS_SETTING,
-    last_log_lines,
-    open_home,
-    read_or_make_secrets,
-    sign_lock,
-    take_lock,
-)
 from annotation.server.home.logs import EVENTS_VARIABLE, following, turn_log
 from annotation.server.upkeep import BackupsOnTime, looked_after
 from pipeline.core.errors import ServerStartError
@@ -80,15 +69,15 @@ def start_server(
     OutputError.
     """
     check_installed()
-    home = open_home(home)
-    lock = take_lock(home)
+    home = folder.open_home(home)
+    lock = folder.take_lock(home)
     try:
         with listen(host, port) as listening:
             url = url_of(listening)
-            sign_lock(lock, url)
+            folder.sign_lock(lock, url)
             refuse_damaged_home(home, waiting)
             refuse_newer_home(home)
-            kept = read_or_make_secrets(home)
+            kept = folder.read_or_make_secrets(home)
             for path in (home / "logs").glob("*.log"):
                 turn_log(path)
             starting()
@@ -132,7 +121,7 @@ def serve(
 
     def start() -> None:
         starting()
-        followed.enter_context(following(home / EVENTS_FILE, show_event))
+        followed.enter_context(following(home / folder.EVENTS_FILE, show_event))
 
     with (
         interrupted_by(signal.SIGTERM, signal.SIGHUP),
@@ -222,19 +211,19 @@ def server_environment(
     }
     return kept | {
         "ARGILLA_HOME_PATH": str(home / "data"),
-        "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / DATABASE_FILE}?check_same_thread=False",
+        "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / folder.DATABASE_FILE}?check_same_thread=False",
         "ARGILLA_DATABASE_SQLITE_TIMEOUT": "30",
-        "ARGILLA_SEARCH_ENGINE": ENGINE_NAME,
-        "ARGILLA_AUTH_SECRET_KEY": read_or_make_secrets(home).auth_secret_key,
+        "ARGILLA_SEARCH_ENGINE": folder.ENGINE_NAME,
+        "ARGILLA_AUTH_SECRET_KEY": folder.read_or_make_secrets(home).auth_secret_key,
         "ARGILLA_CORS_ORIGINS": "[]",
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "PYTHONUNBUFFERED": "1",
-        EVENTS_VARIABLE: str(home / EVENTS_FILE),
-        HOLD_SECONDS_SETTING: str(options.hold_minutes * 60),
+        EVENTS_VARIABLE: str(home / folder.EVENTS_FILE),
+        folder.HOLD_SECONDS_SETTING: str(options.hold_minutes * 60),
         ALLOW_HOSTS_VARIABLE: " ".join(options.allow_hosts),
         BOUND_HOST_VARIABLE: host,
-        **({BEHIND_TLS_VARIABLE: "1"} if options.behind_tls else {}),
+        **({folder.BEHIND_TLS_VARIABLE: "1"} if options.behind_tls else {}),
     }
 
 
@@ -271,7 +260,7 @@ def _state_of_the_database(home: Path) -> list[tuple[int, int]]:
     state = []
     for ending in ("", "-wal"):
         with contextlib.suppress(FileNotFoundError):
-            found = os.stat(f"{home / DATABASE_FILE}{ending}")
+            found = os.stat(f"{home / folder.DATABASE_FILE}{ending}")
             state.append((found.st_size, found.st_mtime_ns))
     return state
 
@@ -280,5 +269,6 @@ def _stopped_by_itself(home: Path) -> ServerStartError:
     if damage := read_damage(home):
         return ServerStartError(damage_sentence(home, damage))
     return ServerStartError(
-        f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"
+        f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n"
+        f"{folder.last_log_lines(home)}"
     )

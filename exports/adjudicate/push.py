@@ -18,25 +18,7 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import jury_dataset, read_queries, send_bodies, show_property
 from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
 from annotation.campaign.setup_plan import parts_of
-from exports.adjudicate.adjudication import (
-    OWN,
-    ROUND,
-    AdjudicationKind,
-    Asked,
-    Home,
-    Members,
-    Outcome,
-    Split,
-    UnitId,
-    adjudication_workspace,
-    decide,
-    define_adjudication,
-    dispute_text,
-    find_members,
-    refuse_both_kinds,
-    standing_quotes,
-    to_adjudicate,
-)
+from exports.adjudicate import adjudication
 from exports.csv.fetch import Progress, is_ours
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
@@ -44,7 +26,7 @@ from exports.reading.read import export_files, read_tables
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.terminal import counted
 
-_KINDS: tuple[AdjudicationKind, ...] = ("blind", "votes", "quotes")
+_KINDS: tuple[adjudication.AdjudicationKind, ...] = ("blind", "votes", "quotes")
 
 _QUOTED: dict[TaskName, str] = {"retrieval": "chunk", "grounding": "context_set", "generation": ""}
 """The export column with the text that quotes stand in; generation has none."""
@@ -52,15 +34,15 @@ _QUOTED: dict[TaskName, str] = {"retrieval": "chunk", "grounding": "context_set"
 
 class PushedUnits(NamedTuple):
     adjudicators: dict[str, tuple[str, ...]]
-    new: tuple[UnitId, ...]
-    kept: tuple[UnitId, ...]
+    new: tuple[adjudication.UnitId, ...]
+    kept: tuple[adjudication.UnitId, ...]
     refused: tuple[str, ...]  # a line for each unit that is not: which, and why
     knowing: tuple[tuple[str, str], ...]
     """Adjudicators because of whose own answers units are refused, each with the workspace that she is in."""
 
 
 class _SourceRecord(NamedTuple):
-    unit: UnitId
+    unit: adjudication.UnitId
     workspace: str
     locale: str
     record: dict[str, Any]
@@ -74,35 +56,35 @@ class _SourceRecord(NamedTuple):
 class _Place(NamedTuple):
     """A workspace of adjudicators as it is before anything is changed."""
 
-    home: Home
+    home: adjudication.Home
     name: str
     id: str | None  # None where it is to be made
     existing: Mapping[str, Mapping[str, Any]]  # its datasets by name
-    there: Mapping[UnitId, "_Copy"]
+    there: Mapping[adjudication.UnitId, "_Copy"]
 
 
 class _Plan(NamedTuple):
     place: _Place
-    members: Members
+    members: adjudication.Members
     needed: Mapping[tuple[TaskName, str], tuple[DatasetDefinition, frozenset[str]]]
     """The adjudicators' datasets by task and language, each with the fields that one of an earlier version lacks."""
     chosen: tuple[_SourceRecord, ...]
     """The records to copy, in the order of their units; one to which labels are added is among them again."""
-    kept: tuple[UnitId, ...]
+    kept: tuple[adjudication.UnitId, ...]
     refused: tuple[str, ...]
     knowing: frozenset[str]
 
 
 def push_units(
     argilla: Argilla,
-    homes: Sequence[Home],
-    units: Split,
-    kind: AdjudicationKind,
+    homes: Sequence[adjudication.Home],
+    units: adjudication.Split,
+    kind: adjudication.AdjudicationKind,
     annotators: Sequence[str] = (),
     min_submitted: int = 1,
     *,
     allow_own: bool = False,
-    quotes: Mapping[UnitId, Sequence[str]] | None = None,
+    quotes: Mapping[adjudication.UnitId, Sequence[str]] | None = None,
 ) -> PushedUnits:
     """Put units before adjudicators, who are asked for the labels of `units` only; pushing again adds what is new.
 
@@ -120,7 +102,9 @@ def push_units(
         NotAllowedError: the key may not do it; workspaces need an owner's.
     """
     known = argilla.workspaces()
-    places = [_read_place(argilla, home, adjudication_workspace(home.workspace, kind), known) for home in homes]
+    places = [
+        _read_place(argilla, home, adjudication.adjudication_workspace(home.workspace, kind), known) for home in homes
+    ]
     looked_for = {*units, *(unit for place in places for unit in place.there)}
     purposes: tuple[Purpose, ...] = ("label", "control") if kind == "quotes" else ("label",)
     sources = _read_sources(argilla, [name for home in homes for name in home.sources], looked_for, purposes)
@@ -137,8 +121,10 @@ def push_units(
         }
         wanted = {unit: labels for unit, labels in units.items() if unit in own or unit in place.there}
         if wanted or (lost and len(homes) == 1):
-            members = find_members(argilla, place.name, place.id, annotators, place.home.adjudicators, kind)
-            refuse_both_kinds(argilla, place.home, kind, members)
+            members = adjudication.find_members(
+                argilla, place.name, place.id, annotators, place.home.adjudicators, kind
+            )
+            adjudication.refuse_both_kinds(argilla, place.home, kind, members)
             if not allow_own:
                 _refuse_own(own, wanted, place, members, annotators)
             plans.append(_plan(argilla, place, kind, own, wanted, members, min_submitted, allow_own))
@@ -157,7 +143,7 @@ def push_units(
     )
 
 
-def _read_place(argilla: Argilla, home: Home, name: str, known: Mapping[str, str]) -> _Place:
+def _read_place(argilla: Argilla, home: adjudication.Home, name: str, known: Mapping[str, str]) -> _Place:
     described = argilla.datasets(known[name]) if name in known else []
     there = {copy.unit: copy for dataset in described for copy in _copies(argilla, dataset)}
     return _Place(home, name, known.get(name), {item["name"]: item for item in described}, there)
@@ -165,11 +151,11 @@ def _read_place(argilla: Argilla, home: Home, name: str, known: Mapping[str, str
 
 def _standing(sources: Sequence[_SourceRecord], quotes: Sequence[str]) -> tuple[str, ...]:
     texts = {original_text(at.record, at.unit.task, column) for at in sources if (column := _QUOTED[at.unit.task])}
-    return tuple(dict.fromkeys(quote for text in sorted(texts) for quote in standing_quotes(text, quotes)))
+    return tuple(dict.fromkeys(quote for text in sorted(texts) for quote in adjudication.standing_quotes(text, quotes)))
 
 
 class _Copy(NamedTuple):
-    unit: UnitId
+    unit: adjudication.UnitId
     record_id: str
     labels: tuple[str, ...] | None  # None for all labels, as in adjudications of earlier versions
     own: tuple[str, ...]
@@ -186,33 +172,33 @@ def _copies(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[_Copy]:
                     _unit_of(task, record),
                     str(record["id"]),
                     None if labels is None else tuple(labels),
-                    tuple(record["metadata"].get(OWN) or ()),
+                    tuple(record["metadata"].get(adjudication.OWN) or ()),
                     bool(record["responses"]),
                 )
 
 
-def _unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
+def _unit_of(task: TaskName, record: Mapping[str, Any]) -> adjudication.UnitId:
     hidden = hidden_metadata(record)
-    return UnitId(task, str(hidden["record_uuid"]), str(hidden.get("chunk_id") or ""))
+    return adjudication.UnitId(task, str(hidden["record_uuid"]), str(hidden.get("chunk_id") or ""))
 
 
 def _read_sources(
-    argilla: Argilla, workspaces: Sequence[str], units: set[UnitId], purposes: Collection[Purpose]
-) -> dict[UnitId, list[_SourceRecord]]:
+    argilla: Argilla, workspaces: Sequence[str], units: set[adjudication.UnitId], purposes: Collection[Purpose]
+) -> dict[adjudication.UnitId, list[_SourceRecord]]:
     """Several rounds or languages may have a unit; of controls, repeats and practice only what `purposes` name."""
     tasks = {unit.task for unit in units}
     datasets = [
         (task, workspace, item)
         for workspace in dict.fromkeys(workspaces)
         for item in argilla.datasets(argilla.find_workspace(workspace))
-        if (task := task_of(item)) is not None and item["status"] == "ready" and round_of(item) != ROUND
+        if (task := task_of(item)) is not None and item["status"] == "ready" and round_of(item) != adjudication.ROUND
     ]
     if not datasets:
         raise NotFoundError(
             f"The workspace {workspaces[0]!r} at {argilla.api_url} has no dataset that annotators work in. Check "
             "`--workspace`."
         )
-    found: dict[UnitId, list[_SourceRecord]] = {}
+    found: dict[adjudication.UnitId, list[_SourceRecord]] = {}
     for task, workspace, item in datasets:
         for _, page in argilla.record_pages(item["id"]) if task in tasks else ():
             for record in filter(is_ours, page):
@@ -229,10 +215,10 @@ def _read_sources(
 
 
 def _refuse_own(
-    sources: Mapping[UnitId, Sequence[_SourceRecord]],
-    wanted: Collection[UnitId],
+    sources: Mapping[adjudication.UnitId, Sequence[_SourceRecord]],
+    wanted: Collection[adjudication.UnitId],
     place: _Place,
-    members: Members,
+    members: adjudication.Members,
     named: Collection[str],
 ) -> None:
     """Refuse new adjudicators who know what is there already, or are named and know most of the rest."""
@@ -253,7 +239,7 @@ def _refuse_own(
             )
 
 
-def _answerers(sources: Sequence[_SourceRecord], members: Members) -> list[str]:
+def _answerers(sources: Sequence[_SourceRecord], members: adjudication.Members) -> list[str]:
     answered = {user for source in sources for user in source.answered_by}
     return sorted(name for user, name in members.names.items() if user in answered)
 
@@ -261,15 +247,15 @@ def _answerers(sources: Sequence[_SourceRecord], members: Members) -> list[str]:
 def _plan(
     argilla: Argilla,
     place: _Place,
-    kind: AdjudicationKind,
-    sources: Mapping[UnitId, Sequence[_SourceRecord]],
-    units: Split,
-    members: Members,
+    kind: adjudication.AdjudicationKind,
+    sources: Mapping[adjudication.UnitId, Sequence[_SourceRecord]],
+    units: adjudication.Split,
+    members: adjudication.Members,
     min_submitted: int,
     allow_own: bool,
 ) -> _Plan:
     chosen: list[_SourceRecord] = []
-    kept: list[UnitId] = []
+    kept: list[adjudication.UnitId] = []
     refused: list[str] = []
     knowing: set[str] = set()
     for unit, labels in units.items():
@@ -288,9 +274,9 @@ def _plan(
             kept += [unit] if copy else []
     needed = {}
     for task, locale in dict.fromkeys((source.unit.task, source.locale) for source in chosen):
-        there = place.existing.get(dataset_name(task, locale, ROUND))
+        there = place.existing.get(dataset_name(task, locale, adjudication.ROUND))
         lacking = lacking_fields(task, parts_of(argilla, there["id"], "fields")) if there else frozenset()
-        definition = define_adjudication(task, read_wording(locale), kind, min_submitted, lacking)
+        definition = adjudication.define_adjudication(task, read_wording(locale), kind, min_submitted, lacking)
         if there:
             refuse_other_dataset(argilla, there, definition)
         needed[task, locale] = definition, lacking
@@ -298,7 +284,11 @@ def _plan(
 
 
 def _apply(
-    argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split, quotes: Mapping[UnitId, Sequence[str]]
+    argilla: Argilla,
+    plan: _Plan,
+    kind: adjudication.AdjudicationKind,
+    units: adjudication.Split,
+    quotes: Mapping[adjudication.UnitId, Sequence[str]],
 ) -> None:
     """Make workspace, datasets and members of the plan, and copy its records or give those there further labels."""
     place, members = plan.place, plan.members
@@ -317,18 +307,22 @@ def _apply(
                 copy = place.there.get(source.unit)
                 labels = {*units[source.unit], *((copy.labels or ()) if copy else ())}
                 own = source.answered_by & members.names.keys()
-                beside = dispute_text(quotes.get(source.unit, ()), task, wording, tuple(labels)) if quotes else ""
-                body = to_adjudicate(source.record, task, wording, kind, labels, own, lacking, beside)
+                beside = (
+                    adjudication.dispute_text(quotes.get(source.unit, ()), task, wording, tuple(labels))
+                    if quotes
+                    else ""
+                )
+                body = adjudication.to_adjudicate(source.record, task, wording, kind, labels, own, lacking, beside)
                 bodies.append(body | ({"id": copy.record_id} if copy else {}))
         send_bodies(argilla, dataset, bodies)
 
 
 def read_outcome(
     argilla: Argilla, workspaces: str | Sequence[str], progress: Progress = lambda name, read, total: None
-) -> Outcome:
+) -> adjudication.Outcome:
     """What adjudicators submitted, in all kinds of adjudication of the homes; nothing on the server changes."""
     homes = [workspaces] if isinstance(workspaces, str) else workspaces
-    wanted = [adjudication_workspace(name, kind) for name in homes for kind in _KINDS]
+    wanted = [adjudication.adjudication_workspace(name, kind) for name in homes for kind in _KINDS]
     known = argilla.workspaces()
     described = {name: argilla.datasets(known[name]) for name in wanted if name in known}
     there = [name for name, datasets in described.items() if datasets]
@@ -339,15 +333,15 @@ def read_outcome(
             "push EXPORT --blind`."
         )
     names = argilla.usernames()
-    asked: dict[UnitId, Asked] = {}
-    disputes = {adjudication_workspace(name, "quotes") for name in homes}
+    asked: dict[adjudication.UnitId, adjudication.Asked] = {}
+    disputes = {adjudication.adjudication_workspace(name, "quotes") for name in homes}
     for place, copy in ((at, copy) for at in described for each in described[at] for copy in _copies(argilla, each)):
         labels = frozenset(LABELS[copy.unit.task] if copy.labels is None else copy.labels)
         own = frozenset(names.get(user_id, user_id) for user_id in copy.own)
-        asked_here = Asked(labels, own, labels if place in disputes else frozenset())
+        asked_here = adjudication.Asked(labels, own, labels if place in disputes else frozenset())
         asked[copy.unit] = asked_here.with_more(asked.get(copy.unit))
     with TemporaryDirectory(prefix="citejury-") as folder:
         export = Path(folder) / "adjudicated"
-        filters = ExportFilters(rounds=(ROUND,), every_response=True, whole_campaign=len(homes) > 1)
+        filters = ExportFilters(rounds=(adjudication.ROUND,), every_response=True, whole_campaign=len(homes) > 1)
         export_csv(argilla, there, export, filters, progress=progress)
-        return decide(read_tables(export_files([export])).tables, asked)
+        return adjudication.decide(read_tables(export_files([export])).tables, asked)

@@ -15,17 +15,8 @@ from annotation.argilla.labels import EVIDENCE, LABELS, TaskName, broken_rules
 from annotation.argilla.marks import marked_words
 from annotation.argilla.units import Assignment, labels_and_question
 from annotation.campaign.datasets import JuryDataset
+from exports.csv import schema
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.schema import (
-    COLUMNS,
-    PROVENANCE_COLUMNS,
-    STATUS_COLUMN,
-    ControlRow,
-    EvidenceRow,
-    ExportedFile,
-    ExportFilters,
-    utc,
-)
 from pipeline.core.errors import ArgillaError
 from pipeline.core.tables import spreadsheet_cell
 from pipeline.records.causes import UNRESOLVED, SourceState
@@ -41,7 +32,7 @@ TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
 PAIR_COLUMNS = ("text", "text_pair")
 EXTENDED_COLUMNS = (
     "record_status",
-    STATUS_COLUMN,
+    schema.STATUS_COLUMN,
     "record_id",
     "response_id",
     "inserted_at",
@@ -65,7 +56,7 @@ _QUOTED = re.compile('["\r\n]')
 _ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
 # Some readers of lines end one at these, which JSON may write as they are.
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
-_TOLD = PROVENANCE_COLUMNS[1:]
+_TOLD = schema.PROVENANCE_COLUMNS[1:]
 _LACKING = {
     "model_name": "cannot be told apart by provider",
     "narrative_id": "cannot be compared by narrative",
@@ -73,14 +64,14 @@ _LACKING = {
 """What an empty cell means, in words, for the columns that results rest on."""
 
 
-def table_columns(task: TaskName, filters: ExportFilters, discarded: bool = False) -> tuple[str, ...]:
+def table_columns(task: TaskName, filters: schema.ExportFilters, discarded: bool = False) -> tuple[str, ...]:
     """The header of one file: the contract's columns, then those that were asked for.
 
     A file of discarded responses always has `response_status`, so that nobody takes them for ratings.
     """
     pair = PAIR_COLUMNS if filters.text_pair else ()
-    status = (STATUS_COLUMN,) if discarded else ()
-    return COLUMNS[task] + pair + (EXTENDED_COLUMNS if filters.extended else status)
+    status = (schema.STATUS_COLUMN,) if discarded else ()
+    return schema.COLUMNS[task] + pair + (EXTENDED_COLUMNS if filters.extended else status)
 
 
 def record_values(task: TaskName, record: Mapping[str, Any], extended: bool) -> dict[str, Any]:
@@ -124,13 +115,13 @@ def response_values(
         **{label: "" if value is None else str(value) for label, value in labels.items()},
         "notes": (values.get("notes") or {"value": ""})["value"] or "",
         "annotator_id": annotator_id,
-        "created_at": utc(response["updated_at"]).isoformat(),
-        STATUS_COLUMN: response["status"],
+        "created_at": schema.utc(response["updated_at"]).isoformat(),
+        schema.STATUS_COLUMN: response["status"],
     }
     if extended:
         found |= {
             "response_id": response["id"],
-            "inserted_at": utc(response["inserted_at"]).isoformat(),
+            "inserted_at": schema.utc(response["inserted_at"]).isoformat(),
             "updated_at": found["created_at"],
             "constraint_flags": ";".join(broken_rules(task, labels)),
         }
@@ -196,7 +187,7 @@ def write_table(
     head: bytes,
     pieces: Iterable[Piece],
     keep: Callable[[Sequence[Span], bytes], None],
-) -> ExportedFile:
+) -> schema.ExportedFile:
     """What was written to `path`: the head and the lines of the pieces as they come; `keep` is told of each unit.
 
     It is also told what an earlier index has of the units, or nothing where they are new.
@@ -225,7 +216,7 @@ def write_table(
                 records += unit.record_uuid != last_record
                 last_record = unit.record_uuid
             annotators |= people.keys()
-    return ExportedFile(
+    return schema.ExportedFile(
         file=path.name,
         task=task,
         rows=count,
@@ -241,14 +232,14 @@ def control_rows(
     assignment: Assignment,
     response: Mapping[str, Any],
     annotator_id: str,
-) -> list[ControlRow]:
+) -> list[schema.ControlRow]:
     """A row for each label that was answered; of a control only those whose answer is known."""
     hidden = hidden_metadata(record)
     given, _ = labels_and_question(response["values"])
     is_repeat, chunk_id = assignment.purpose == "repeat", hidden.get("chunk_id") or ""
     repeated = assignment.repeats.partition(":")[0] if chunk_id else assignment.repeats
     return [
-        ControlRow(
+        schema.ControlRow(
             record_uuid=hidden["record_uuid"],
             task=dataset.task,
             chunk_id=chunk_id,
@@ -261,7 +252,7 @@ def control_rows(
             language=hidden.get("language") or "und",
             round=dataset.round,
             workspace=dataset.workspace,
-            created_at=utc(response["updated_at"]).isoformat(),
+            created_at=schema.utc(response["updated_at"]).isoformat(),
         )
         for label in LABELS[dataset.task]
         if label in given and (is_repeat or label in assignment.answers)
@@ -271,7 +262,7 @@ def control_rows(
 class ExportedMarks(NamedTuple):
     """The marks of one response: lines of `evidence.jsonl` (exports/contracts/csv.md#marks)."""
 
-    rows: list[EvidenceRow]
+    rows: list[schema.EvidenceRow]
     cut: int
     """Marks on more than the text of one passage."""
     lost: int
@@ -287,7 +278,7 @@ def exported_marks(
     hidden = hidden_metadata(record)
     marks = marked_words(record, [(each["start"], each["end"]) for each in given])
     rows = [
-        EvidenceRow(
+        schema.EvidenceRow(
             record_uuid=hidden["record_uuid"],
             annotator_id=annotator_id,
             label=each["label"],
@@ -300,7 +291,7 @@ def exported_marks(
             cut=not mark.is_whole,
             language=hidden.get("language") or "und",
             response_status=response["status"],
-            created_at=utc(response["updated_at"]).isoformat(),
+            created_at=schema.utc(response["updated_at"]).isoformat(),
             round=dataset.round,
             workspace=dataset.workspace,
         )
@@ -312,7 +303,7 @@ def exported_marks(
     return ExportedMarks(rows, cut, sum(not mark.parts for mark in marks))
 
 
-def evidence_line(row: EvidenceRow) -> bytes:
+def evidence_line(row: schema.EvidenceRow) -> bytes:
     return json.dumps(row.model_dump(), ensure_ascii=False).translate(_LINE_ENDS).encode("utf-8") + b"\n"
 
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.campaign.datasets import JuryDataset
+from exports.csv import schema
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.compare import Changes, Now, compare_exports
 from exports.csv.fetch import Progress, ReadDataset, Reading, check_server, choose_datasets, has, in_words, read_dataset
@@ -39,23 +40,13 @@ from exports.csv.rows import (
     table_head,
     write_table,
 )
-from exports.csv.schema import (
-    CONTROL_COLUMNS,
-    PROVENANCE_COLUMNS,
-    AnnotatorCounts,
-    ExportedDataset,
-    ExportedFile,
-    ExportFilters,
-    Manifest,
-    utc,
-)
 from exports.csv.spool import Spool
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.terminal import counted
 
 
-def _warnings_about_the_past(filters: ExportFilters, unrestored: int) -> list[str]:
+def _warnings_about_the_past(filters: schema.ExportFilters, unrestored: int) -> list[str]:
     """What an export of an earlier moment cannot restore; `unrestored` submitted responses were to deleted records."""
     if filters.as_of is None:
         return []
@@ -72,11 +63,11 @@ def _warnings_about_the_past(filters: ExportFilters, unrestored: int) -> list[st
 
 
 def _check_not_empty(
-    files: Sequence[ExportedFile],
+    files: Sequence[schema.ExportedFile],
     read: Sequence[ReadDataset],
     annotators: Annotators,
     workspaces: Sequence[str],
-    filters: ExportFilters,
+    filters: schema.ExportFilters,
 ) -> None:
     """Refuse an export without submitted responses, for each task, round, annotator and language that was named."""
     # What has no submitted response at all comes before what only the other options left without one.
@@ -95,7 +86,7 @@ def _check_not_empty(
     )
 
 
-def _has_submitted(file: ExportedFile) -> bool:
+def _has_submitted(file: schema.ExportedFile) -> bool:
     return file.task is not None and file.file == file_name(file.task, discarded=False)
 
 
@@ -103,7 +94,7 @@ def _first_without_row(
     found: Sequence[tuple[JuryDataset, set[tuple[str, str]]]],
     annotators: Annotators,
     workspaces: Sequence[str],
-    filters: ExportFilters,
+    filters: schema.ExportFilters,
 ) -> str | None:
     """The first thing that was named and is in none of the rows (user id, language) of the datasets, in words."""
     full = [dataset for dataset, rows in found if rows]
@@ -129,7 +120,7 @@ def _what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
     there = [(user_id, language) for each in read for user_id, language in each.tally.submitted]
     if not there:
         return "Drafts and discarded responses do not count; export again when someone has submitted."
-    stamps = [utc(stamp) for each in read for stamp in each.tally.stamps or ()]
+    stamps = [schema.utc(stamp) for each in read for stamp in each.tally.stamps or ()]
     people = sorted({annotators.name(user_id) for user_id, _ in there})
     languages = sorted({language for _, language in there})
     full = [each.dataset for each in read if each.tally.submitted]
@@ -141,9 +132,9 @@ def _what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
 
 
 def _warnings_about(
-    files: Sequence[ExportedFile],
-    datasets: Sequence[ExportedDataset],
-    filters: ExportFilters,
+    files: Sequence[schema.ExportedFile],
+    datasets: Sequence[schema.ExportedDataset],
+    filters: schema.ExportFilters,
     passed_over: Sequence[str] = (),
 ) -> list[str]:
     is_filtered = filters.until or filters.annotators or filters.languages or filters.rounds
@@ -172,7 +163,7 @@ def _warnings_about(
     ]
 
 
-def _warnings_about_doubled(datasets: Sequence[ExportedDataset]) -> list[str]:
+def _warnings_about_doubled(datasets: Sequence[schema.ExportedDataset]) -> list[str]:
     dropped, differing = (sum(getattr(each, name) for each in datasets) for name in ("doubled", "doubled_differing"))
     if not dropped:
         return []
@@ -207,11 +198,11 @@ def _warnings_about_marks(read: Sequence[ReadDataset]) -> list[str]:
     return found
 
 
-_EVERYTHING = ExportFilters()
+_EVERYTHING = schema.ExportFilters()
 
 
 class Export(NamedTuple):
-    manifest: Manifest
+    manifest: schema.Manifest
     warnings: list[str]
     key_file: Path | None
     changes: Changes | None
@@ -221,7 +212,7 @@ def export_csv(
     client: Argilla,
     workspaces: str | Sequence[str],
     out: Path,
-    filters: ExportFilters = _EVERYTHING,
+    filters: schema.ExportFilters = _EVERYTHING,
     *,
     key_file: Path | None = None,
     progress: Progress = lambda name, read, total: None,
@@ -268,7 +259,7 @@ def update_csv(
     return _write_export(_Writing(client, workspaces, filters, out, key_file, progress, allow, is_update=True))
 
 
-def _read_request(out: Path) -> tuple[tuple[str, ...], ExportFilters]:
+def _read_request(out: Path) -> tuple[tuple[str, ...], schema.ExportFilters]:
     manifest = read_manifest(out)
     filters = {**mapping(manifest.get("filters"))}
     if filters.pop("since", None) is not None:
@@ -282,7 +273,7 @@ def _read_request(out: Path) -> tuple[tuple[str, ...], ExportFilters]:
             "to another folder without `--update`."
         )
     try:
-        return tuple(manifest["workspaces"]), ExportFilters.model_validate(filters)
+        return tuple(manifest["workspaces"]), schema.ExportFilters.model_validate(filters)
     except (KeyError, TypeError, ValidationError) as error:
         raise InputError(
             f"`{out}` holds no export of citejury that `--update` could bring up to date. Export without it first."
@@ -292,7 +283,7 @@ def _read_request(out: Path) -> tuple[tuple[str, ...], ExportFilters]:
 class _Writing(NamedTuple):
     client: Argilla
     workspaces: tuple[str, ...]
-    filters: ExportFilters
+    filters: schema.ExportFilters
     out: Path
     key_file: Path | None
     progress: Progress
@@ -328,7 +319,7 @@ def _write_export(writing: _Writing) -> Export:
             if not (writing.discarded_suffice and any(file.rows for file in files)):
                 _check_not_empty(files, read, annotators, workspaces, filters)
             doubled = _doubled(spool, update)
-            manifest = Manifest(
+            manifest = schema.Manifest(
                 citejury=version("citejury"),
                 server=client.api_url,
                 workspaces=workspaces,
@@ -388,13 +379,15 @@ def _warnings_about_the_earlier(out: Path, all_was_read: bool, has_index: bool, 
     return warnings
 
 
-def _described(read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]]) -> ExportedDataset:
+def _described(
+    read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]]
+) -> schema.ExportedDataset:
     dataset, tally = read.dataset, read.tally
     people: dict[str, Counter[str]] = {}
     for (user_id, status), count in sorted(tally.counts.items()):
         people.setdefault(annotators.exported_name(user_id), Counter())[status] += count
     dropped, differing = doubled.get(dataset.id, (0, 0))
-    return ExportedDataset(
+    return schema.ExportedDataset(
         task=dataset.task,
         id=dataset.id,
         name=dataset.name,
@@ -412,7 +405,7 @@ def _described(read: ReadDataset, annotators: Annotators, doubled: Mapping[str, 
         controls=tally.apart["control"] + tally.apart["repeat"],
         practice=tally.apart["practice"],
         annotators={
-            who: AnnotatorCounts(
+            who: schema.AnnotatorCounts(
                 submitted=people[who]["submitted"], drafts=people[who]["draft"], discarded=people[who]["discarded"]
             )
             for who in sorted(people)
@@ -421,8 +414,8 @@ def _described(read: ReadDataset, annotators: Annotators, doubled: Mapping[str, 
 
 
 def _filters_without_names(
-    filters: ExportFilters, read: Sequence[ReadDataset], annotators: Annotators
-) -> ExportFilters:
+    filters: schema.ExportFilters, read: Sequence[ReadDataset], annotators: Annotators
+) -> schema.ExportFilters:
     """The filters as the manifest may tell them: where pseudonyms stand in the files, no name stands there either."""
     if not filters.anonymized or not filters.annotators:
         return filters
@@ -450,13 +443,13 @@ def _write_files(
     earlier: Index | None,
     folder: Path,
     datasets: Sequence[JuryDataset],
-    filters: ExportFilters,
+    filters: schema.ExportFilters,
     gaps: ProvenanceGaps,
-) -> list[ExportedFile]:
+) -> list[schema.ExportedFile]:
     """The files by task, then provenance, marks where asked for, and controls and repeats where there are some."""
     tasks = [task for task in TASKS if task in {dataset.task for dataset in datasets}]
     bom = filters.spreadsheet_safe
-    files: list[ExportedFile] = []
+    files: list[schema.ExportedFile] = []
     with IndexWriter(folder, earlier) as index:
 
         def with_kept(name: str, fresh: Iterator[Piece]) -> Iterator[Piece]:
@@ -472,11 +465,11 @@ def _write_files(
                 write(name, task, table_columns(task, filters, kind), with_kept(name, spool.rows(task, kind)))
         told = update.provenance(spool.provenance()) if update else spool.provenance()
         provenance = provenance_pieces(merge_provenance(told), bom)
-        write(PROVENANCE_FILE, None, PROVENANCE_COLUMNS, gaps.count(with_kept(PROVENANCE_FILE, provenance)))
+        write(PROVENANCE_FILE, None, schema.PROVENANCE_COLUMNS, gaps.count(with_kept(PROVENANCE_FILE, provenance)))
         if any(dataset.evidence != "off" for dataset in datasets):
             write(EVIDENCE_FILE, "grounding", (), with_kept(EVIDENCE_FILE, spool.rows("evidence", discarded=False)))
         controls = with_kept(CONTROLS_FILE, spool.rows("controls", discarded=False))
         if (first := next(controls, None)) is not None:
-            write(CONTROLS_FILE, None, CONTROL_COLUMNS, chain([first], controls))
+            write(CONTROLS_FILE, None, schema.CONTROL_COLUMNS, chain([first], controls))
         index.finish(spool, b"".join(update.earlier.lines_of(update.kept)) if update else b"", files, datasets)
     return files

@@ -9,21 +9,8 @@ from datasets import Features, Value
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.fetch import Progress
 from exports.csv.folder import MANIFEST_FILE, exported_datasets, has_filter, staged_folder
+from exports.dataset import files as card_files
 from exports.dataset.data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
-from exports.dataset.files import (
-    DatasetManifest,
-    DatasetOptions,
-    check_dataset_folder,
-    consensus_features,
-    count_values,
-    description,
-    earlier_splits,
-    label_columns,
-    read_parquet,
-    row_features,
-    write_parquet,
-    write_splits,
-)
 from exports.dataset.rows import (
     Row,
     RowStore,
@@ -50,7 +37,7 @@ Source = Callable[[Path], Sequence[Path]]
 
 
 class WrittenDataset(NamedTuple):
-    manifest: DatasetManifest
+    manifest: card_files.DatasetManifest
     facts: list[TaskFacts]
     warnings: list[str]
 
@@ -68,13 +55,13 @@ class _Writing(NamedTuple):
             if done % 1000 == 0:
                 self.progress(f"{task} rows", done, total)
             vector = [None if row[label] is None else float(row[label]) for label in LABELS[task]]
-            yield self.placed(row | label_columns(task, row, vector))
+            yield self.placed(row | card_files.label_columns(task, row, vector))
         self.progress(f"{task} rows", total, total)
 
     def units(self, task: TaskName, found: Iterable[ConsensusLabel]) -> Iterator[Row]:
         for row, labels in consensus_rows(self.store.rows(task), task, found):
             vector = [soft_label(label) for label in labels]
-            yield self.placed(row | label_columns(task, row, vector))
+            yield self.placed(row | card_files.label_columns(task, row, vector))
 
     def placed(self, row: Row) -> Row:
         return row | self.places[row["record_uuid"]]._asdict()
@@ -83,7 +70,7 @@ class _Writing(NamedTuple):
 def write_dataset(
     out: Path,
     source: Source,
-    options: DatasetOptions,
+    options: card_files.DatasetOptions,
     *,
     decisions: Path | None = None,
     progress: Progress = lambda name, done, total: None,
@@ -95,7 +82,7 @@ def write_dataset(
         BadRowsError: cells cannot be read; every one of them is listed.
         OutputError: `out` holds something else, or cannot be written.
     """
-    with staged_folder(out, check_dataset_folder, "exports dataset") as work:
+    with staged_folder(out, card_files.check_dataset_folder, "exports dataset") as work:
         files = export_files(paths := source(work))
         if changed := [file for file in files if has_filter(file.parent, "spreadsheet_safe")]:
             raise InputError(
@@ -112,7 +99,7 @@ def write_dataset(
         with RowStore(work / "rows.sqlite", provenance) as store:
             for file in files:
                 store.add_file(file, task_of(file))
-            earlier = earlier_splits(out, options)
+            earlier = card_files.earlier_splits(out, options)
             places = place_records(group_records(store.links()), options.shares, options.seed, earlier)
             writing = _Writing(store, places, work, work / "export", progress)
             facts, rows = _write_tables(writing, found.tables, decided, options, unknown)
@@ -120,7 +107,7 @@ def write_dataset(
             warnings += warnings_about(facts, places, options.shares)
             warnings += split_sentences(places, options.shares, earlier, store.common_passage())
         warnings += _unused_sentences(found.tables, decided)
-        manifest = DatasetManifest(
+        manifest = card_files.DatasetManifest(
             sources=(*found.inputs, *provenance.files),
             decisions=None if decisions is None else input_file(decisions, len(decided)),
             guideline_versions=_guideline_versions(files),
@@ -151,7 +138,7 @@ def _write_tables(
     writing: _Writing,
     tables: Sequence[Ratings],
     decided: Mapping[UnitLabel, bool],
-    options: DatasetOptions,
+    options: card_files.DatasetOptions,
     unknown: UnknownProvenance,
 ) -> tuple[list[TaskFacts], dict[str, int]]:
     """Counts of each task with a response, and the rows of each Parquet file, once all of them are written.
@@ -167,23 +154,25 @@ def _write_tables(
         if len(ratings.units):
             task = ratings.task
             columns, of_units = writing.store.columns[task], f"{task}_consensus"
-            about = description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
-            by_row = _write_table(writing, task, row_features(task, columns), writing.rows(task), about)
-            about = description(
+            about = card_files.description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
+            by_row = _write_table(writing, task, card_files.row_features(task, columns), writing.rows(task), about)
+            about = card_files.description(
                 task,
                 "one row for each unit.",
                 "is the share of yes among the votes, or what an adjudicator or model says",
             )
             units = writing.units(task, consensus(ratings, decided, options.rule))
-            by_unit = _write_table(writing, of_units, consensus_features(task, columns), units, about)
+            by_unit = _write_table(writing, of_units, card_files.consensus_features(task, columns), units, about)
             rows |= {
                 f"parquet/{task}.parquet": sum(by_row.values()),
                 f"parquet/{of_units}.parquet": sum(by_unit.values()),
             }
-            sources = count_values(parquet / f"{of_units}.parquet", [f"{label}_source" for label in LABELS[task]])
+            sources = card_files.count_values(
+                parquet / f"{of_units}.parquet", [f"{label}_source" for label in LABELS[task]]
+            )
             facts.append(count_facts(ratings, sources, writing.places, by_row, by_unit))
     features = Features({name: Value(kind) for name, kind in merged_columns().items()})
-    merged = merged_rows([read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts])
+    merged = merged_rows([card_files.read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts])
     about = "citejury: one row for each record with all tasks, retrieval summed up over the passages of its query."
     records = _write_table(writing, "merged", features, unknown.counted(merged), about)
     return facts, rows | {"parquet/merged.parquet": sum(records.values())}
@@ -191,8 +180,8 @@ def _write_tables(
 
 def _write_table(writing: _Writing, name: str, features: Features, rows: Iterable[Row], about: str) -> dict[str, int]:
     parquet = writing.out / "parquet" / f"{name}.parquet"
-    write_parquet(parquet, features, rows)
-    return write_splits(parquet, features, about, writing.work / name, writing.out / "datasets" / name)
+    card_files.write_parquet(parquet, features, rows)
+    return card_files.write_splits(parquet, features, about, writing.work / name, writing.out / "datasets" / name)
 
 
 def _unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool]) -> Iterator[str]:

@@ -5,25 +5,9 @@ from functools import partial
 
 from annotation.argilla.labels import TaskName
 from annotation.quality.scores import AnnotatorScores, Scores, Share
+from exports.report import words
 from exports.report.results_page import opening_sections, short_section
 from exports.report.sections import Column, Place, Section, described, marked
-from exports.report.words import (
-    FITNESS,
-    FITNESS_MEANING,
-    UNDEFINED,
-    decimal,
-    discard_sentence,
-    estimate,
-    figure_text,
-    finding_sentences,
-    fitness,
-    fitness_sentences,
-    label_sentence,
-    macro_sentence,
-    percent,
-    undefined_sentences,
-    warning_sentences,
-)
 from exports.statistics import agreement_schema as schema
 from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
 from exports.statistics.consensus import Audit, RightShare
@@ -101,7 +85,7 @@ def conclusion(found: AltTest) -> str:
     counting = found.counting
     beaten = [each.annotator for each in counting if each.won_by_record]
     rest = [each.annotator for each in counting if not each.won_by_record]
-    margin = f"ε = {decimal(found.epsilon)}"
+    margin = f"ε = {words.decimal(found.epsilon)}"
     if found.conclusion == "any":
         return f"may stand in for any of these {len(counting)} people; it is behind none of them by {margin} or more."
     if found.conclusion == "most":
@@ -149,7 +133,7 @@ def difference_sentences(differences: Sequence[schema.JudgeDifference]) -> Itera
         if not each.differs:
             same.append(f"{each.label} ({each.model_a}, {each.model_b}: {points})")
             continue
-        shares = f"{percent(ahead[1])} against {percent(behind[1])} of {counted(each.n_units, 'unit')}"
+        shares = f"{words.percent(ahead[1])} against {words.percent(behind[1])} of {counted(each.n_units, 'unit')}"
         yield (
             f"{each.label}: {ahead[0]} agrees with the jury more often than {behind[0]}, on {shares} "
             f"(difference {points}, p {each.p_holm:.3f} after Holm)."
@@ -168,14 +152,14 @@ def _label_table(figures: schema.TaskAgreement, place: Place, left: int | None =
     for name, _, shown in columns_at(place):
         columns.append(Column(shown.head, partial(_figure, name)))
         if name == "krippendorff_alpha" and place == "page":
-            columns.append(Column("P(α < .667)", lambda row: percent(row[1].p_below.get("0.667"))))
+            columns.append(Column("P(α < .667)", lambda row: words.percent(row[1].p_below.get("0.667"))))
     if place == "terminal":
-        columns.append(Column("verdict", lambda row: FITNESS[fitness(row[1])]))
+        columns.append(Column("verdict", lambda row: words.FITNESS[words.fitness(row[1])]))
     return described(columns, list(figures.labels.items()), place, left)
 
 
 def _figure(name: str, row: _Label) -> str:
-    return figure_text(row[1], name)
+    return words.figure_text(row[1], name)
 
 
 _LEGEND = " ".join(("n: units with two answers or more.", *legends_at("page"), "–: undefined."))
@@ -198,16 +182,16 @@ _JUDGED: tuple[Column[_Judged], ...] = (
         lambda row: " / ".join(f"{getattr(row[1].confusion, cell):,}" for cell in ("tp", "fp", "fn", "tn")),
         ("page",),
     ),
-    Column("κ [95 %]", lambda row: estimate(row[1].confusion.cohen_kappa, row[1].interval)),
-    Column("ω", lambda row: decimal(shown_alt_test(row[1].alt_test)[0])),
-    Column("ρ", lambda row: decimal(shown_alt_test(row[1].alt_test)[1])),
-    Column("prec", lambda row: decimal(row[1].confusion.precision)),
-    Column("rec", lambda row: decimal(row[1].confusion.recall)),
-    Column("F1", lambda row: decimal(row[1].confusion.f1), ("page",)),
-    Column("accuracy", lambda row: decimal(row[1].confusion.accuracy), ("page",)),
-    Column("AUC", lambda row: decimal(row[1].calibration.auc)),
-    Column("Brier", lambda row: decimal(row[1].calibration.brier), ("page",)),
-    Column("ECE", lambda row: decimal(row[1].calibration.ece), ("page",)),
+    Column("κ [95 %]", lambda row: words.estimate(row[1].confusion.cohen_kappa, row[1].interval)),
+    Column("ω", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[0])),
+    Column("ρ", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[1])),
+    Column("prec", lambda row: words.decimal(row[1].confusion.precision)),
+    Column("rec", lambda row: words.decimal(row[1].confusion.recall)),
+    Column("F1", lambda row: words.decimal(row[1].confusion.f1), ("page",)),
+    Column("accuracy", lambda row: words.decimal(row[1].confusion.accuracy), ("page",)),
+    Column("AUC", lambda row: words.decimal(row[1].calibration.auc)),
+    Column("Brier", lambda row: words.decimal(row[1].calibration.brier), ("page",)),
+    Column("ECE", lambda row: words.decimal(row[1].calibration.ece), ("page",)),
 )
 _Scored = tuple[str, Scores, int, int]  # an annotator or a label, and how many controls and repeats were answered
 _CONTROLS: tuple[Column[_Scored], ...] = (
@@ -233,14 +217,14 @@ def short_sections(agreement: schema.Agreement, results: Results | None = None) 
         yield Section(
             title=f"{task}: {_sizes(figures)}",
             tables=(_label_table(figures, "terminal", left=None),),
-            points=(*marked("! ", undefined_sentences(figures)), *marked("* ", finding_sentences(figures))),
+            points=(*marked("! ", words.undefined_sentences(figures)), *marked("* ", words.finding_sentences(figures))),
             widths=_WIDTHS,
         )
-    cautions = sum(1 for figures in agreement.tasks.values() for _ in warning_sentences(figures))
+    cautions = sum(1 for figures in agreement.tasks.values() for _ in words.warning_sentences(figures))
     if cautions:
         sentence = f"{counted(cautions, 'caution')} to read first: report.html and agreement.md."
         yield Section(points=marked("! ", [sentence]))
-    is_starred = any(True for figures in agreement.tasks.values() for _ in finding_sentences(figures))
+    is_starred = any(True for figures in agreement.tasks.values() for _ in words.finding_sentences(figures))
     yield Section(notes=(_SHORT_LEGEND + (" *: beyond chance." if is_starred else ""),))
 
 
@@ -253,7 +237,7 @@ def agreement_sections(
     yield Section("Agreement between annotators", depth=2)
     for task, figures in agreement.tasks.items():
         yield from _task_sections(agreement, task, figures)
-    yield Section(notes=(FITNESS_MEANING, _PAGE_LEGEND))
+    yield Section(notes=(words.FITNESS_MEANING, _PAGE_LEGEND))
     if agreement.judges:
         yield Section("Judges against the jury", depth=2)
         yield from judge_sections(agreement, "page")
@@ -262,32 +246,34 @@ def agreement_sections(
 
 
 def _task_sections(agreement: schema.Agreement, task: TaskName, figures: schema.TaskAgreement) -> Iterator[Section]:
-    discarded = discard_sentence(figures.discards)
+    discarded = words.discard_sentence(figures.discards)
     yield Section(
         title=f"{task}: {_sizes(figures)}",
         lead=(
-            *marked("= ", fitness_sentences(figures)),
-            *marked("! ", warning_sentences(figures)),
+            *marked("= ", words.fitness_sentences(figures)),
+            *marked("! ", words.warning_sentences(figures)),
             *marked("! ", [discarded] if discarded else ()),
         ),
         tables=(_label_table(figures, "page"),),
-        notes=() if figures.macro_alpha is None else (f"{macro_sentence(agreement, task)}.",),
-        points=marked("* ", finding_sentences(figures)),
+        notes=() if figures.macro_alpha is None else (f"{words.macro_sentence(agreement, task)}.",),
+        points=marked("* ", words.finding_sentences(figures)),
     )
     if len(figures.rounds) > 1:
         rows = [("α by round", *(part.name for part in figures.rounds))]
         for label in figures.labels:
             found = [part.labels[label] for part in figures.rounds]
-            estimates = (f"{estimate(p.krippendorff_alpha, p.interval)}, n = {p.n_pairable_items:,}" for p in found)
+            estimates = (
+                f"{words.estimate(p.krippendorff_alpha, p.interval)}, n = {p.n_pairable_items:,}" for p in found
+            )
             rows.append((label, *estimates))
         yield Section(tables=(Table(rows, left=1),))
-    cited = [f"{label}: {label_sentence(agreement, task, label)}." for label in figures.labels]
+    cited = [f"{label}: {words.label_sentence(agreement, task, label)}." for label in figures.labels]
     yield Section("To cite", points=marked("", cited), folded=True)
 
 
 def paper_sections(agreement: schema.Agreement) -> Iterator[Section]:
     for task, figures in agreement.tasks.items():
-        cited = [f"{label}: {label_sentence(agreement, task, label)}." for label in figures.labels]
+        cited = [f"{label}: {words.label_sentence(agreement, task, label)}." for label in figures.labels]
         yield Section(
             title=f"Agreement between annotators: {task}",
             tables=(_label_table(figures, "paper"),),
@@ -364,8 +350,8 @@ def _sizes(figures: schema.TaskAgreement) -> str:
 
 def _share(found: Share | None) -> str:
     if not found:
-        return UNDEFINED
-    return f"{percent(found.value)} [{percent(found.low)}, {percent(found.high)}] of {found.of:,}"
+        return words.UNDEFINED
+    return f"{words.percent(found.value)} [{words.percent(found.low)}, {words.percent(found.high)}] of {found.of:,}"
 
 
 def audit_sentences(audit: Audit) -> Iterator[str]:
@@ -387,4 +373,4 @@ def audit_sentences(audit: Audit) -> Iterator[str]:
 
 
 def _right(found: RightShare) -> str:
-    return f"{percent(found.share)} [{percent(found.low)}, {percent(found.high)}]"
+    return f"{words.percent(found.share)} [{words.percent(found.low)}, {words.percent(found.high)}]"

@@ -3,33 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from exports.report.results_words import (
-    COEFFICIENTS,
-    DIFFERENCE_MEANING,
-    GROUPS_SHOWN,
-    NOT_IN_EVERY_PART,
-    SHARES,
-    Figure,
-    Scale,
-    definition,
-    denominator_sentences,
-    difference_sentence,
-    difference_sentences,
-    extent,
-    figures,
-    group_name,
-    incomparable_sentences,
-    left_out_sentence,
-    no_difference_sentence,
-    rate_estimate,
-    rate_meaning,
-    rate_rows,
-    share,
-    shows_groups,
-    span,
-    standing_out,
-    summary_sentence,
-)
+from exports.report import results_words as words
+from exports.report.results_words import figures
 from exports.report.sections import Place, Point, Section, marked
 from exports.report.words import UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
@@ -48,13 +23,13 @@ _REASONS: Mapping[schema.NoHelp, str] = {
 
 def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
     """With `narrow` the table is for few columns, and of many groups none is shown."""
-    groups = not narrow or shows_groups(results)
+    groups = not narrow or words.shows_groups(results)
     shown = [
         (name, rate, rate.judge_help)
         for figure in figures(results)
         for name, rate in (
             (figure.title, figure.found),
-            *((f"{PART}{group_name(group.by)}", group) for group in (figure.found.groups if groups else ())),
+            *((f"{PART}{words.group_name(group.by)}", group) for group in (figure.found.groups if groups else ())),
         )
         if rate.judge_help is not None
     ]
@@ -64,10 +39,10 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
     rows: list[tuple[str, ...]] = [("", "people [95 %]", "+ judge [95 %]", *counts, "λ")]
     for name, rate, told in shown:
         if told.undefined in (None, "few_narratives"):
-            helped = f"{share(rate.rate_ppi)} {span(rate.interval_ppi)}".rstrip()
+            helped = f"{words.share(rate.rate_ppi)} {words.span(rate.interval_ppi)}".rstrip()
             numbers = [f"{number:,}" for number in (told.n_labelled, told.n_judged, told.n_narratives)]
             sizes = ("/".join(numbers[:2]),) if narrow else numbers
-            rows.append((name, rate_estimate(rate), helped, *sizes, decimal(told.weight)))
+            rows.append((name, words.rate_estimate(rate), helped, *sizes, decimal(told.weight)))
     reasons = Counter(told.undefined for _, _, told in shown if told.undefined)
     notes = [
         f"{shown[0][2].judge} judged what people did not label too. The rate is people's, moved by what the judge says "
@@ -115,21 +90,21 @@ def landscape_blocks(results: schema.Results, narrow: bool = False) -> Iterator[
         yield _passages(passages, narrow)
 
 
-def more_figures(results: schema.Results) -> Iterator[Figure]:
+def more_figures(results: schema.Results) -> Iterator[words.Figure]:
     """The rates that are no label and no finding, each under a name of its own; `unit` says of what."""
     if cited := results.landscape:
-        yield Figure(None, "without_citations", "Answers without citations", "answer", cited.without_citations)
+        yield words.Figure(None, "without_citations", "Answers without citations", "answer", cited.without_citations)
         for way, found in cited.cited.items():
-            yield Figure(None, f"citation_{way}", f"Sources: {way}", "citation", found)
+            yield words.Figure(None, f"citation_{way}", f"Sources: {way}", "citation", found)
         others = {"excerpt": cited.excerpts_only, "may_be_fabricated": cited.may_be_fabricated}
         for state, found in (*cited.states.items(), *others.items()):
-            yield Figure(None, f"source_{state}", f"Sources: {state}", "citation", found)
+            yield words.Figure(None, f"source_{state}", f"Sources: {state}", "citation", found)
     if results.narrative_verdicts:
         for verdict, found in results.narrative_verdicts.verdicts.items():
-            yield Figure(None, f"narrative_{verdict}", f"Narrative: {verdict}", "answer", found)
+            yield words.Figure(None, f"narrative_{verdict}", f"Narrative: {verdict}", "answer", found)
     for passages in results.passages:
         for name, title, found in _passage_figures(passages):
-            yield Figure(None, f"{passages.contexts or 'unknown'}_{name}", title, "record", found)
+            yield words.Figure(None, f"{passages.contexts or 'unknown'}_{name}", title, "record", found)
 
 
 def _questions(results: schema.Results) -> Section:
@@ -184,7 +159,7 @@ def _citation_table(groups: Sequence[schema.CitationGroup], found: schema.Landsc
         mean = UNDEFINED if group.citations_mean is None else f"{group.citations_mean:.1f}"
         median = UNDEFINED if group.citations_median is None else f"{group.citations_median:g}"
         counts = (f"{group.n_answers:,}", f"{group.n_citations:,}")
-        rows.append((group_name(group.by), *counts, mean, median, rate_estimate(without)))
+        rows.append((words.group_name(group.by), *counts, mean, median, words.rate_estimate(without)))
     return Table(rows, left=1)
 
 
@@ -192,9 +167,9 @@ def _cited_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape
     rates = [[each, *each.groups] for each in found.cited.values()]
     rows: list[tuple[str, ...]] = [("", "told of", *found.cited, "not known")]
     for at, group in enumerate(groups):
-        shares = [share(each[at].rate) if narrow else rate_estimate(each[at]) for each in rates]
+        shares = [words.share(each[at].rate) if narrow else words.rate_estimate(each[at]) for each in rates]
         told = f"{group.n_citations - group.n_not_told:,}"
-        rows.append((group_name(group.by), told, *shares, f"{group.n_not_told:,}"))
+        rows.append((words.group_name(group.by), told, *shares, f"{group.n_not_told:,}"))
     return Table(rows, left=1)
 
 
@@ -205,9 +180,9 @@ def _site_table(groups: Sequence[schema.CitationGroup], sample: int, narrow: boo
         equal = UNDEFINED if group.effective_sites is None else f"{group.effective_sites:.1f}"
         total = group.n_citations - group.n_unknown_site
         shown = group.top_sites[: 1 if narrow else 5]
-        top = [f"{cut(each.site, 24) if narrow else each.site} {share(each.citations / total)}" for each in shown]
+        top = [f"{cut(each.site, 24) if narrow else each.site} {words.share(each.citations / total)}" for each in shown]
         diverse = (f"{group.n_sites:,}", equal, *([expected] if sample else []))
-        rows.append((group_name(group.by), *diverse, ", ".join(top)))
+        rows.append((words.group_name(group.by), *diverse, ", ".join(top)))
     return Table(rows, left=1)
 
 
@@ -222,19 +197,19 @@ def _state_table(
     rates = [[column, *column.groups] for column in columns.values()]
     rows: list[tuple[str, ...]] = [("", "sources", *columns)]
     for at, group in enumerate(groups):
-        shares = [share(each[at].rate) if narrow else rate_estimate(each[at]) for each in rates]
-        rows.append((group_name(group.by), f"{group.n_citations:,}", *shares))
+        shares = [words.share(each[at].rate) if narrow else words.rate_estimate(each[at]) for each in rates]
+        rows.append((words.group_name(group.by), f"{group.n_citations:,}", *shares))
     return Table(rows, left=1)
 
 
 def _overlap_table(pairs: Sequence[schema.SiteOverlap], narrow: bool) -> Table:
     rows: list[tuple[str, ...]] = [("", "narratives", "within [95 %]", "over all")]
     for pair in pairs:
-        level = f" ({group_name(pair.within)})" if pair.within else ""
+        level = f" ({words.group_name(pair.within)})" if pair.within else ""
         first, second = (cut(each, 16) if narrow else each for each in (pair.a, pair.b))
         name = f"{first} – {second}{level}"
-        within = f"{share(pair.narrative_jaccard)} {span(pair.interval)}".rstrip()
-        rows.append((name, f"{pair.n_narratives:,}", within, share(pair.jaccard)))
+        within = f"{words.share(pair.narrative_jaccard)} {words.span(pair.interval)}".rstrip()
+        rows.append((name, f"{pair.n_narratives:,}", within, words.share(pair.jaccard)))
     return Table(rows, left=1)
 
 
@@ -243,7 +218,7 @@ def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
     few = not narrow or len(rates[0]) <= _GROUPS_SHOWN + 1
     rows: list[tuple[str, ...]] = [("", "answers", *VERDICTS)]
     for at, (name, rate) in enumerate(_named_rates(found.verdicts["affirms"])[: None if few else 1]):
-        rows.append((name, f"{rate.n_units:,}", *(rate_estimate(each[at]) for each in rates)))
+        rows.append((name, f"{rate.n_units:,}", *(words.rate_estimate(each[at]) for each in rates)))
     languages = "; ".join(
         f"{language}: {', '.join(own.affirms)} / {', '.join(own.rejects)}" for language, own in found.patterns.items()
     )
@@ -251,7 +226,7 @@ def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
     if found.n_without_patterns:
         left = ", ".join(f"{language or 'not known'} {count:,}" for language, count in found.n_without_patterns.items())
         notes.append(f"Left out, since their language has no patterns: {left}.")
-    notes += _differences([(f"Narrative: {verdict}", found.verdicts[verdict], SHARES) for verdict in VERDICTS])
+    notes += _differences([(f"Narrative: {verdict}", found.verdicts[verdict], words.SHARES) for verdict in VERDICTS])
     return Section(
         "What the answers say of their narrative", tables=(Table(rows, left=1),), notes=tuple(notes), name="verdicts"
     )
@@ -265,7 +240,7 @@ def _passages(found: schema.Passages, narrow: bool) -> Section:
         few = not narrow or len(label.groups) <= _GROUPS_SHOWN
         for at, (group, rate) in enumerate(_named_rates(label)[: None if few else 1]):
             shown = f"{PART}{group}" if at else title
-            rows.append((shown, rate_estimate(rate, scale), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
+            rows.append((shown, words.rate_estimate(rate, scale), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     notes = [f"{counted(found.n_records, 'record')}, {counted(found.n_passages, 'judged passage')}."]
     if found.n_gaps:
         notes.append(f"Precision only, since not all of their passages were judged: {counted(found.n_gaps, 'record')}.")
@@ -288,25 +263,25 @@ def _passage_figures(found: schema.Passages) -> Iterator[tuple[str, str, schema.
         yield "ndcg", "nDCG", found.ndcg
 
 
-def _scale(name: str) -> Scale:
+def _scale(name: str) -> words.Scale:
     """How a measure of passages is told: MRR and nDCG are no shares."""
-    return COEFFICIENTS if name.startswith(("reciprocal_rank", "ndcg")) else SHARES
+    return words.COEFFICIENTS if name.startswith(("reciprocal_rank", "ndcg")) else words.SHARES
 
 
-def _differences(figures: Sequence[tuple[str, schema.LabelResults, Scale]]) -> Iterator[str]:
+def _differences(figures: Sequence[tuple[str, schema.LabelResults, words.Scale]]) -> Iterator[str]:
     compared = [
         (title, each, scale) for title, found, scale in figures for each in found.differences if each.p is not None
     ]
-    told = [difference_sentence(*each) for each in compared if each[1].stands_out]
+    told = [words.difference_sentence(*each) for each in compared if each[1].stands_out]
     if told:
         yield "Beyond chance, after Holm's correction for all comparisons of this table:"
         yield from told
     elif compared:
-        yield no_difference_sentence([each for _, each, _ in compared])
+        yield words.no_difference_sentence([each for _, each, _ in compared])
 
 
 def _named_rates(found: schema.LabelResults) -> list[tuple[str, schema.Rate]]:
-    return [("all", found), *((group_name(group.by), group) for group in found.groups)]
+    return [("all", found), *((words.group_name(group.by), group) for group in found.groups)]
 
 
 _CAPTION = "What the jury found"
@@ -318,9 +293,9 @@ def results_sections(results: schema.Results, place: Place = "page") -> Iterator
     shown = list(figures(results))
     findings = [figure for figure in shown if figure.task is None]
     tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
-    behind = denominator_sentences([*([figure] for figure in findings), *tasks.values()])
-    summary, meaning, groups = summary_sentence(results), rate_meaning(results), shows_groups(results)
-    differences = tuple(difference_sentences(results))
+    behind = words.denominator_sentences([*([figure] for figure in findings), *tasks.values()])
+    summary, meaning, groups = words.summary_sentence(results), words.rate_meaning(results), words.shows_groups(results)
+    differences = tuple(words.difference_sentences(results))
     yield Section(_CAPTION if place == "page" else "", notes=(summary,), depth=2)
     for number, figure in enumerate(findings, start=1):
         found = _finding_section(figure, next(behind))
@@ -332,69 +307,75 @@ def results_sections(results: schema.Results, place: Place = "page") -> Iterator
         found = Section(task, tables=(table,), notes=tuple(next(behind)), widths=_WIDTHS)
         yield found._replace(name=task, caption=f"{_CAPTION}: {task}", alone=(summary, meaning))
     if not groups and place == "terminal":
-        yield Section(notes=(f"More than {GROUPS_SHOWN} groups: the rates of labels by group are in results.csv.",))
+        yield Section(
+            notes=(f"More than {words.GROUPS_SHOWN} groups: the rates of labels by group are in results.csv.",)
+        )
     yield from landscape_blocks(results, narrow=place != "page")
     yield Section("What differs beyond chance", points=marked("* ", differences))
-    minded = marked("! ", incomparable_sentences(results))
+    minded = marked("! ", words.incomparable_sentences(results))
     if minded:
         yield Section("What cannot be told, and what to mind", points=minded)
     yield Section(notes=(meaning,))
-    yield Section(notes=(DIFFERENCE_MEANING,))
+    yield Section(notes=(words.DIFFERENCE_MEANING,))
 
 
 def opening_sections(results: schema.Results, people: int) -> Iterator[Section]:
     """What opens a page on agreement of so many people: findings by group, what differs, what cannot be told."""
-    yield Section(_CAPTION, notes=(extent(results, people),), depth=2)
+    yield Section(_CAPTION, notes=(words.extent(results, people),), depth=2)
     yield from (_finding_section(figure) for figure in figures(results) if figure.task is None)
-    points = (*marked("* ", difference_sentences(results)), *marked("! ", incomparable_sentences(results)))
+    points = (*marked("* ", words.difference_sentences(results)), *marked("! ", words.incomparable_sentences(results)))
     yield Section(points=points)
 
 
 def short_section(results: schema.Results, people: int) -> Section:
     shown = [figure for figure in figures(results) if figure.task is None]
     rows = [row for figure in shown for row in _short_rows(figure, tuple(results.by[:1]))]
-    star = "* " if any(standing_out(results)) else ""
+    star = "* " if any(words.standing_out(results)) else ""
     points: list[Point] = []
-    for mark, found in ((star, difference_sentences(results)), ("! ", incomparable_sentences(results))):
+    for mark, found in ((star, words.difference_sentences(results)), ("! ", words.incomparable_sentences(results))):
         sentences = list(found)
         more = len(sentences) - _FIRST
         if more > 0:
             sentences[_FIRST - 1] += f" {more:,} more in report.html."
         points += marked(mark, sentences[:_FIRST])
     return Section(
-        title=f"Found in {extent(results, people).removesuffix('.')}:",
+        title=f"Found in {words.extent(results, people).removesuffix('.')}:",
         tables=(Table(rows, left=1),) if rows else (),
         points=tuple(points),
         widths=_WIDTHS[:2],
     )
 
 
-def _short_rows(figure: Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
     assert isinstance(figure.found, schema.Finding)
     left_out = f", {figure.found.n_incomplete:,} left out" if figure.found.n_incomplete else ""
-    yield figure.title, rate_estimate(figure.found), f"of {counted(figure.found.n_units, figure.unit)}{left_out}"
+    yield figure.title, words.rate_estimate(figure.found), f"of {counted(figure.found.n_units, figure.unit)}{left_out}"
     groups = [group for group in figure.found.groups if tuple(group.by) == by]
-    for group in groups[:GROUPS_SHOWN]:
+    for group in groups[: words.GROUPS_SHOWN]:
         if group.rate is not None:
-            yield f"  {group_name(group.by)}", rate_estimate(group), f"of {counted(group.n_units, figure.unit)}"
-    without = [group_name(group.by) for group in groups[:GROUPS_SHOWN] if group.rate is None]
+            yield (
+                f"  {words.group_name(group.by)}",
+                words.rate_estimate(group),
+                f"of {counted(group.n_units, figure.unit)}",
+            )
+    without = [words.group_name(group.by) for group in groups[: words.GROUPS_SHOWN] if group.rate is None]
     if without:
-        yield f"  {', '.join(without)}", UNDEFINED, NOT_IN_EVERY_PART
-    if len(groups) > GROUPS_SHOWN:
-        yield f"  {len(groups) - GROUPS_SHOWN:,} more groups", "", "in report.html"
+        yield f"  {', '.join(without)}", UNDEFINED, words.NOT_IN_EVERY_PART
+    if len(groups) > words.GROUPS_SHOWN:
+        yield f"  {len(groups) - words.GROUPS_SHOWN:,} more groups", "", "in report.html"
 
 
-def _finding_section(figure: Figure, behind: Sequence[str] = ()) -> Section:
+def _finding_section(figure: words.Figure, behind: Sequence[str] = ()) -> Section:
     assert isinstance(figure.found, schema.Finding)
-    notes = (f"Yes: {definition(figure.found)}.", left_out_sentence(figure.found), *behind)
+    notes = (f"Yes: {words.definition(figure.found)}.", words.left_out_sentence(figure.found), *behind)
     table = _rate_table([figure], figure.unit)
     return Section(figure.title, tables=(table,), notes=tuple(filter(None, notes)), widths=_WIDTHS)
 
 
-def _rate_table(shown: Sequence[Figure], unit: str, groups: bool = True) -> Table:
+def _rate_table(shown: Sequence[words.Figure], unit: str, groups: bool = True) -> Table:
     rows: list[tuple[str, ...]] = [("", "yes [95 %]", f"{unit}s", "narratives")]
-    for name, depth, rate in rate_rows(shown, groups):
-        rows.append((PART * depth + name, rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
+    for name, depth, rate in words.rate_rows(shown, groups):
+        rows.append((PART * depth + name, words.rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     return Table(rows, left=1)
 
 
@@ -419,14 +400,14 @@ def trend_sections(results: schema.Results) -> Iterator[Section]:
     yield Section("What changed beyond chance", points=marked("* ", change_sentences(results)))
     if results.remarks:
         yield Section("What to mind", points=marked("! ", results.remarks))
-    yield Section(notes=(rate_meaning(results),))
+    yield Section(notes=(words.rate_meaning(results),))
     yield Section(notes=(MEANING,))
 
 
 def change_sentences(results: schema.Results) -> Iterator[str]:
     """What changed from month to month beyond chance, a sentence each and the newest first, or that nothing did."""
     column = results.by[0]
-    told = [(figure, found) for figure, found in standing_out(results) if found.by == column]
+    told = [(figure, found) for figure, found in words.standing_out(results) if found.by == column]
     compared = [
         found
         for figure in figures(results)
@@ -440,7 +421,7 @@ def change_sentences(results: schema.Results) -> Iterator[str]:
         yield f"{counted(len(told), 'change')} of {len(compared):,} that were looked for{more}."
     elif compared:
         together = [found.model_copy(update={"within": {}}) for found in compared]  # one family, crossed or not
-        yield no_difference_sentence(together)
+        yield words.no_difference_sentence(together)
     else:
         yield "Cannot be told: no two months have narratives in common."
 
@@ -448,15 +429,16 @@ def change_sentences(results: schema.Results) -> Iterator[str]:
 def _change_sentence(title: str, found: schema.Difference) -> str:
     change = -(found.difference or 0.0)
     ends = found.interval if change < 0 else turned(found.interval)
-    level = f" ({group_name(found.within)})" if found.within else ""
+    level = f" ({words.group_name(found.within)})" if found.within else ""
     return (
-        f"{title}{level}: {'rose' if change > 0 else 'fell'} from {SHARES.value(found.rate_a)} in {found.a} to "
-        f"{SHARES.value(found.rate_b)} in {found.b}, by {SHARES.apart(abs(change))} {SHARES.interval(ends)}, "
-        f"{p_phrase(found.p_holm or 0.0)} after Holm, on {counted(found.n_narratives, 'narrative')} that both have."
+        f"{title}{level}: {'rose' if change > 0 else 'fell'} from {words.SHARES.value(found.rate_a)} in {found.a} to "
+        f"{words.SHARES.value(found.rate_b)} in {found.b}, by {words.SHARES.apart(abs(change))} "
+        f"{words.SHARES.interval(ends)}, {p_phrase(found.p_holm or 0.0)} after Holm, on "
+        f"{counted(found.n_narratives, 'narrative')} that both have."
     )
 
 
-def _months_section(figure: Figure, results: schema.Results, months: list[str]) -> Section:
+def _months_section(figure: words.Figure, results: schema.Results, months: list[str]) -> Section:
     column, others = results.by[0], tuple(results.by[1:])
     shown = list(dict.fromkeys((months[0], *months[-2:])))
     rates: dict[tuple[str, ...], dict[str, schema.GroupRate]] = {}
@@ -465,9 +447,9 @@ def _months_section(figure: Figure, results: schema.Results, months: list[str]) 
             level = tuple(value for name, value in group.by.items() if name != column)
             rates.setdefault(level, {})[group.by[column]] = group
     rows: list[tuple[str, ...]] = [("", *shown)]
-    for level, of_month in list(rates.items())[: GROUPS_SHOWN + 1]:
-        name = f"{PART}{group_name(dict(zip(others, level, strict=False)))}" if level else figure.title
-        rows.append((name, *(rate_estimate(of_month[m]) if m in of_month else UNDEFINED for m in shown)))
-    more = len(rates) - GROUPS_SHOWN - 1
+    for level, of_month in list(rates.items())[: words.GROUPS_SHOWN + 1]:
+        name = f"{PART}{words.group_name(dict(zip(others, level, strict=False)))}" if level else figure.title
+        rows.append((name, *(words.rate_estimate(of_month[m]) if m in of_month else UNDEFINED for m in shown)))
+    more = len(rates) - words.GROUPS_SHOWN - 1
     notes = (f"{more:,} more groups in results.csv.",) if more > 0 else ()
     return Section(figure.title, tables=(Table(rows, left=1),), notes=notes, widths=_MONTH_WIDTHS[: len(rows[0])])

@@ -8,18 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, RULES, TASKS
-from exports.statistics.agreement_schema import (
-    Agreement,
-    AgreementSlice,
-    AlphaChange,
-    AnnotatorAgreement,
-    Discards,
-    Interval,
-    LabelAgreement,
-    PairAgreement,
-    SliceLabel,
-    TaskAgreement,
-)
+from exports.statistics import agreement_schema as schema
 from exports.statistics.annotators import (
     AnnotatorEstimators,
     PairEstimators,
@@ -127,7 +116,9 @@ def _part_of(ratings: Ratings, name: str, responses: IntArray) -> Part:
     )
 
 
-def _measure_slices(ratings: Ratings, parts: list[Part], resamples: int, seed: int) -> tuple[AgreementSlice, ...]:
+def _measure_slices(
+    ratings: Ratings, parts: list[Part], resamples: int, seed: int
+) -> tuple[schema.AgreementSlice, ...]:
     found = []
     for part in parts:
         intervals = alpha_intervals(part.votes, part.unit_records, len(part.records), resamples, seed)
@@ -136,19 +127,21 @@ def _measure_slices(ratings: Ratings, parts: list[Part], resamples: int, seed: i
             for column, (label, alpha) in enumerate(zip(LABELS[ratings.task], intervals, strict=True))
         }
         n_records, n_units = len(part.records), len(part.unit_records)
-        found.append(AgreementSlice(name=part.name, n_records=n_records, n_units=n_units, labels=labels))
+        found.append(schema.AgreementSlice(name=part.name, n_records=n_records, n_units=n_units, labels=labels))
     return tuple(found)
 
 
-def _slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Interval | None) -> SliceLabel:
+def _slice_label(
+    ratings: Ratings, part: Part, column: int, alpha_interval: schema.Interval | None
+) -> schema.SliceLabel:
     total = totals(part.votes.zeros[:, column], part.votes.ones[:, column])
     yes, n_ratings = part.yes[:, column], part.ratings[:, column]
     raters = np.flatnonzero(n_ratings)
-    return SliceLabel(
+    return schema.SliceLabel(
         n_pairable_items=int(total.pairable),
         interval=alpha_interval,
         positive_rates={ratings.annotators[rater]: float(yes[rater] / n_ratings[rater]) for rater in raters},
-        **figures_of(total, len(raters), SliceLabel.model_fields),
+        **figures_of(total, len(raters), schema.SliceLabel.model_fields),
     )
 
 
@@ -163,7 +156,7 @@ class Step(NamedTuple):
 
 def measure_changes(
     ratings: Ratings, kind: Kind, parts: Sequence[Part], resamples: int, seed: int
-) -> tuple[AlphaChange, ...]:
+) -> tuple[schema.AlphaChange, ...]:
     """The change of each label's alpha from each part to the next, step by step in the order of the labels.
 
     Where alpha is defined in both parts and each has two records with a pairable unit of it; Holm over all of these.
@@ -172,7 +165,7 @@ def measure_changes(
     steps = [step for step in (step_between(*pair) for pair in pairs) if step.tested.any()]
     n_tests = sum(int(step.tested.sum()) for step in steps)
     exchanges = max(_PERMUTATIONS, _HOLM_RESOLUTION * n_tests - 1)
-    found: list[AlphaChange] = []
+    found: list[schema.AlphaChange] = []
     for number, step in enumerate(steps):
         random = np.random.default_rng([seed, number, *kind.encode()])
         found += _step_changes(ratings, kind, step, _permutation_p(step, exchanges, random), resamples, seed)
@@ -201,13 +194,13 @@ def step_between(before: Part, after: Part) -> Step:
 
 def _step_changes(
     ratings: Ratings, kind: Kind, step: Step, p_values: FloatArray, resamples: int, seed: int
-) -> Iterator[AlphaChange]:
+) -> Iterator[schema.AlphaChange]:
     sums = np.concatenate([step.sums_before, step.sums_after], axis=1)
     estimator = Estimator(sums, _alpha_difference, np.ones(len(sums), dtype=np.bool_))
     replicates = bootstrap([estimator], resamples, seed)[estimator]
     for column in np.flatnonzero(step.tested):
         before, after = (_exact_alpha(part, int(column)) for part in (step.before, step.after))
-        yield AlphaChange(
+        yield schema.AlphaChange(
             kind=kind,
             label=LABELS[ratings.task][column],
             before=step.before.name,
@@ -299,10 +292,10 @@ SIGNIFICANT = 0.05  # How often a file may name somebody, or a change, by chance
 class TaskFigures(NamedTuple):
     """Every figure of a task that the joint bootstrap has a part in."""
 
-    labels: dict[str, LabelAgreement]  # The labels in the order of the task, without warnings
+    labels: dict[str, schema.LabelAgreement]  # The labels in the order of the task, without warnings
     macro: MacroFigures  # The mean alpha of the labels
-    pairs: tuple[PairAgreement, ...]  # Label by label; kappa has an interval from 20 shared units on
-    annotators: tuple[AnnotatorAgreement, ...]  # Every annotator against the others, label by label
+    pairs: tuple[schema.PairAgreement, ...]  # Label by label; kappa has an interval from 20 shared units on
+    annotators: tuple[schema.AnnotatorAgreement, ...]  # Every annotator against the others, label by label
 
 
 def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
@@ -330,11 +323,11 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
 
 def measure_agreement(
     tables: Sequence[Ratings], inputs: Sequence[InputFile], resamples: int = RESAMPLES, seed: int = 0
-) -> Agreement:
+) -> schema.Agreement:
     """Agreement on each task of `tables`, at most one table a task; the same arguments give the same digits."""
     by_task = {ratings.task: ratings for ratings in tables}
     latest = max((ratings.latest for ratings in tables if ratings.latest is not None), default=None)
-    return Agreement(
+    return schema.Agreement(
         latest_response=None if latest is None else latest.isoformat(),
         seed=seed,
         resamples=resamples,
@@ -343,12 +336,12 @@ def measure_agreement(
     )
 
 
-def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) -> TaskAgreement:
+def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) -> schema.TaskAgreement:
     """Agreement on every label of one task of so many; without responses every figure is undefined."""
     figures = measure_figures(ratings, resamples, seed)
     rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in (round_parts, week_parts, _language_parts))
     violations = count_violations(ratings)
-    found = TaskAgreement(
+    found = schema.TaskAgreement(
         n_units=len(ratings.unit_records),
         n_records=len(np.unique(ratings.unit_records)),
         n_duplicates=ratings.n_duplicates,
@@ -381,7 +374,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
     )
 
 
-def _measure_discards(ratings: Ratings) -> Discards | None:
+def _measure_discards(ratings: Ratings) -> schema.Discards | None:
     """Everyone who submitted or discarded anything has a share; None where the files do not tell."""
     submitted = np.bincount(ratings.response_annotators, minlength=len(ratings.annotators))
     if ratings.discards is None:
@@ -391,7 +384,7 @@ def _measure_discards(ratings: Ratings) -> Discards | None:
     n_responses = n_discarded + len(ratings.units)
     if not n_responses:
         return None
-    return Discards(
+    return schema.Discards(
         n_responses=n_discarded,
         share=n_discarded / n_responses,
         by_annotator={

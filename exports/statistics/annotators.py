@@ -8,19 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from exports.statistics import resampling
 from exports.statistics.agreement_schema import AnnotatorAgreement, Interval, Overlap, PairAgreement, RefusedReason
 from exports.statistics.distributions import holm, wilson_interval
 from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
-from exports.statistics.resampling import (
-    Entries,
-    LabelPatterns,
-    Resampled,
-    Support,
-    TaskPatterns,
-    absence_interval,
-    interval,
-    or_none,
-)
 from exports.statistics.table import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
 from exports.statistics.warnings import FEW_SHARED
 
@@ -191,7 +182,7 @@ PAIRS_KEPT = 200  # So many of them are
 class PairEstimators:
     """The pairs of annotators on one label: what they ask of the resamples, and how they read them."""
 
-    def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
+    def __init__(self, task: resampling.TaskPatterns, label: resampling.LabelPatterns) -> None:
         self.annotators, self.label = task.annotators, label.label
         self.raters, self.cells, entries = _shared_cells(label, len(task.annotators))
         self.kappas = kappas(self.cells.reshape(-1).astype(np.float64))  # NaN where both say the same everywhere
@@ -203,7 +194,7 @@ class PairEstimators:
 
         self.estimator = task.estimator([(label, entries)], figures, task.frame(label, at_least=2))
 
-    def read(self, resampled: Resampled) -> Iterator[PairAgreement]:
+    def read(self, resampled: resampling.Resampled) -> Iterator[PairAgreement]:
         columns = {int(place): column for column, place in enumerate(self.with_interval)}
         for place, (first, second) in enumerate(self.raters.tolist()):
             yield pair_agreement(
@@ -211,14 +202,16 @@ class PairEstimators:
                 self.annotators[first],
                 self.annotators[second],
                 Cells(*self.cells[place].tolist()),
-                or_none(interval(resampled[self.estimator], columns[place])) if place in columns else None,
+                resampling.or_none(resampling.interval(resampled[self.estimator], columns[place]))
+                if place in columns
+                else None,
             )
 
-    def read_mean(self, resampled: Resampled) -> Interval | RefusedReason:
-        return interval(resampled[self.estimator], len(self.with_interval))
+    def read_mean(self, resampled: resampling.Resampled) -> Interval | RefusedReason:
+        return resampling.interval(resampled[self.estimator], len(self.with_interval))
 
 
-def _shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, Entries]:
+def _shared_cells(label: resampling.LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, resampling.Entries]:
     """Of the pairs that share units: annotators (pairs × 2, sorted), cells (pairs × 4), cells of each pattern."""
     patterns, codes, cells = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     # Ratings are sorted by pattern and annotator: each pair is met at the distance of its two ratings.
@@ -234,7 +227,7 @@ def _shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, In
     return (
         np.stack([found // max(n_annotators, 1), found % max(n_annotators, 1)], axis=1),
         np.bincount(columns, label.units[at], 4 * len(found)).astype(np.int64).reshape(-1, 4),
-        Entries(at, columns, np.ones(len(at)), 4 * len(found)),
+        resampling.Entries(at, columns, np.ones(len(at)), 4 * len(found)),
     )
 
 
@@ -289,13 +282,15 @@ def listed_pairs(pairs: Sequence[PairAgreement], n_annotators: int) -> tuple[tup
 class AnnotatorEstimators:
     """Every annotator against the others on one label: what it asks of the resamples, and how it reads them."""
 
-    def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
+    def __init__(self, task: resampling.TaskPatterns, label: resampling.LabelPatterns) -> None:
         self.annotators, self.label = task.annotators, label
         entries = _without_entries(label, len(task.annotators))
         self.totals = label.total(entries)
         self.estimator = task.estimator([(label, entries)], _delta_alphas, task.frame(label, at_least=2))
 
-    def read(self, resampled: Resampled, support: Support, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
+    def read(
+        self, resampled: resampling.Resampled, support: resampling.Support, exchange: Exchange
+    ) -> Iterator[AnnotatorAgreement]:
         """Every annotator, by name; nobody stands out yet: that depends on the other tasks of the file."""
         ratings, yes, ties, lone, cells = self._count()
         alphas = _alphas_without(self.totals)
@@ -322,7 +317,7 @@ class AnnotatorEstimators:
                 rater=name,
                 n_ratings=n_ratings,
                 positive_rate_interval=wilson_interval(int(yes[rater]), n_ratings) if n_ratings else None,
-                delta_interval=absence_interval(resampled[self.estimator], rater, support),
+                delta_interval=resampling.absence_interval(resampled[self.estimator], rater, support),
                 n_compared=compared,
                 n_ties=int(ties[rater]),
                 lone_dissents=int(lone[rater]),
@@ -365,12 +360,12 @@ class AnnotatorEstimators:
         )
 
 
-def _without_entries(label: LabelPatterns, n_annotators: int) -> Entries:
+def _without_entries(label: resampling.LabelPatterns, n_annotators: int) -> resampling.Entries:
     """`zeros`, `ones` and `disagreement` of each pattern; then for each annotator what her absence adds to them."""
     whole = _alpha_columns(label.zeros, label.ones)
     without = _alpha_columns(*_others(label))
     patterns = np.arange(len(label.units))
-    return Entries(
+    return resampling.Entries(
         patterns=np.concatenate([np.repeat(patterns, 3), np.repeat(label.patterns, 3)]),
         columns=np.concatenate(
             [np.tile(np.arange(3), len(patterns)), (3 + 3 * label.raters[:, np.newaxis] + np.arange(3)).reshape(-1)]
@@ -386,7 +381,7 @@ def _alpha_columns(zeros: IntArray, ones: IntArray) -> FloatArray:
     return np.stack([sums.zeros, sums.ones, sums.disagreement], axis=1)
 
 
-def _others(label: LabelPatterns) -> tuple[IntArray, IntArray]:
+def _others(label: resampling.LabelPatterns) -> tuple[IntArray, IntArray]:
     return label.zeros[label.patterns] - (1 - label.yes), label.ones[label.patterns] - label.yes
 
 

@@ -10,40 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.statistics.agreement_schema import (
-    Calibration,
-    Confusion,
-    Interval,
-    JudgeAgainstAnnotator,
-    JudgeAgreement,
-    JudgeDifference,
-    JudgedLabel,
-    JudgedTask,
-    JudgeReason,
-    RefusedReason,
-    ReliabilityBin,
-)
+from exports.statistics import agreement_schema as schema
+from exports.statistics import ratings as ratings_of
 from exports.statistics.alt_test import EPSILON, Answers, alternative_annotator_test
 from exports.statistics.annotators import kappas
 from exports.statistics.distributions import holm, rounded, student_quantile
-from exports.statistics.ratings import (
-    MISSING,
-    YES,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    Ratings,
-    UnitKey,
-    Votes,
-    label_votes,
-)
 from exports.statistics.resampling import Estimator, bootstrap, interval
 from exports.statistics.table import ratio
 from exports.statistics.warnings import FEW_SHARED
 
 _BINS = 10
-_UNDEFINED_WHERE: dict[str, JudgeReason] = {
+_UNDEFINED_WHERE: dict[str, schema.JudgeReason] = {
     "precision": "judge_never_says_yes",
     "recall": "jury_never_says_yes",
     "f1": "nobody_says_yes",
@@ -52,7 +29,7 @@ _UNDEFINED_WHERE: dict[str, JudgeReason] = {
 }
 
 
-def calibrate(p_yes: FloatArray, truths: BoolArray) -> Calibration:
+def calibrate(p_yes: ratings_of.FloatArray, truths: ratings_of.BoolArray) -> schema.Calibration:
     """Source: Brier 1950; Naeini, Cooper & Hauskrecht 2015 (ECE, bins of one width); Hanley & McNeil 1982 (AUC)."""
     bins = _reliability_bins(p_yes, truths)
     n = len(truths)
@@ -62,14 +39,14 @@ def calibrate(p_yes: FloatArray, truths: BoolArray) -> Calibration:
         for found in bins
         if found.share_yes is not None and found.mean_p_yes is not None
     ]
-    undefined: dict[str, JudgeReason] = {} if n else dict.fromkeys(("brier", "ece", "auc"), "no_compared_units")
+    undefined: dict[str, schema.JudgeReason] = {} if n else dict.fromkeys(("brier", "ece", "auc"), "no_compared_units")
     auc = _area_under_curve(p_yes, truths)
     if n and auc is None:
         undefined["auc"] = "jury_is_constant"
-    return Calibration(bins=bins, brier=brier, ece=ratio(sum(gaps), n), auc=auc, undefined=undefined)
+    return schema.Calibration(bins=bins, brier=brier, ece=ratio(sum(gaps), n), auc=auc, undefined=undefined)
 
 
-def _reliability_bins(p_yes: FloatArray, truths: BoolArray) -> tuple[ReliabilityBin, ...]:
+def _reliability_bins(p_yes: ratings_of.FloatArray, truths: ratings_of.BoolArray) -> tuple[schema.ReliabilityBin, ...]:
     """Ten bins from 0 to 1; a probability on an end belongs to the bin above it, 1 to the last."""
     ends = np.arange(_BINS + 1) / _BINS
     places = np.clip(np.searchsorted(ends, p_yes, side="right") - 1, 0, _BINS - 1)
@@ -77,7 +54,7 @@ def _reliability_bins(p_yes: FloatArray, truths: BoolArray) -> tuple[Reliability
     stated = np.bincount(places, p_yes, _BINS).tolist()
     true = np.bincount(places, truths, _BINS).tolist()
     return tuple(
-        ReliabilityBin(
+        schema.ReliabilityBin(
             low=float(ends[place]),
             high=float(ends[place + 1]),
             n=counts[place],
@@ -88,7 +65,7 @@ def _reliability_bins(p_yes: FloatArray, truths: BoolArray) -> tuple[Reliability
     )
 
 
-def _area_under_curve(p_yes: FloatArray, truths: BoolArray) -> float | None:
+def _area_under_curve(p_yes: ratings_of.FloatArray, truths: ratings_of.BoolArray) -> float | None:
     """The area under the ROC curve, from ranks with ties in the middle; None where all truths are the same."""
     n_yes = int(np.count_nonzero(truths))
     n_no = len(truths) - n_yes
@@ -101,48 +78,48 @@ def _area_under_curve(p_yes: FloatArray, truths: BoolArray) -> float | None:
 
 
 class JudgedUnits(NamedTuple):
-    labels: dict[UnitKey, dict[str, tuple[bool, float]]]  # Value and probability of yes, by unit and label
+    labels: dict[ratings_of.UnitKey, dict[str, tuple[bool, float]]]  # Value and probability of yes, by unit and label
     statuses: dict[str, int]  # Judgements that cannot be used, by status
-    quotes: dict[UnitKey, tuple[str, ...]]  # That judgements rest on; units without any are not there
+    quotes: dict[ratings_of.UnitKey, tuple[str, ...]]  # That judgements rest on; units without any are not there
 
 
 class JudgedColumn(NamedTuple):
     label: str
-    values: LabelArray  # The judge's answer to each unit: 1 yes, 0 no, -1 missing
-    p_yes: FloatArray  # Its probability of yes; NaN where the answer is missing
-    votes: Votes  # The jury's votes on each unit
+    values: ratings_of.LabelArray  # The judge's answer to each unit: 1 yes, 0 no, -1 missing
+    p_yes: ratings_of.FloatArray  # Its probability of yes; NaN where the answer is missing
+    votes: ratings_of.Votes  # The jury's votes on each unit
 
     @property
-    def judged(self) -> BoolArray:
-        return np.not_equal(self.values, MISSING)
+    def judged(self) -> ratings_of.BoolArray:
+        return np.not_equal(self.values, ratings_of.MISSING)
 
     @property
-    def compared(self) -> BoolArray:
+    def compared(self) -> ratings_of.BoolArray:
         """Those of them on which the jury has a majority."""
         return np.logical_and(self.judged, np.not_equal(self.votes.ones, self.votes.zeros))
 
     @property
-    def majority(self) -> BoolArray:
+    def majority(self) -> ratings_of.BoolArray:
         return np.greater(self.votes.ones, self.votes.zeros)
 
     @property
-    def cells(self) -> IntArray:
+    def cells(self) -> ratings_of.IntArray:
         """Units × 4: 1 where a compared unit is a tp, an fp, an fn, a tn; 0 in all four elsewhere."""
-        yes, right = self.values == YES, self.majority
+        yes, right = self.values == ratings_of.YES, self.majority
         cells = (yes & right, yes & ~right, ~yes & right, ~yes & ~right)
         return np.stack([self.compared & cell for cell in cells], axis=1).astype(np.int64)
 
 
 def measure_judges(
-    tables: Sequence[Ratings],
+    tables: Sequence[ratings_of.Ratings],
     judges: Mapping[str, Mapping[TaskName, JudgedUnits]],
     resamples: int,
     seed: int,
     epsilon: float = EPSILON,
-) -> tuple[JudgeAgreement, ...]:
+) -> tuple[schema.JudgeAgreement, ...]:
     by_task = {ratings.task: ratings for ratings in tables}
     return tuple(
-        JudgeAgreement(
+        schema.JudgeAgreement(
             model=name,
             tasks={
                 task: measure_judge(by_task[task], judges[name][task], resamples, seed, epsilon)
@@ -160,13 +137,13 @@ def measure_judges(
 
 
 def measure_judge(
-    ratings: Ratings, judged: JudgedUnits, resamples: int, seed: int, epsilon: float = EPSILON
-) -> JudgedTask:
+    ratings: ratings_of.Ratings, judged: JudgedUnits, resamples: int, seed: int, epsilon: float = EPSILON
+) -> schema.JudgedTask:
     numbers = set(ratings.unit_keys)
     known = {key: labels for key, labels in judged.labels.items() if key in numbers}
     columns = _judged_columns(ratings, judged)
     intervals = _kappa_intervals(ratings, columns, resamples, seed)
-    return JudgedTask(
+    return schema.JudgedTask(
         n_units=len(numbers),
         n_judged=len(known),
         n_not_judged=len(numbers) - len(known),
@@ -179,24 +156,24 @@ def measure_judge(
     )
 
 
-def _judged_columns(ratings: Ratings, judged: JudgedUnits) -> list[JudgedColumn]:
+def _judged_columns(ratings: ratings_of.Ratings, judged: JudgedUnits) -> list[JudgedColumn]:
     numbers = {key: number for number, key in enumerate(ratings.unit_keys)}
     units = {numbers[key]: labels for key, labels in judged.labels.items() if key in numbers}
     found = []
     for column, label in enumerate(LABELS[ratings.task]):
         if any(label in labels for labels in judged.labels.values()):
-            values = np.full(len(ratings.unit_records), MISSING, dtype=np.int8)
+            values = np.full(len(ratings.unit_records), ratings_of.MISSING, dtype=np.int8)
             p_yes = np.full(len(values), np.nan)
             for unit, labels in units.items():
                 if label in labels:
                     values[unit], p_yes[unit] = labels[label]
-            found.append(JudgedColumn(label, values, p_yes, label_votes(ratings, column)))
+            found.append(JudgedColumn(label, values, p_yes, ratings_of.label_votes(ratings, column)))
     return found
 
 
 def _kappa_intervals(
-    ratings: Ratings, columns: Sequence[JudgedColumn], resamples: int, seed: int
-) -> list[Interval | RefusedReason]:
+    ratings: ratings_of.Ratings, columns: Sequence[JudgedColumn], resamples: int, seed: int
+) -> list[schema.Interval | schema.RefusedReason]:
     """The interval of each label's kappa with the majority, or why it is refused; records are drawn for all at once."""
     n_records = len(ratings.records)
     estimators: list[Estimator] = []
@@ -209,15 +186,19 @@ def _kappa_intervals(
 
 
 def _measure_label(
-    ratings: Ratings, column: JudgedColumn, n_units: int, found: Interval | RefusedReason, epsilon: float
-) -> JudgedLabel:
+    ratings: ratings_of.Ratings,
+    column: JudgedColumn,
+    n_units: int,
+    found: schema.Interval | schema.RefusedReason,
+    epsilon: float,
+) -> schema.JudgedLabel:
     compared = column.compared
     n_compared = int(compared.sum())
     few = 0 < n_compared < FEW_SHARED
-    refused: RefusedReason | None = None if isinstance(found, Interval) else found
-    kappa_interval = found if isinstance(found, Interval) and not few else None
+    refused: schema.RefusedReason | None = None if isinstance(found, schema.Interval) else found
+    kappa_interval = found if isinstance(found, schema.Interval) and not few else None
     beyond_chance = kappa_interval is not None and kappa_interval.low > 0
-    return JudgedLabel(
+    return schema.JudgedLabel(
         n_judged=int(column.judged.sum()),
         n_left_out=n_units - int(column.judged.sum()),
         n_compared=n_compared,
@@ -232,9 +213,9 @@ def _measure_label(
     )
 
 
-def _answers(ratings: Ratings, column: JudgedColumn) -> Answers:
+def _answers(ratings: ratings_of.Ratings, column: JudgedColumn) -> Answers:
     values = ratings.values[:, LABELS[ratings.task].index(column.label)]
-    given = values != MISSING
+    given = values != ratings_of.MISSING
     return Answers(
         ratings.annotators,
         ratings.units[given],
@@ -245,22 +226,22 @@ def _answers(ratings: Ratings, column: JudgedColumn) -> Answers:
     )
 
 
-def _against_annotators(ratings: Ratings, column: JudgedColumn) -> tuple[JudgeAgainstAnnotator, ...]:
+def _against_annotators(ratings: ratings_of.Ratings, column: JudgedColumn) -> tuple[schema.JudgeAgainstAnnotator, ...]:
     place = LABELS[ratings.task].index(column.label)
     judge, answers = column.values[ratings.units], ratings.values[:, place]
-    both = (judge != MISSING) & (answers != MISSING)
+    both = (judge != ratings_of.MISSING) & (answers != ratings_of.MISSING)
     wrong = judge[both] != answers[both]
-    cell = np.where(judge[both] == YES, np.where(wrong, 1, 0), np.where(wrong, 2, 3))
+    cell = np.where(judge[both] == ratings_of.YES, np.where(wrong, 1, 0), np.where(wrong, 2, 3))
     width = 4 * len(ratings.annotators)
     counts = np.bincount(4 * ratings.response_annotators[both] + cell, minlength=width).reshape(-1, 4)
     return tuple(
-        JudgeAgainstAnnotator(annotator=name, confusion=confusion(*cells.tolist()))
+        schema.JudgeAgainstAnnotator(annotator=name, confusion=confusion(*cells.tolist()))
         for name, cells in zip(ratings.annotators, counts, strict=True)
         if cells.sum()
     )
 
 
-def confusion(tp: int, fp: int, fn: int, tn: int) -> Confusion:
+def confusion(tp: int, fp: int, fn: int, tn: int) -> schema.Confusion:
     n = tp + fp + fn + tn
     figures = {
         "precision": ratio(tp, tp + fp),
@@ -272,7 +253,7 @@ def confusion(tp: int, fp: int, fn: int, tn: int) -> Confusion:
     undefined = {
         name: _UNDEFINED_WHERE[name] if n else "no_compared_units" for name in figures if figures[name] is None
     }
-    return Confusion(tp=tp, fp=fp, fn=fn, tn=tn, **figures, undefined=undefined)
+    return schema.Confusion(tp=tp, fp=fp, fn=fn, tn=tn, **figures, undefined=undefined)
 
 
 _LEVEL = 0.05
@@ -281,8 +262,8 @@ _MOST_EXACT = 2_000
 
 
 def compare_judges(
-    tables: Sequence[Ratings], judges: Mapping[str, Mapping[TaskName, JudgedUnits]]
-) -> tuple[JudgeDifference, ...]:
+    tables: Sequence[ratings_of.Ratings], judges: Mapping[str, Mapping[TaskName, JudgedUnits]]
+) -> tuple[schema.JudgeDifference, ...]:
     by_task = {ratings.task: ratings for ratings in tables}
     found = []
     for task in TASKS:
@@ -303,7 +284,9 @@ def compare_judges(
     )
 
 
-def _compare(ratings: Ratings, a: str, first: JudgedColumn, b: str, second: JudgedColumn) -> list[JudgeDifference]:
+def _compare(
+    ratings: ratings_of.Ratings, a: str, first: JudgedColumn, b: str, second: JudgedColumn
+) -> list[schema.JudgeDifference]:
     shared = first.compared & second.compared
     if not shared.any():
         return []
@@ -314,7 +297,7 @@ def _compare(ratings: Ratings, a: str, first: JudgedColumn, b: str, second: Judg
     n_units, difference = len(ahead), float(ahead.mean())
     ends = _ends(ahead, places, difference)
     return [
-        JudgeDifference(
+        schema.JudgeDifference(
             task=ratings.task,
             label=first.label,
             model_a=a,
@@ -333,7 +316,7 @@ def _compare(ratings: Ratings, a: str, first: JudgedColumn, b: str, second: Judg
     ]
 
 
-def _ends(ahead: IntArray, places: IntArray, mean: float) -> tuple[float, float] | None:
+def _ends(ahead: ratings_of.IntArray, places: ratings_of.IntArray, mean: float) -> tuple[float, float] | None:
     """The 95 % interval of the mean over units, from the variance between records; None for few that differ."""
     n_records = int(places.max()) + 1
     if np.count_nonzero(np.bincount(places, ahead)) < _LEAST_DIFFERING:
@@ -343,7 +326,7 @@ def _ends(ahead: IntArray, places: IntArray, mean: float) -> tuple[float, float]
     return max(-1.0, mean - half), min(1.0, mean + half)
 
 
-def exchange_p(sums: IntArray) -> float:
+def exchange_p(sums: ratings_of.IntArray) -> float:
     """Two-sided p of a total of whole numbers with random signs; of more than 2,000 by the normal distribution."""
     sizes = np.abs(sums[sums != 0])
     if len(sizes) > _MOST_EXACT:

@@ -8,42 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, RULES, LabelRule
+from exports.statistics import resampling, table
 from exports.statistics.agreement_schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason
 from exports.statistics.annotators import PairEstimators
 from exports.statistics.distributions import rounded
 from exports.statistics.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings, Votes, count_votes
-from exports.statistics.resampling import (
-    Estimator,
-    LabelPatterns,
-    Replicates,
-    Resampled,
-    Support,
-    TaskPatterns,
-    alpha_interval,
-    alpha_support,
-    bootstrap,
-    central_moments,
-    core_entries,
-    dense,
-    interval,
-    joint_interval,
-    or_none,
-    share_below,
-    shifted_powers,
-    undefined_share,
-)
-from exports.statistics.table import (
-    ALPHA,
-    COEFFICIENTS,
-    STATISTICS,
-    Sums,
-    alpha_sums,
-    alphas,
-    coefficient_values,
-    coefficients,
-    figures_of,
-    totals,
-)
+from exports.statistics.table import alphas
 from exports.statistics.warnings import required_items
 
 _THRESHOLDS = ("0.667", "0.800")  # Krippendorff's: nothing follows below the first, firm conclusions above the second
@@ -52,31 +22,31 @@ _THRESHOLDS = ("0.667", "0.800")  # Krippendorff's: nothing follows below the fi
 class LabelEstimators:
     """One label: what it asks of the resamples, and how it reads them."""
 
-    def __init__(self, task: TaskPatterns, label: LabelPatterns, pairs: PairEstimators) -> None:
+    def __init__(self, task: resampling.TaskPatterns, label: resampling.LabelPatterns, pairs: PairEstimators) -> None:
         self.task, self.label, self.pairs = task, label, pairs
         self.over_pairable = task.estimator(
-            [(label, core_entries(label))], coefficient_values, task.frame(label, at_least=2)
+            [(label, resampling.core_entries(label))], table.coefficient_values, task.frame(label, at_least=2)
         )
         self.over_rated = replace(self.over_pairable, frame=task.frame(label, at_least=1))
         zeros, ones = label.zeros[label.unit_patterns], label.ones[label.unit_patterns]
-        self.support = alpha_support(zeros, ones, task.unit_records, task.n_records)
+        self.support = resampling.alpha_support(zeros, ones, task.unit_records, task.n_records)
 
-    def read(self, resampled: Resampled) -> LabelAgreement:
+    def read(self, resampled: resampling.Resampled) -> LabelAgreement:
         label, pairable, rated = self.label, resampled[self.over_pairable], resampled[self.over_rated]
-        total = totals(label.zeros, label.ones, label.units)
-        figures = figures_of(total, len(np.unique(label.raters)), COEFFICIENTS)
+        total = table.totals(label.zeros, label.ones, label.units)
+        figures = table.figures_of(total, len(np.unique(label.raters)), table.COEFFICIENTS)
         undefined = figures["undefined"]
         kappas = self.pairs.kappas[~np.isnan(self.pairs.kappas)].tolist()
         if not kappas:
             undefined["mean_pairwise_kappa"] = undefined.get("percent_agreement") or "constant_both_raters"
         intervals = {
-            name: interval(rated if STATISTICS[name].over == "rated units" else pairable, column)
-            for column, name in enumerate(COEFFICIENTS)
+            name: resampling.interval(rated if table.STATISTICS[name].over == "rated units" else pairable, column)
+            for column, name in enumerate(table.COEFFICIENTS)
         }
-        intervals["krippendorff_alpha"] = alpha_interval(pairable, ALPHA, self.support)
+        intervals["krippendorff_alpha"] = resampling.alpha_interval(pairable, table.ALPHA, self.support)
         intervals["mean_pairwise_kappa"] = self.pairs.read_mean(resampled)
         refused = intervals["krippendorff_alpha"]
-        for name, entry in STATISTICS.items():
+        for name, entry in table.STATISTICS.items():
             if entry.follows_alpha and isinstance(refused, str) and isinstance(intervals[name], Interval):
                 intervals[name] = refused
         return LabelAgreement(
@@ -104,63 +74,73 @@ class MacroFigures(NamedTuple):
 class MacroAlpha:
     """The mean alpha of the labels that have one: what it asks of the resamples, and how it reads them."""
 
-    def __init__(self, task: TaskPatterns) -> None:
-        totaled = [coefficients(totals(label.zeros, label.ones, label.units)) for label in task.labels]
+    def __init__(self, task: resampling.TaskPatterns) -> None:
+        totaled = [table.coefficients(table.totals(label.zeros, label.ones, label.units)) for label in task.labels]
         self.alphas = [each["krippendorff_alpha"] for each in totaled]
         pairable = np.any([task.frame(label, at_least=2) for label in task.labels], axis=0)
         defined = np.flatnonzero([alpha is not None for alpha in self.alphas])
-        parts = [(label, core_entries(label)) for label in task.labels]
+        parts = [(label, resampling.core_entries(label)) for label in task.labels]
 
         def mean_alpha(sums: FloatArray) -> FloatArray:
             """Undefined in a resample where one of the alphas is: so it is the same figure in all of them."""
-            values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
+            values = table.coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(table.Sums._fields)))[
+                ..., table.ALPHA
+            ]
             mean: FloatArray = values[..., defined].sum(axis=-1, keepdims=True) / (len(defined) or math.nan)
             return mean
 
         self.estimator = task.estimator(parts, mean_alpha, pairable)
 
-    def read(self, resampled: Resampled, supports: Sequence[Support]) -> MacroFigures:
+    def read(self, resampled: resampling.Resampled, supports: Sequence[resampling.Support]) -> MacroFigures:
         alphas = [alpha for alpha in self.alphas if alpha is not None]
         mean = math.fsum(alphas) / len(alphas) if alphas else None
         behind = [support for alpha, support in zip(self.alphas, supports, strict=True) if alpha is not None]
-        return MacroFigures(mean, joint_interval(resampled[self.estimator], 0, *behind), len(alphas))
+        return MacroFigures(mean, resampling.joint_interval(resampled[self.estimator], 0, *behind), len(alphas))
 
 
 def _alpha_spread(
-    task: TaskPatterns, label: LabelPatterns, replicates: Replicates, found: Interval | RefusedReason
+    task: resampling.TaskPatterns,
+    label: resampling.LabelPatterns,
+    replicates: resampling.Replicates,
+    found: Interval | RefusedReason,
 ) -> dict[str, Any]:
     unknown: dict[str, Any] = {"p_below": {}, "standard_error": None, "design_effect": None, "n_effective": None}
-    if math.isnan(replicates.estimates[ALPHA]):
+    if math.isnan(replicates.estimates[table.ALPHA]):
         return {"undefined_resamples": None, **unknown}
-    resampled = replicates.resampled[:, ALPHA]
-    undefined = undefined_share(resampled)
+    resampled = replicates.resampled[:, table.ALPHA]
+    undefined = resampling.undefined_share(resampled)
     if found != "too_few_rare_ratings" and (isinstance(found, str) or found.method == "one-sided"):
         return {"undefined_resamples": undefined, **unknown}
     defined = resampled[~np.isnan(resampled)]
     spread = rounded(float(defined.std(ddof=1)))
     if spread == 0:  # no disagreement: resamples tell nothing of how alpha varies
         return {"undefined_resamples": undefined, **unknown}
-    effect = _design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
+    effect = _design_effect(task, label, float(replicates.jackknife_se[table.ALPHA]))
     n_pairable = int(label.units[label.ratings >= 2].sum())
     is_resampled = isinstance(found, Interval) and found.method in ("bca", "expanded_percentile")
     return {
         "undefined_resamples": undefined,
-        "p_below": {each: share_below(defined, float(each)) for each in _THRESHOLDS} if is_resampled else {},
+        "p_below": {each: resampling.share_below(defined, float(each)) for each in _THRESHOLDS} if is_resampled else {},
         "standard_error": spread,
         "design_effect": None if effect is None else rounded(effect),
         "n_effective": rounded(n_pairable / max(effect, 1.0)) if effect else None,
     }
 
 
-def _design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float) -> float | None:
+def _design_effect(task: resampling.TaskPatterns, label: resampling.LabelPatterns, record_error: float) -> float | None:
     """Squared ratio of alpha's jackknife errors, records against units left out; None where one leaves it undefined."""
     pairable = label.ratings >= 2
     n_units = int(label.units[pairable].sum())
     if n_units == np.count_nonzero(task.frame(label, at_least=2)):
         return 1.0
-    rows, total = dense(core_entries(label), len(label.units)), label.total(core_entries(label))
-    shifts = (coefficient_values(total - rows[pairable]) - coefficient_values(total))[:, ALPHA]
-    moments = central_moments(shifted_powers(shifts[:, np.newaxis], label.units[pairable].astype(np.float64)), n_units)
+    rows, total = (
+        resampling.dense(resampling.core_entries(label), len(label.units)),
+        label.total(resampling.core_entries(label)),
+    )
+    shifts = (table.coefficient_values(total - rows[pairable]) - table.coefficient_values(total))[:, table.ALPHA]
+    moments = resampling.central_moments(
+        resampling.shifted_powers(shifts[:, np.newaxis], label.units[pairable].astype(np.float64)), n_units
+    )
     unit_error = float(moments.standard_error[0])
     if not unit_error or math.isnan(unit_error) or math.isnan(record_error):
         return None
@@ -189,7 +169,7 @@ def conditional_agreement(ratings: Ratings, rule: LabelRule, resamples: int, see
     votes = count_votes(answers[:, np.newaxis], ratings.units, len(ratings.unit_records))
     pairable = votes.ratings >= 2
     votes = Votes(votes.zeros * pairable, votes.ones * pairable)
-    total = totals(votes.zeros[:, 0], votes.ones[:, 0])
+    total = table.totals(votes.zeros[:, 0], votes.ones[:, 0])
     (found,) = alpha_intervals(votes, ratings.unit_records, len(ratings.records), resamples, seed)
     return ConditionalAgreement(
         rule=rule.name,
@@ -198,7 +178,7 @@ def conditional_agreement(ratings: Ratings, rule: LabelRule, resamples: int, see
         label=rule.antecedent,
         n_pairable_items=int(total.pairable),
         interval=found,
-        **figures_of(total, len(ratings.annotators), ConditionalAgreement.model_fields),
+        **table.figures_of(total, len(ratings.annotators), ConditionalAgreement.model_fields),
     )
 
 
@@ -210,9 +190,13 @@ def alpha_intervals(
     frame = np.bincount(unit_records[(votes.ratings >= 2).any(axis=1)], minlength=n_records) > 0
     if not frame.any():
         return [None] * n_labels
-    estimator = Estimator(alpha_sums(votes, unit_records, n_records), alphas, frame)
-    replicates = bootstrap([estimator], resamples, seed)[estimator]
+    estimator = resampling.Estimator(table.alpha_sums(votes, unit_records, n_records), alphas, frame)
+    replicates = resampling.bootstrap([estimator], resamples, seed)[estimator]
     supports = (
-        alpha_support(*columns, unit_records, n_records) for columns in zip(votes.zeros.T, votes.ones.T, strict=True)
+        resampling.alpha_support(*columns, unit_records, n_records)
+        for columns in zip(votes.zeros.T, votes.ones.T, strict=True)
     )
-    return [or_none(alpha_interval(replicates, column, support)) for column, support in enumerate(supports)]
+    return [
+        resampling.or_none(resampling.alpha_interval(replicates, column, support))
+        for column, support in enumerate(supports)
+    ]

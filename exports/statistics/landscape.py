@@ -6,20 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exports.statistics import results_schema as schema
 from exports.statistics.distributions import rounded
 from exports.statistics.groups import AskedOf, Grouping, Records, count_groups, divided
 from exports.statistics.rates import MeasuredColumn, Values, measure_columns, rate_ends, rate_interval
 from exports.statistics.ratings import FloatArray, IntArray
-from exports.statistics.results_schema import (
-    CitationGroup,
-    LabelResults,
-    Landscape,
-    NarrativeVerdicts,
-    NoFigure,
-    RunTotals,
-    SiteCount,
-    SiteOverlap,
-)
 from exports.statistics.study import NO_VERDICT, NOT_TOLD, STATES, VERDICTS, Answers, RunCounts
 from pipeline.records.schema import CITED
 
@@ -29,8 +20,8 @@ _LEAST_SAMPLE = 10  # Citations of a group for figures in a sample: in fewer har
 
 
 class Surveyed(NamedTuple):
-    landscape: Landscape
-    verdicts: NarrativeVerdicts | None  # What they say of their narrative; None where no patterns were given
+    landscape: schema.Landscape
+    verdicts: schema.NarrativeVerdicts | None  # What they say of their narrative; None where no patterns were given
     remarks: list[str]
 
 
@@ -44,7 +35,7 @@ def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) ->
     *by_state, excerpts = _measured(answers.cited_by, of_citations, uncompared, seed)
     cited = (answers.cited[:, np.newaxis] == np.arange(len(CITED))).astype(np.float64)
     cited[answers.cited == NOT_TOLD] = np.nan
-    landscape = Landscape(
+    landscape = schema.Landscape(
         groups=tuple(group for division in records.divisions for group in _citation_groups(answers, division)),
         without_citations=without,
         cited=dict(zip(CITED, _measured(answers.cited_by, cited, uncompared, seed), strict=True)),
@@ -58,10 +49,10 @@ def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) ->
 
 def run_totals(
     runs: Mapping[str, RunCounts], provenance: Mapping[str, Mapping[str, str]], records: Sequence[str]
-) -> tuple[RunTotals, ...]:
+) -> tuple[schema.RunTotals, ...]:
     models = [provenance.get(record, {}).get(_PROVIDER, "") for record in records]
     return tuple(
-        RunTotals(
+        schema.RunTotals(
             model_name=model,
             answered=counts.answered,
             **counts._asdict(),
@@ -83,14 +74,14 @@ def _divided(answers: Answers, asked_of: AskedOf, by: Sequence[str]) -> Records:
     return Records(answers.narratives.numbers, np.ones(len(names)), divisions, counts)
 
 
-def _measured(of_record: IntArray, values: FloatArray, records: Records, seed: int) -> list[LabelResults]:
+def _measured(of_record: IntArray, values: FloatArray, records: Records, seed: int) -> list[schema.LabelResults]:
     values = np.asarray(values, np.float64)
     sheet = Values(of_record, values, np.zeros(values.shape, np.bool_))
     columns = [MeasuredColumn(0, column, ()) for column in range(values.shape[1])]
     return measure_columns([sheet], columns, records, seed)[0]
 
 
-def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationGroup]:
+def _citation_groups(answers: Answers, division: Grouping) -> Iterator[schema.CitationGroup]:
     cited_by = division.of_record[answers.cited_by]
     known = np.array([bool(name) for name in answers.sites.names], np.bool_)[answers.sites.numbers]
     found = [
@@ -106,7 +97,7 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationG
         cited, shown, seen, not_told = (int((ways == way).sum()) for way in (*range(len(CITED)), NOT_TOLD))
         total = int(sites.citations.sum())
         shares = sites.citations / total if total else np.empty(0)
-        yield CitationGroup(
+        yield schema.CitationGroup(
             by=division.groups[group],
             n_answers=len(own),
             n_narratives=len(np.unique(answers.narratives.numbers[members])),
@@ -134,9 +125,9 @@ class _SitesOfGroup:
         pairs = np.unique(sites * max(1, len(answers.record_uuids)) + answers.cited_by[rows])
         self.answers = np.unique(pairs // max(1, len(answers.record_uuids)), return_counts=True)[1]
 
-    def top(self, names: Sequence[str]) -> Iterator[SiteCount]:
+    def top(self, names: Sequence[str]) -> Iterator[schema.SiteCount]:
         for place in np.lexsort((self.numbers, -self.citations))[:_TOP_SITES].tolist():
-            yield SiteCount(
+            yield schema.SiteCount(
                 site=names[int(self.numbers[place])],
                 citations=int(self.citations[place]),
                 answers=int(self.answers[place]),
@@ -158,7 +149,7 @@ def _missed(total: int, count: int, sample: int) -> float:
     return math.exp(logs - math.lgamma(total + 1) + math.lgamma(total - sample + 1))
 
 
-def _overlaps(answers: Answers, division: Grouping) -> Iterator[SiteOverlap]:
+def _overlaps(answers: Answers, division: Grouping) -> Iterator[schema.SiteOverlap]:
     if not division.pairs:
         return
     known = np.array([bool(name) for name in answers.sites.names], np.bool_)[answers.sites.numbers]
@@ -172,10 +163,10 @@ def _overlaps(answers: Answers, division: Grouping) -> Iterator[SiteOverlap]:
         overall = _jaccard(np.unique(a % width), np.unique(b % width))
         each = _narrative_jaccards(a, b, width)
         ends = rate_ends(each, np.ones(len(each)), np.ones(len(each))) if len(each) > 1 else None
-        undefined: NoFigure | None = None
+        undefined: schema.NoFigure | None = None
         if len(each) < 2:
             undefined = "one_narrative" if len(each) else "no_shared_narrative" if len(a) and len(b) else "no_units"
-        yield SiteOverlap(
+        yield schema.SiteOverlap(
             by=pair.column,
             within=pair.within,
             a=division.groups[pair.a][pair.column],
@@ -203,7 +194,7 @@ def _narrative_jaccards(a: IntArray, b: IntArray, width: int) -> FloatArray:
     return np.asarray(in_both / (in_a + in_b - in_both), np.float64)
 
 
-def _verdicts(answers: Answers, records: Records, seed: int) -> NarrativeVerdicts | None:
+def _verdicts(answers: Answers, records: Records, seed: int) -> schema.NarrativeVerdicts | None:
     if not answers.patterns:
         return None
     unread = answers.verdicts == NO_VERDICT
@@ -212,7 +203,7 @@ def _verdicts(answers: Answers, records: Records, seed: int) -> NarrativeVerdict
     found = _measured(np.arange(len(unread)), values, records, seed)
     languages = answers.columns["language"]
     counts = np.bincount(languages.numbers[unread], minlength=len(languages.names)).tolist()
-    return NarrativeVerdicts(
+    return schema.NarrativeVerdicts(
         patterns=dict(sorted(answers.patterns.items())),
         n_without_patterns={name: count for name, count in zip(languages.names, counts, strict=True) if count},
         verdicts=dict(zip(VERDICTS, found, strict=True)),

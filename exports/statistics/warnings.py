@@ -7,14 +7,7 @@ from statistics import NormalDist
 import numpy as np
 
 from annotation.argilla.labels import LABELS
-from exports.statistics.agreement_schema import (
-    FEW_RECORDS,
-    UNDEFINED_SHARE,
-    LabelAgreement,
-    LabelWarning,
-    TaskAgreement,
-    TaskWarning,
-)
+from exports.statistics import agreement_schema as schema
 from exports.statistics.ratings import FloatArray, IntArray, Ratings, Votes, count_votes
 
 _PARADOX_AGREEMENT, _PARADOX_ALPHA, _PARADOX_PREVALENCE = 0.85, 0.667, 0.6  # Of agreement, alpha, prevalence
@@ -27,17 +20,17 @@ _SELECTION_LEVEL = 0.01  # An export has a dozen labels, so .05 would often warn
 _SELECTION_RECORDS = 10  # Of either kind that the selection test needs: its normal approximation fails below
 _EARLIEST = 946_684_800_000_000  # 1 January 2000 UTC in microseconds since 1970; no response is older
 _LATEST = 4_102_444_800_000_000  # 1 January 2100 UTC; so far ahead only a broken clock is
-ADVICE: dict[LabelWarning | TaskWarning, str] = {
+ADVICE: dict[schema.LabelWarning | schema.TaskWarning, str] = {
     "NO_OVERLAP": "No unit was rated twice, so agreement cannot be computed. Give some units to several annotators.",
     "SINGLE_ANNOTATOR": "One annotator rated alone, so agreement cannot be computed. Let a second one rate some units.",
     "FEW_ITEMS": f"Fewer than {_FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones. Rate "
     "more units twice before relying on them.",
-    "FEW_CLUSTERS": f"Units rated twice come from fewer than {FEW_RECORDS} records: the next ones can move the figures "
-    "a lot. Rate units of more records twice.",
+    "FEW_CLUSTERS": f"Units rated twice come from fewer than {schema.FEW_RECORDS} records: the next ones can move the "
+    "figures a lot. Rate units of more records twice.",
     "RARE_CLASS": f"One of the two values was given fewer than {_RARE_CLASS} times on units rated twice: a single unit "
     "can turn alpha. Add units on which the rare value is likely.",
     "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {_TARGET_ALPHA} at this share of yes.",
-    "UNDEFINED_RESAMPLES": f"More than {UNDEFINED_SHARE:.0%} of the resamples had no variation, so alpha has no "
+    "UNDEFINED_RESAMPLES": f"More than {schema.UNDEFINED_SHARE:.0%} of the resamples had no variation, so alpha has no "
     "interval: the rare value hangs on very few records. Rate more units twice.",
     "CONSTANT_RATER": f"An annotator gave one value only in {_CONSTANT_RATER} ratings or more: kappa with them tells "
     "nothing, whatever the others say. Ask whether they understood the label.",
@@ -56,10 +49,10 @@ ADVICE: dict[LabelWarning | TaskWarning, str] = {
 }
 
 
-def with_cautions(ratings: Ratings, labels: Mapping[str, LabelAgreement]) -> dict[str, LabelAgreement]:
+def with_cautions(ratings: Ratings, labels: Mapping[str, schema.LabelAgreement]) -> dict[str, schema.LabelAgreement]:
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
     by_annotator = count_votes(ratings.values, ratings.response_annotators, len(ratings.annotators))
-    found: dict[str, LabelAgreement] = {}
+    found: dict[str, schema.LabelAgreement] = {}
     for column, label in enumerate(LABELS[ratings.task]):
         own, raters = (Votes(v.zeros[:, column], v.ones[:, column]) for v in (votes, by_annotator))
         warnings = _label_warnings(labels[label], own, raters, ratings.unit_records)
@@ -68,18 +61,18 @@ def with_cautions(ratings: Ratings, labels: Mapping[str, LabelAgreement]) -> dic
 
 
 def _label_warnings(
-    figures: LabelAgreement, votes: Votes, raters: Votes, unit_records: IntArray
-) -> tuple[LabelWarning, ...]:
+    figures: schema.LabelAgreement, votes: Votes, raters: Votes, unit_records: IntArray
+) -> tuple[schema.LabelWarning, ...]:
     pairable = votes.ratings >= 2
     zeros, ones = int(votes.zeros[pairable].sum()), int(votes.ones[pairable].sum())
     constant = (raters.ratings >= _CONSTANT_RATER) & ((raters.zeros == 0) | (raters.ones == 0))
     n_pairable = figures.n_pairable_items
     p = selection_p(votes, unit_records)
-    holds: dict[LabelWarning, bool] = {
+    holds: dict[schema.LabelWarning, bool] = {
         "NO_OVERLAP": n_pairable == 0 and np.count_nonzero(raters.ratings) != 1,
         "SINGLE_ANNOTATOR": n_pairable == 0 and np.count_nonzero(raters.ratings) == 1,
         "FEW_ITEMS": 0 < n_pairable < _FEW_ITEMS,
-        "FEW_CLUSTERS": 0 < figures.n_cluster_records < FEW_RECORDS,
+        "FEW_CLUSTERS": 0 < figures.n_cluster_records < schema.FEW_RECORDS,
         "RARE_CLASS": n_pairable > 0 and min(zeros, ones) < _RARE_CLASS,
         "SAMPLE_SIZE": n_pairable > 0 and figures.required_items is not None and n_pairable < figures.required_items,
         "UNDEFINED_RESAMPLES": figures.refused_intervals.get("krippendorff_alpha") == "undefined_resamples",
@@ -90,7 +83,7 @@ def _label_warnings(
     return tuple(code for code, applies in holds.items() if applies)
 
 
-def _is_paradox(figures: LabelAgreement, zeros: int, ones: int) -> bool:
+def _is_paradox(figures: schema.LabelAgreement, zeros: int, ones: int) -> bool:
     """Whether agreement is high and alpha low because one value is rare (Feinstein & Cicchetti 1990)."""
     if figures.percent_agreement is None or figures.krippendorff_alpha is None:
         return False
@@ -132,9 +125,9 @@ def items_to_show(alpha: float, prevalence: float) -> float:
     return _ONE_SIDED_95**2 * (spread - alpha)
 
 
-def task_warnings(ratings: Ratings, figures: TaskAgreement) -> tuple[TaskWarning, ...]:
+def task_warnings(ratings: Ratings, figures: schema.TaskAgreement) -> tuple[schema.TaskWarning, ...]:
     early_or_late = (ratings.moments < _EARLIEST) | (ratings.moments >= _LATEST)
-    holds: dict[TaskWarning, bool] = {
+    holds: dict[schema.TaskWarning, bool] = {
         "PAIR_OVERLAP": figures.overlap.pairs_apart > 0 or any(pair.n_shared < FEW_SHARED for pair in figures.pairs),
         "DISCONNECTED": len(figures.overlap.components) > 1,
         "DUPLICATES": ratings.n_duplicates > 0,

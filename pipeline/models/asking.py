@@ -19,17 +19,8 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pipeline.core.errors import InputError, OutputError, ProviderError
 from pipeline.core.schema import Price
+from pipeline.models import structured
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured, model_content, plain_reason
-from pipeline.models.structured import (
-    DATA_RULE,
-    Asker,
-    Spent,
-    added,
-    ask_structured,
-    marked_texts,
-    marking_words,
-    spent_of,
-)
 from pipeline.providers import ChosenModel
 from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.providers.http.request import as_object, as_text, load_body
@@ -40,7 +31,7 @@ Value = TypeVar("Value")
 _SYSTEM_PROMPT = f"""You are a careful researcher. You work on texts that were collected from the web, and you answer \
 in JSON only. You have no tools, and you never write a URL.
 
-{DATA_RULE} read."""
+{structured.DATA_RULE} read."""
 
 NO_USE = "The model gave no usable answer"
 """How notes begin on a question that the pages' own words answer."""
@@ -69,12 +60,12 @@ class _AnsweredCalls(Protocol):
 class Model:
     """One model for a whole run. `notes` are what a reader of the report must know of how it was asked."""
 
-    asker: Asker
+    asker: structured.Asker
     answered: _AnsweredCalls
     prices: Mapping[str, Price] = field(default_factory=dict)
     may_ask: Callable[[], bool] = lambda: True
     """Says before each call whether one is allowed; kept calls are free."""
-    spent: Spent = field(default_factory=Spent)
+    spent: structured.Spent = field(default_factory=structured.Spent)
     notes: list[str] = field(default_factory=list)
     under_way: dict[str, asyncio.Future[list[str]]] = field(default_factory=dict)
 
@@ -125,7 +116,9 @@ class Model:
         to_value: Callable[[Any], Value],
     ) -> Structured[Value]:
         """What the model answers to the task on the texts (name, text), or why there is no value; never raises."""
-        prompt = "\n\n".join([task, marking_words(texts), marked_texts(texts), "Answer in JSON now."])
+        prompt = "\n\n".join(
+            [task, structured.marking_words(texts), structured.marked_texts(texts), "Answer in JSON now."]
+        )
         options = self.asker.options
         said = await self.put(self.asker, prompt, schema, to_value)
         if said.error == CUT_SHORT_ERROR:
@@ -134,17 +127,17 @@ class Model:
         return said
 
     async def put(
-        self, asker: Asker, prompt: str, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
+        self, asker: structured.Asker, prompt: str, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
     ) -> Structured[Value]:
-        said = await ask_structured(_CachedAsker(asker, self), prompt, _SYSTEM_PROMPT, schema, to_value)
-        self.spent = added(self.spent, spent_of(said.payloads, self.name, self.prices))
+        said = await structured.ask_structured(_CachedAsker(asker, self), prompt, _SYSTEM_PROMPT, schema, to_value)
+        self.spent = structured.added(self.spent, structured.spent_of(said.payloads, self.name, self.prices))
         return said
 
 
 class _CachedAsker(NamedTuple):
     """Asks what was never answered and is not being asked; takes the rest from what was kept, or waits for it."""
 
-    asker: Asker
+    asker: structured.Asker
     model: Model
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
@@ -268,7 +261,7 @@ class SpendLimits(NamedTuple):
     tokens: int | None = None
     cost: float | None = None
 
-    def reached(self, spent: Spent) -> Literal["tokens", "cost"] | None:
+    def reached(self, spent: structured.Spent) -> Literal["tokens", "cost"] | None:
         if self.tokens is not None and spent.tokens >= self.tokens:
             return "tokens"
         if self.cost is not None and spent.cost >= self.cost:
@@ -287,9 +280,9 @@ class CallSize(NamedTuple):
 class Book(Protocol):
     """Where calls are kept so that a kill leaves them: both are on the disk when they return."""
 
-    def begin(self, most: Spent) -> int: ...
+    def begin(self, most: structured.Spent) -> int: ...
 
-    def settle(self, number: int, took: Spent) -> None: ...
+    def settle(self, number: int, took: structured.Spent) -> None: ...
 
 
 @dataclass(eq=False)
@@ -302,11 +295,11 @@ class Meter:
     at_once: int = 8
     book: Book | None = None
     may_ask: Callable[[], bool] = lambda: True
-    heard: Callable[[Spent], None] = lambda spent: None
-    spent: Spent = field(default_factory=Spent)
-    cut_off: Spent = field(default_factory=Spent)
+    heard: Callable[[structured.Spent], None] = lambda spent: None
+    spent: structured.Spent = field(default_factory=structured.Spent)
+    cut_off: structured.Spent = field(default_factory=structured.Spent)
     """What those may have taken at the most that somebody may have answered and nobody heard: they count too."""
-    under_way: list[Spent] = field(default_factory=list)
+    under_way: list[structured.Spent] = field(default_factory=list)
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     answered: bool = False
     longer: float = 1.0
@@ -322,8 +315,8 @@ class Meter:
         return self.limits.reached(self.committed)
 
     @property
-    def committed(self) -> Spent:
-        return added(self.spent, self.cut_off)
+    def committed(self) -> structured.Spent:
+        return structured.added(self.spent, self.cut_off)
 
     async def call(self, body: Mapping[str, Any], max_tokens: int, send: Callable[[], Awaitable[str]]) -> str:
         """The payload that `send` brings for this body, counted and kept; it is sent when there is room for it.
@@ -342,22 +335,22 @@ class Meter:
                 is_lost = False
             except ProviderError as error:
                 is_lost = error.is_lost
-                took = Spent()
+                took = structured.Spent()
                 raise
             finally:
                 self.under_way.remove(most)
                 self.settled.set()
                 self.settled = asyncio.Event()
                 if is_lost:
-                    self.cut_off = added(self.cut_off, most)
+                    self.cut_off = structured.added(self.cut_off, most)
                 else:
                     if self.book:
                         self.book.settle(number, took)
-                    self.spent = added(self.spent, took)
+                    self.spent = structured.added(self.spent, took)
                     self.heard(self.spent)
             return payload
 
-    async def reserve(self, size: CallSize) -> Spent:
+    async def reserve(self, size: CallSize) -> structured.Spent:
         """What a call of this size takes at the most, reserved; waits while it does not fit beside running calls."""
         while self.may_ask() and not self.used_up():
             most = self.most(size)
@@ -367,20 +360,20 @@ class Meter:
             await self.settled.wait()
         raise ProviderError(USED_UP, "not_recorded", attempts=0)
 
-    def fits(self, most: Spent) -> bool:
+    def fits(self, most: structured.Spent) -> bool:
         """With a limit, the first call goes alone: it shows how far sizes can be trusted. Unknown costs never fit."""
         if self.limits == SpendLimits():
             return True
         if not self.answered:
             return False
-        total = added(self.committed, most)
+        total = structured.added(self.committed, most)
         for running in self.under_way:
-            total = added(total, running)
+            total = structured.added(total, running)
         if self.limits.tokens is not None and total.tokens > self.limits.tokens:
             return False
         return self.limits.cost is None or (total.cost <= self.limits.cost and not most.unpriced)
 
-    def most(self, size: CallSize) -> Spent:
+    def most(self, size: CallSize) -> structured.Spent:
         """What a call of this size takes at the most, by what the calls so far took of theirs.
 
         Without a price its cost follows from what answers stated: no token cost more than a whole answer did, shared
@@ -393,9 +386,9 @@ class Meter:
         else:
             cost = tokens_in * self.dearest_in + tokens_out * self.dearest_out
         known = math.isfinite(cost)
-        return Spent(1, tokens_in, tokens_out, cost if known else 0.0, int(not known))
+        return structured.Spent(1, tokens_in, tokens_out, cost if known else 0.0, int(not known))
 
-    def learn(self, payload: str, size: CallSize) -> Spent:
+    def learn(self, payload: str, size: CallSize) -> structured.Spent:
         """What an answer took: as it states, else by our own count; the next calls are taken for as large as it."""
         body = load_body(payload)
         usage = usage_of(body)
@@ -409,4 +402,4 @@ class Meter:
         if cost is not None:
             self.dearest_in = min(self.dearest_in, cost / max(1, usage.input_tokens))
             self.dearest_out = min(self.dearest_out, cost / max(1, usage.output_tokens))
-        return Spent(1, usage.input_tokens, usage.output_tokens, cost or 0.0, int(cost is None))
+        return structured.Spent(1, usage.input_tokens, usage.output_tokens, cost or 0.0, int(cost is None))

@@ -15,17 +15,8 @@ from pipeline.csv.file import answers_file, read_answers
 from pipeline.csv.rows import place_of
 from pipeline.providers import get_provider
 from pipeline.providers.http.request import as_object, writable
+from pipeline.records import schema
 from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
-from pipeline.records.schema import (
-    Passage,
-    Provenance,
-    QueryResponse,
-    Source,
-    defuse_separator,
-    derived_uuid,
-    is_uuid,
-    join_context,
-)
 from pipeline.text.words import detect_language
 
 
@@ -39,7 +30,7 @@ class ToldRun(NamedTuple):
     """By provider what looks like a citation and is none, counted by name."""
 
 
-def records_from_run(run: Path) -> Iterator[QueryResponse]:
+def records_from_run(run: Path) -> Iterator[schema.QueryResponse]:
     """The canonical record of every answer of the run, with what its payload carries; errors as `answers_of_run`."""
     told = read_told_run(run)
     for stored in answers_of_run(run):
@@ -95,23 +86,25 @@ def read_told_run(run: Path) -> ToldRun:
 _NO_RUN = ToldRun()
 
 
-def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Answer | None = None) -> QueryResponse:
+def record_from_answer(
+    stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Answer | None = None
+) -> schema.QueryResponse:
     """The canonical record of one answer, with the passages that its payload carries; `answer` is its payload, read."""
     answer = read_stored(stored) if answer is None else answer
     chunks = passages(stored.model_name, answer)
     text, without_place = to_one_form(answer)
     place = place_of(stored, run.run_id, run.repeats, run.arms)
-    return QueryResponse(
+    return schema.QueryResponse(
         record_uuid=stored.answer_id
-        if is_uuid(stored.answer_id)
-        else derived_uuid(stored.narrative_prompt, text, chunks),
+        if schema.is_uuid(stored.answer_id)
+        else schema.derived_uuid(stored.narrative_prompt, text, chunks),
         query=stored.narrative_prompt,
         answer=text,
         language=detect_language(text),
         sources=_sources(answer, chunks, without_place),
         chunks=chunks,
-        context_set=join_context(chunks),
-        provenance=Provenance(
+        context_set=schema.join_context(chunks),
+        provenance=schema.Provenance(
             model_name=stored.model_name,
             model_version=stored.model_version,
             answer_id=stored.answer_id,
@@ -126,7 +119,7 @@ def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Ans
     )
 
 
-def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
+def passages(model_name: str, answer: Answer) -> tuple[schema.Passage, ...]:
     """The passages that the payload carries, in rank order; each text of a page once."""
     origin = get_provider(model_name).passages if model_name in PROVIDERS else None
     found: list[tuple[str, str, str]] = []
@@ -134,18 +127,18 @@ def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
         found = [(result.url, result.title, result.snippet) for result in answer.search_results]
     elif origin == "cited_text":
         found = [(place.url, place.title, place.cited_text) for place in answer.occurrences]
-    chunks: list[Passage] = []
+    chunks: list[schema.Passage] = []
     seen: dict[str, set[str]] = {}
     for url, title, text in found:
         doc_id = document_id(url, title or text)
         if not text.strip() or text in seen.setdefault(doc_id, set()):
             continue
         chunks.append(
-            Passage(
+            schema.Passage(
                 chunk_id=f"{doc_id}#{origin}{len(seen[doc_id])}",
                 doc_id=doc_id,
                 chunk_rank=len(chunks) + 1,
-                text=defuse_separator(text),
+                text=schema.defuse_separator(text),
                 title=title,
                 url=url,
                 origin=origin,
@@ -155,13 +148,15 @@ def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
     return tuple(chunks)
 
 
-def _sources(answer: Answer, chunks: tuple[Passage, ...], without_place: Iterable[int]) -> tuple[Source, ...]:
+def _sources(
+    answer: Answer, chunks: tuple[schema.Passage, ...], without_place: Iterable[int]
+) -> tuple[schema.Source, ...]:
     unplaced, retrieved = frozenset(without_place), frozenset(answer.retrieved)
     titles = {occurrence.url: occurrence.title for occurrence in reversed(answer.occurrences) if occurrence.title}
     titles |= {result.url: result.title for result in answer.search_results if result.title}
     held = {chunk.doc_id: chunk.origin for chunk in chunks}
     return tuple(
-        Source(
+        schema.Source(
             n=number,
             url=url,
             host=host,
@@ -178,7 +173,7 @@ RESEARCH_RECORDS = "records.jsonl"
 """Where a research run keeps its record."""
 
 
-def read_records(path: Path) -> Iterator[QueryResponse]:
+def read_records(path: Path) -> Iterator[schema.QueryResponse]:
     """The records of a run folder, or of a file of JSON Lines: canonical records or ragas-style samples.
 
     Records come in the order of the folder's answers or of the file's lines; an empty line is passed over. An
@@ -222,7 +217,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError(f"{path.name!r} is not UTF-8: {error.reason} at byte {error.start}.") from error
 
 
-def _read_line(line: str) -> QueryResponse:
+def _read_line(line: str) -> schema.QueryResponse:
     try:
         value = writable(json.loads(line))
     except ValueError as error:
@@ -236,10 +231,10 @@ def _read_line(line: str) -> QueryResponse:
     raise InputError("neither a canonical record (`query`) nor a ragas sample (`user_input`)")
 
 
-def read_canonical(value: dict[str, Any]) -> QueryResponse:
+def read_canonical(value: dict[str, Any]) -> schema.QueryResponse:
     """The canonical record that the object holds, completed where others wrote it; an InputError says what lacks."""
     try:
-        record = QueryResponse.model_validate({"record_uuid": ""} | value)
+        record = schema.QueryResponse.model_validate({"record_uuid": ""} | value)
     except ValidationError as error:
         problems = [f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in error.errors(include_input=False)]
         raise InputError("; ".join(problems)) from error
@@ -249,31 +244,31 @@ def read_canonical(value: dict[str, Any]) -> QueryResponse:
     return _complete_record(record, language_told="language" in value)
 
 
-def _complete_record(record: QueryResponse, language_told: bool) -> QueryResponse:
+def _complete_record(record: schema.QueryResponse, language_told: bool) -> schema.QueryResponse:
     """The record with what its writer left out.
 
     Without `record_uuid` its id is the `answer_id` where that is a UUID, else derived from the content. Without
     `context_set`, or where a passage held a separator, the passages are joined. Passages of a record that names neither
     a run nor an answer came with it.
     """
-    chunks = tuple(chunk.model_copy(update={"text": defuse_separator(chunk.text)}) for chunk in record.chunks)
+    chunks = tuple(chunk.model_copy(update={"text": schema.defuse_separator(chunk.text)}) for chunk in record.chunks)
     told = record.context_set and chunks == record.chunks
     answer_id, provenance = record.provenance.answer_id, record.provenance
     if chunks and not (provenance.contexts or answer_id or provenance.run_id):
         provenance = provenance.model_copy(update={"contexts": "supplied"})
-    own_id = answer_id if is_uuid(answer_id) else derived_uuid(record.query, record.answer, chunks)
+    own_id = answer_id if schema.is_uuid(answer_id) else schema.derived_uuid(record.query, record.answer, chunks)
     return record.model_copy(
         update={
             "record_uuid": record.record_uuid or own_id,
             "language": record.language if language_told else detect_language(record.answer),
             "chunks": chunks,
-            "context_set": record.context_set if told else join_context(chunks),
+            "context_set": record.context_set if told else schema.join_context(chunks),
             "provenance": provenance,
         }
     )
 
 
-def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
+def _from_ragas(sample: dict[str, Any]) -> schema.QueryResponse:
     """A record from ragas' SingleTurnSample (https://docs.ragas.io, read 2026-11); its other fields are not read."""
     query, answer, contexts = (sample.get(name) for name in ("user_input", "response", "retrieved_contexts"))
     if not isinstance(query, str) or not query.strip() or not isinstance(answer, str):
@@ -283,16 +278,16 @@ def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
     if not isinstance(contexts, list) or not all(isinstance(text, str) and text.strip() for text in contexts):
         raise InputError("`retrieved_contexts` must be a list of texts, none empty")
     chunks = tuple(
-        Passage(
+        schema.Passage(
             chunk_id=f"{document_id('', text)}#{rank - 1}",
             doc_id=document_id("", text),
             chunk_rank=rank,
-            text=defuse_separator(text),
+            text=schema.defuse_separator(text),
         )
         for rank, text in enumerate(contexts, start=1)
     )
     return _complete_record(
-        QueryResponse(record_uuid="", query=query, answer=answer, chunks=chunks), language_told=False
+        schema.QueryResponse(record_uuid="", query=query, answer=answer, chunks=chunks), language_told=False
     )
 
 
@@ -301,7 +296,7 @@ class Written(NamedTuple):
     with_passages: int
 
 
-def write_records(path: Path, records: Iterable[QueryResponse]) -> Written:
+def write_records(path: Path, records: Iterable[schema.QueryResponse]) -> Written:
     """Write the records, one line of JSON each, staged beside the file and moved in at the end; how many they are."""
     count = with_passages = 0
     with staged_file(path) as file:

@@ -16,17 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen
-from pipeline.research.contracts import (
-    CONTRACTS,
-    PAYLOADS,
-    Claim,
-    Config,
-    Count,
-    Report,
-    ReportFile,
-    UtcTime,
-    contract_json,
-)
+from pipeline.research import contracts
 from pipeline.research.values import Depth, Stage
 from pipeline.sources.schema import CanonicalUrl, Chunk, Document, SearchResult
 
@@ -76,21 +66,21 @@ class VerifyResult(Frozen):
     """Who checked: `verify` the claims before the report was written, `audit` the report."""
     status: Literal["completed", "failed"]
     """Whether the check came to its end."""
-    verified_claims_count: Count
+    verified_claims_count: contracts.Count
     """Claims that their pages support."""
-    single_source_claims_count: Count
+    single_source_claims_count: contracts.Count
     """Those of them that pages of one site alone support."""
-    conflicts_count: Count
+    conflicts_count: contracts.Count
     """Disagreements between pages: passages in which two sides say opposite things, each counted once."""
-    total_paragraphs: Count
+    total_paragraphs: contracts.Count
     """Paragraphs of the report's body."""
-    paragraph_without_citation_count: Count
+    paragraph_without_citation_count: contracts.Count
     """Those of them that do not end in a citation."""
     paragraph_end_citation_passed: bool
     """Whether every one of them does."""
     paragraphs_jsonl_cite_ids_passed: bool
     """Whether `drafts/paragraphs.jsonl` is there and each of its lines has citations of the right form."""
-    citations_found: Count
+    citations_found: contracts.Count
     """Distinct ids in the report that `evidence/citations.json` knows."""
     passed: bool
     """Whether all of it is well."""
@@ -107,7 +97,7 @@ class CitationEntry(Frozen):
     """The page's title; empty where it has none."""
     locator: str
     """Where on the page it is: the URL, with a text fragment where a quote is known."""
-    fetched_at: UtcTime
+    fetched_at: contracts.UtcTime
     """When the page was fetched."""
     quote_hash: str | None
     """`sha256:` and 64 hex digits of the quote in normal form; null where there is none."""
@@ -129,7 +119,7 @@ class StageDetails(Frozen):
 class StageEvent(Frozen):
     """A line of `logs/pipeline.jsonl`: a stage started or ended."""
 
-    timestamp: UtcTime
+    timestamp: contracts.UtcTime
     """When."""
     run_id: str
     """The run."""
@@ -155,7 +145,7 @@ class PlanDetails(Frozen):
     """Queries for the search provider, in order."""
     sources: tuple[str, ...]
     """Kinds of sources, such as `web`."""
-    estimated_sources: Count
+    estimated_sources: contracts.Count
     """How many sources are expected to be looked at."""
     depth: Depth
     """How far the run goes."""
@@ -249,7 +239,7 @@ def json_text(value: Any, indent: int | None = 2) -> str:
 
 
 CITATIONS = TypeAdapter(tuple[CitationEntry, ...])
-CLAIMS = TypeAdapter(tuple[Claim, ...])
+CLAIMS = TypeAdapter(tuple[contracts.Claim, ...])
 
 
 def checked_run_id(run_id: str) -> str:
@@ -305,11 +295,11 @@ class RunFolder(NamedTuple):
     def write_plan(self, plan: PlanFile) -> None:
         _write_json(self.path / "logs" / "plan.json", plan)
 
-    def read_config(self) -> Config | None:
-        return _read_file(self.path / "logs" / "config.json", Config.model_validate_json)
+    def read_config(self) -> contracts.Config | None:
+        return _read_file(self.path / "logs" / "config.json", contracts.Config.model_validate_json)
 
-    def write_config(self, config: Config) -> None:
-        write_text(self.path / "logs" / "config.json", json_text(contract_json(config)) + "\n")
+    def write_config(self, config: contracts.Config) -> None:
+        write_text(self.path / "logs" / "config.json", json_text(contracts.contract_json(config)) + "\n")
 
     def read_log(self) -> tuple[StageEvent, ...]:
         return _read_lines(self.log_file, StageEvent, torn_end=True)
@@ -331,11 +321,11 @@ class RunFolder(NamedTuple):
         listed = CITATIONS.dump_python(tuple(citations), mode="json")
         write_text(self.path / "evidence" / "citations.json", json_text(listed) + "\n")
 
-    def read_claims(self) -> tuple[Claim, ...] | None:
+    def read_claims(self) -> tuple[contracts.Claim, ...] | None:
         return _read_file(self.path / "evidence" / "claims.json", CLAIMS.validate_json)
 
-    def write_claims(self, claims: Iterable[Claim]) -> None:
-        listed = [contract_json(claim) for claim in claims]
+    def write_claims(self, claims: Iterable[contracts.Claim]) -> None:
+        listed = [contracts.contract_json(claim) for claim in claims]
         write_text(self.path / "evidence" / "claims.json", json_text(listed) + "\n")
 
     def read_verify(self) -> VerifyResult | None:
@@ -344,13 +334,15 @@ class RunFolder(NamedTuple):
     def write_verify(self, result: VerifyResult) -> None:
         _write_json(self.path / "evidence" / "verify.json", result)
 
-    def read_report(self) -> Report | None:
-        file = _read_file(self.report_json_file, ReportFile.model_validate_json)
+    def read_report(self) -> contracts.Report | None:
+        file = _read_file(self.report_json_file, contracts.ReportFile.model_validate_json)
         return file.report_json if file else None
 
-    def write_report(self, markdown: str, report: Report) -> None:
+    def write_report(self, markdown: str, report: contracts.Report) -> None:
         write_text(self.report_file, markdown)
-        write_text(self.report_json_file, json_text(contract_json(ReportFile(report_json=report))) + "\n")
+        write_text(
+            self.report_json_file, json_text(contracts.contract_json(contracts.ReportFile(report_json=report))) + "\n"
+        )
 
     def read_report_md(self) -> str:
         return _read_file(self.report_file, bytes.decode) or ""
@@ -362,8 +354,8 @@ class RunFolder(NamedTuple):
 SCHEMAS = Path(__file__).parent / "schemas"
 _OF_SOURCES: tuple[type[BaseModel], ...] = (SearchResult, Document, Chunk)
 _MODELS: dict[str, type[BaseModel]] = {
-    **{model.__name__: model for model in (*_OF_SOURCES, *CONTRACTS)},
-    **{f"payload-{kind}": model for kind, model in PAYLOADS.items()},
+    **{model.__name__: model for model in (*_OF_SOURCES, *contracts.CONTRACTS)},
+    **{f"payload-{kind}": model for kind, model in contracts.PAYLOADS.items()},
     "clarify.json": Clarify,
     "paragraphs.jsonl": ParagraphLine,
     "verify.json": VerifyResult,

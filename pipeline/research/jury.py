@@ -14,15 +14,7 @@ from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, join_contex
 from pipeline.research.artefacts import RunFolder, json_text, write_text
 from pipeline.research.contracts import Report, ReportFile, contract_json
 from pipeline.research.values import Depth
-from pipeline.sources.choose import (
-    Candidate,
-    ChunkPlace,
-    PageChunks,
-    PassageLimits,
-    distinct_chunks,
-    passage_of,
-    rank_passages,
-)
+from pipeline.sources import choose
 from pipeline.sources.chunk import page_chunks
 from pipeline.verifying.rules import disagreements
 from pipeline.verifying.values import Checked, Page, Quote
@@ -79,13 +71,13 @@ def _record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
     pages = list(_cited_pages(answer.citations, run.pages))
     quotes = [quote for checked in _claims_of_report(run) for quote in (*checked.claim.quotes, *checked.against)]
     quotes += [quote for found in disagreements(run.claims) for side in found.sides for quote in side]
-    candidates = list(distinct_chunks(pages, ()))
+    candidates = list(choose.distinct_chunks(pages, ()))
     language = "" if record.language == "und" else record.language
     texts = [candidate.chunk.text for candidate in candidates]
-    ranked = [candidates[place] for place in rank_passages(record.query, record.answer, texts, language)]
+    ranked = [candidates[place] for place in choose.rank_passages(record.query, record.answer, texts, language)]
     wanted = _wanted_places(pages, ranked, quotes)
     passages = tuple(
-        passage_of(pages, candidate).model_copy(update={"chunk_rank": rank})
+        choose.passage_of(pages, candidate).model_copy(update={"chunk_rank": rank})
         for rank, candidate in enumerate((each for each in ranked if each.place in wanted), start=1)
     )
     shares = {page.url: page.read_share for page in run.pages if page.url in answer.citations}
@@ -103,16 +95,16 @@ def _claims_of_report(run: FinishedRun) -> list[Checked]:
     return [checked for checked in run.claims if checked.claim.id in made]
 
 
-def _cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChunks]:
+def _cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[choose.PageChunks]:
     by_url = {page.url: page for page in pages}
     for page in (by_url[url] for url in urls if url in by_url):
-        chunks = page_chunks(page.url, page.text, page.lang, PassageLimits().chunk_tokens)
-        yield PageChunks(page.url, document_id(page.url), page.title, chunks)
+        chunks = page_chunks(page.url, page.text, page.lang, choose.PassageLimits().chunk_tokens)
+        yield choose.PageChunks(page.url, document_id(page.url), page.title, chunks)
 
 
 def _wanted_places(
-    pages: Sequence[PageChunks], ranked: Sequence[Candidate], quotes: Sequence[Quote]
-) -> set[ChunkPlace]:
+    pages: Sequence[choose.PageChunks], ranked: Sequence[choose.Candidate], quotes: Sequence[Quote]
+) -> set[choose.ChunkPlace]:
     spans: dict[str, list[tuple[int, int]]] = {}
     for quote in quotes:
         spans.setdefault(quote.url, []).append((quote.start, quote.end))

@@ -12,15 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple, get_args
 from urllib.parse import urldefrag
 
-from pipeline.citations.addresses import (
-    canonical_url,
-    document_id,
-    is_grounding_redirect,
-    reason_without_page,
-    shown_url,
-    source_domain,
-    without_password,
-)
+from pipeline.citations import addresses
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import printable
 from pipeline.records.causes import Archived, SourceState, state_of
@@ -170,9 +162,9 @@ class CitedPage(NamedTuple):
 def cited_page(url: str, targets: Mapping[str, str]) -> CitedPage:
     page = targets.get(url, url)
     try:
-        canonical = canonical_url(page)
+        canonical = addresses.canonical_url(page)
     except InputError:
-        return CitedPage("", "", reason_without_page(page))
+        return CitedPage("", "", addresses.reason_without_page(page))
     return CitedPage(canonical, urldefrag(canonical).url)
 
 
@@ -215,9 +207,9 @@ class Shelf:
             if reason in READ:
                 final_url, title, chunks = self.chunks_of(cited.key)
                 # A redirect of the provider's whose target nobody has looked up: where it led when it was fetched.
-                led = cited_page(final_url, {}).url if final_url and is_grounding_redirect(cited.url) else ""
+                led = cited_page(final_url, {}).url if final_url and addresses.is_grounding_redirect(cited.url) else ""
                 url = led or cited.url
-                pages.setdefault(url, PageChunks(url, document_id(url), title or source.title, chunks))
+                pages.setdefault(url, PageChunks(url, addresses.document_id(url), title or source.title, chunks))
                 source = _with_state(source, reason, url, title, outcome.read_share)
             else:
                 held = source.state == "read"
@@ -229,10 +221,10 @@ class Shelf:
 
 
 def _with_state(source: Source, reason: str, url: str, title: str, share: float | None = None) -> Source:
-    redirected = is_grounding_redirect(source.url) and not is_grounding_redirect(url)
+    redirected = addresses.is_grounding_redirect(source.url) and not addresses.is_grounding_redirect(url)
     own = cited_page(source.url, {}).url
-    is_longer = bool(own) and url != own and not is_grounding_redirect(source.url)
-    hidden = is_grounding_redirect(source.host and f"https://{source.host}/")
+    is_longer = bool(own) and url != own and not addresses.is_grounding_redirect(source.url)
+    hidden = addresses.is_grounding_redirect(source.host and f"https://{source.host}/")
     return source.model_copy(
         update={
             "state": state_of(reason),
@@ -240,7 +232,7 @@ def _with_state(source: Source, reason: str, url: str, title: str, share: float 
             "read_share": share,
             "title": source.title or title,
             "page_url": url if redirected or is_longer else "",
-            "host": source_domain(url) if redirected and hidden else source.host,
+            "host": addresses.source_domain(url) if redirected and hidden else source.host,
         }
     )
 
@@ -327,7 +319,7 @@ def failure_lines(tally: Tally) -> Iterator[str]:
         yield "Not read:"
     for url, reason, detail in tally.failures:
         why = f": {printable(detail)}" if detail else ""
-        shown = printable(shown_url(without_password(url)))
+        shown = printable(addresses.shown_url(addresses.without_password(url)))
         shown = shown if len(shown) <= _URL_SHOWN else f"{shown[:_URL_SHOWN]}…"
         yield f"  {state_of(reason)} ({reason}) {shown}{why}"
     if failed > len(tally.failures):

@@ -8,14 +8,7 @@ from typing import NamedTuple
 from pipeline.citations.addresses import canonical_url
 from pipeline.citations.marks import CID, Entry, Mark
 from pipeline.core.errors import InputError
-from pipeline.verifying.values import (
-    CitedSentence,
-    ListedSource,
-    ReadReport,
-    Sentence,
-    UnresolvedMark,
-    UnresolvedReason,
-)
+from pipeline.verifying import values
 
 
 class Target(NamedTuple):
@@ -23,7 +16,7 @@ class Target(NamedTuple):
     url: str
     """Canonical URL; empty where it leads nowhere."""
     title: str = ""
-    reason: UnresolvedReason | None = None
+    reason: values.UnresolvedReason | None = None
 
 
 class Lookup:
@@ -67,11 +60,11 @@ def _resolved(written: str, url: str, title: str) -> Target:
         return Target(written or url, "", title, "not_a_url")
 
 
-def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
-    sentences: list[Sentence] = []
+def to_report(cited: Iterable[values.CitedSentence], lookup: Lookup) -> values.ReadReport:
+    sentences: list[values.Sentence] = []
     sources: dict[str, list[Target]] = {}
     counts: Counter[str] = Counter()
-    nowhere: dict[tuple[str, UnresolvedReason], list[int]] = {}
+    nowhere: dict[tuple[str, values.UnresolvedReason], list[int]] = {}
     uncited: list[Target] = []
     without_url = sum(not entry.url for entry in lookup.entries)
     for each in cited:
@@ -90,15 +83,15 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
                 nowhere.setdefault((target.id, target.reason), []).append(each.line + 1)
         ids = tuple(dict.fromkeys(target.id for target in targets if target.id))
         shared = [target.url for mark in each.shared for target in lookup.targets(mark, each.line) if target.url]
-        sentences.append(Sentence(each.text, urls, ids, each.line + 1, urls or tuple(dict.fromkeys(shared))))
+        sentences.append(values.Sentence(each.text, urls, ids, each.line + 1, urls or tuple(dict.fromkeys(shared))))
     uncited += [_resolved(entry.id, entry.url, entry.title) for entry in lookup.entries if entry.url]
     for target in uncited:
         if target.url:
             sources.setdefault(target.url, []).append(target)
-    return ReadReport(
+    return values.ReadReport(
         tuple(sentences),
         tuple(
-            ListedSource(
+            values.ListedSource(
                 url=url,
                 title=next((each.title for each in targets if each.title), ""),
                 ids=tuple(dict.fromkeys(each.id for each in targets if each.id)),
@@ -107,7 +100,7 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
             for url, targets in sources.items()
         ),
         tuple(
-            UnresolvedMark(id=lost, reason=reason, line=lines[0], sentences=len(lines))
+            values.UnresolvedMark(id=lost, reason=reason, line=lines[0], sentences=len(lines))
             for (lost, reason), lines in nowhere.items()
         ),
         without_url,

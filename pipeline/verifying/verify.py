@@ -17,22 +17,10 @@ from pipeline.records.causes import state_of
 from pipeline.sources.choose import Tally, archived_as, cited_page, failure_lines, outcome_of, pages_line
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Outcome, Store
+from pipeline.verifying import values
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import SubmittedReport
 from pipeline.verifying.rules import Finding, check_sentence
-from pipeline.verifying.values import (
-    Decided,
-    ListedSource,
-    PageQuote,
-    Reading,
-    Sentence,
-    Uncited,
-    UnresolvedMark,
-    Verdict,
-    VerifiedReport,
-    VerifiedSentence,
-    VerifiedSource,
-)
 
 _OWN_WORDS, _BY_MODEL = "in the page's own words", "supported by the model"
 """How the summary names `supported`."""
@@ -69,12 +57,12 @@ def cited_keys(submitted: Iterable[SubmittedReport]) -> list[str]:
     return list(dict.fromkeys(key for url in urls if (key := cited_page(url, {}).key)))
 
 
-Decide = Callable[[str, Sequence[PageText], Finding], Decided]
+Decide = Callable[[str, Sequence[PageText], Finding], values.Decided]
 """What comes of a sentence and the pages that it cites, beside what the rules find."""
 
 
-def by_rules(text: str, pages: Sequence[PageText], finding: Finding) -> Decided:
-    return Decided(finding.verdict, "rules", finding.problems)
+def by_rules(text: str, pages: Sequence[PageText], finding: Finding) -> values.Decided:
+    return values.Decided(finding.verdict, "rules", finding.problems)
 
 
 def cited_claims(submitted: Iterable[SubmittedReport]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -85,19 +73,19 @@ def cited_claims(submitted: Iterable[SubmittedReport]) -> Iterator[tuple[str, tu
                     yield sentence.text, urls
 
 
-def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = by_rules) -> VerifiedReport:
+def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = by_rules) -> values.VerifiedReport:
     """The report with a verdict on each sentence, and what became of each source."""
     sentences = submitted.report.sentences
     own, shared = sum(not each.urls for each in sentences), sum(not each.paragraph_urls for each in sentences)
     uncited = None
     if sentences:
-        uncited = Uncited(
+        uncited = values.Uncited(
             by_sentence=round(own / len(sentences), 4),
             by_paragraph=round(shared / len(sentences), 4),
             by_author=sum(map(_cites_by_author, sentences)),
             sources_without_url=submitted.report.without_url,
         )
-    return VerifiedReport(
+    return values.VerifiedReport(
         answer_id=submitted.answer_id,
         sentences=tuple(_verify_sentence(sentence, reader, decide) for sentence in sentences),
         uncited=uncited,
@@ -106,31 +94,33 @@ def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = b
     )
 
 
-def _cites_by_author(sentence: Sentence) -> bool:
+def _cites_by_author(sentence: values.Sentence) -> bool:
     return not sentence.urls and not sentence.ids and AUTHOR_YEAR.search(sentence.text) is not None
 
 
-def _verify_source(source: ListedSource, reader: Reader) -> VerifiedSource:
+def _verify_source(source: values.ListedSource, reader: Reader) -> values.VerifiedSource:
     reason = reader.outcome(source.url).reason
     archived = archived_as(cited_page(source.url, {}), reason, reader.store)
-    return VerifiedSource(**dict(source), state=state_of(reason), reason=reason, archived=archived)
+    return values.VerifiedSource(**dict(source), state=state_of(reason), reason=reason, archived=archived)
 
 
-def _verify_sentence(sentence: Sentence, reader: Reader, decide: Decide) -> VerifiedSentence:
+def _verify_sentence(sentence: values.Sentence, reader: Reader, decide: Decide) -> values.VerifiedSentence:
     own = _reading(sentence, sentence.urls, reader, decide)
     shared = own
     if sentence.paragraph_urls != sentence.urls:
         shared = _reading(sentence, sentence.paragraph_urls, reader, decide)
-    return VerifiedSentence(**dict(own), text=sentence.text, ids=sentence.ids, line=sentence.line, by_paragraph=shared)
+    return values.VerifiedSentence(
+        **dict(own), text=sentence.text, ids=sentence.ids, line=sentence.line, by_paragraph=shared
+    )
 
 
-def _reading(sentence: Sentence, urls: tuple[str, ...], reader: Reader, decide: Decide) -> Reading:
+def _reading(sentence: values.Sentence, urls: tuple[str, ...], reader: Reader, decide: Decide) -> values.Reading:
     text, pages = sentence.text, reader.read(urls)
     if not pages:
         problem = "the pages that it cites were not read" if urls else "it cites nothing that can be looked up"
         if not urls and _cites_by_author(sentence):
             problem = "it cites by author and year, without a link that could be looked up"
-        return Reading(citations=urls, verdict="cannot_tell", score=None, problems=(problem,))
+        return values.Reading(citations=urls, verdict="cannot_tell", score=None, problems=(problem,))
     finding = check_sentence(text, pages)
     decided = decide(text, pages, finding)
     if decided.verdict == "not_found" and len(pages) < len(urls):
@@ -139,14 +129,14 @@ def _reading(sentence: Sentence, urls: tuple[str, ...], reader: Reader, decide: 
     # Those that say otherwise, then those that come nearest, each once.
     near = (pages[place.source].quote(place.sentence) for place in finding.places)
     nearest = list(dict.fromkeys((*finding.against, *near)))[:3]
-    return Reading(
+    return values.Reading(
         citations=urls,
         verdict=decided.verdict,
         score=0.0 if decided.verdict == "contradicted" else round(finding.score, 4),
         problems=decided.problems,
         by=decided.by,
-        quotes=tuple(PageQuote(**each._asdict()) for each in decided.quotes),
-        nearest=() if decided.verdict == "supported" else tuple(PageQuote(**each._asdict()) for each in nearest),
+        quotes=tuple(values.PageQuote(**each._asdict()) for each in decided.quotes),
+        nearest=() if decided.verdict == "supported" else tuple(values.PageQuote(**each._asdict()) for each in nearest),
     )
 
 
@@ -155,7 +145,7 @@ class Summary:
         self.reports = self.sentences = self.marks = 0
         self.verdicts: Counter[str] = Counter()
         self.by_paragraph: Counter[str] = Counter()
-        self.unresolved: list[UnresolvedMark] = []
+        self.unresolved: list[values.UnresolvedMark] = []
         self.by_author = self.without_url = 0
         self.pages = Tally()
         self.seen: set[str] = set()
@@ -164,7 +154,7 @@ class Summary:
         self.holds = True
         self.is_csv = False
 
-    def add(self, report: VerifiedReport, outcome: Callable[[str], Outcome]) -> None:
+    def add(self, report: values.VerifiedReport, outcome: Callable[[str], Outcome]) -> None:
         self.reports += 1
         self.is_csv = report.answer_id is not None
         self.sentences += len(report.sentences)
@@ -195,7 +185,7 @@ class Summary:
         if not self.reports:
             raise InputError(f"{str(file)!r} holds no answers: it has a header and no rows.")
 
-    def _examples(self, verdict: Verdict, shown: Sequence[str]) -> Iterator[str]:
+    def _examples(self, verdict: values.Verdict, shown: Sequence[str]) -> Iterator[str]:
         if shown:
             yield f"{verdict}:"
             yield from shown
@@ -246,13 +236,13 @@ class Summary:
             yield f"Does not hold: of {cited} with citations {total - held:,} not supported{lost}."
 
 
-def _name_of(reading: Reading | VerifiedSentence) -> str:
+def _name_of(reading: values.Reading | values.VerifiedSentence) -> str:
     if reading.verdict != "supported":
         return reading.verdict
     return _BY_MODEL if reading.by == "model" else _OWN_WORDS
 
 
-def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
+def _shown(sentence: values.VerifiedSentence, answer_id: str | None) -> str:
     reading = sentence.by_paragraph
     where = f"{answer_id}, line {sentence.line}" if answer_id else f"line {sentence.line}"
     lines = [f"{where}: {sentence.text[:_SHOWN_WORDS]}"]
@@ -266,7 +256,7 @@ def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
 
 
 def _counted(verdicts: Counter[str]) -> str:
-    names = (_OWN_WORDS, _BY_MODEL, *get_args(Verdict))
+    names = (_OWN_WORDS, _BY_MODEL, *get_args(values.Verdict))
     counts = ", ".join(f"{verdicts[name]:,} {name}" for name in names if verdicts[name])
     return f"{verdicts.total():,}: {counts}" if counts else "0"
 

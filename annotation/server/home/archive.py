@@ -17,16 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from annotation.server.home.backups import (
-    MANIFEST_FILE,
-    STORED_FILES,
-    BackupManifest,
-    KeptBackup,
-    StoredFile,
-    read_manifest,
-    remember_backup,
-    unpack,
-)
+from annotation.server.home import backups
 from annotation.server.home.damage import damage_sentence, note_damage
 from annotation.server.home.folder import (
     BACKUPS_FOLDER,
@@ -57,17 +48,17 @@ _BUSY_SECONDS = 60.0
 ARCHIVE = "archive.zip"
 
 
-def write_backup(home: Path, path: Path) -> BackupManifest:
+def write_backup(home: Path, path: Path) -> backups.BackupManifest:
     """A new backup of the home, whose server may run, as of one moment; an earlier one at `path` is replaced."""
     home, path = home.absolute(), path.resolve()  # of a link the target is replaced
-    missing = [name for name in STORED_FILES if not (home / name).is_file()]
+    missing = [name for name in backups.STORED_FILES if not (home / name).is_file()]
     if missing:
         raise InputError(
             f"The folder `{home}` holds no server: there is no `{missing[0]}`. Name the home of one with `--home`."
         )
     if path.exists():
         try:
-            read_manifest(path)
+            backups.read_manifest(path)
         except InputError as error:
             raise OutputError(f"`{path}` is there and is no backup, so it is left alone. Name another file.") from error
     try:
@@ -79,18 +70,18 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
         raise OutputError(
             f"The backup `{path}` cannot be written: {error.strerror or error}. Make room, or name another file."
         ) from error
-    remember_backup(home, KeptBackup(path=str(path), created_at=manifest.created_at))
+    backups.remember_backup(home, backups.KeptBackup(path=str(path), created_at=manifest.created_at))
     return manifest
 
 
-def make_archive(home: Path, folder: Path) -> BackupManifest:
+def make_archive(home: Path, folder: Path) -> backups.BackupManifest:
     copy = folder / "argilla.db"
     _copy_database(home, copy)
     secrets = folder / "secrets.json"
     shutil.copyfile(home / SECRETS_FILE, secrets)
     stored = {SECRETS_FILE: secrets, DATABASE_FILE: copy}
     versions = read_versions(home) or software_versions().model_copy(update={"citejury": UNKNOWN_RELEASE})
-    manifest = BackupManifest(
+    manifest = backups.BackupManifest(
         created_at=datetime.now(UTC).replace(microsecond=0),
         versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
         files={name: _stored_file(file) for name, file in stored.items()},
@@ -99,7 +90,7 @@ def make_archive(home: Path, folder: Path) -> BackupManifest:
     with os.fdopen(descriptor, "w+b") as file:
         # zlib's fastest: half the size of the database, at a fifth of the time of its default.
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            archive.writestr(MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
+            archive.writestr(backups.MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
             for name, source in stored.items():
                 archive.write(source, name)
         file.flush()
@@ -162,15 +153,15 @@ def _copy_database(home: Path, copy: Path) -> None:
     )
 
 
-def _stored_file(file: Path) -> StoredFile:
+def _stored_file(file: Path) -> backups.StoredFile:
     with open(file, "rb") as content:
-        return StoredFile(size=file.stat().st_size, sha256=hashlib.file_digest(content, "sha256").hexdigest())
+        return backups.StoredFile(size=file.stat().st_size, sha256=hashlib.file_digest(content, "sha256").hexdigest())
 
 
-def restore_home(path: Path, home: Path) -> BackupManifest:
+def restore_home(path: Path, home: Path) -> backups.BackupManifest:
     home = home.absolute()
     _refuse_used_folder(home)
-    manifest = read_manifest(path)
+    manifest = backups.read_manifest(path)
     refuse_newer(manifest.versions, manifest.versions.schema_revision, f"The home of the backup `{path}`")
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
@@ -179,9 +170,9 @@ def restore_home(path: Path, home: Path) -> BackupManifest:
         with workshop(home) as folder:
             made = folder / "home"
             made.mkdir(mode=0o700)
-            unpack(path, manifest, made)
+            backups.unpack(path, manifest, made)
             write_private(made / VERSIONS_FILE, manifest.versions.model_dump_json(indent=2) + "\n")
-            remember_backup(made, KeptBackup(path=str(path.absolute()), created_at=manifest.created_at))
+            backups.remember_backup(made, backups.KeptBackup(path=str(path.absolute()), created_at=manifest.created_at))
             os.rename(made, home)  # takes the place of an empty folder, of nothing else
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
@@ -247,7 +238,7 @@ def _drop_triggers(database: Path) -> None:
 
 
 @contextlib.contextmanager
-def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, BackupManifest]]:
+def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, backups.BackupManifest]]:
     """The database of a backup and what the backup says of itself, checked; the file is gone with the block."""
     with tempfile.TemporaryDirectory(prefix="citejury-") as name:
         folder = Path(name)
@@ -255,9 +246,9 @@ def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, BackupManifest]
         try:
             with open(path, "wb") as file:
                 shutil.copyfileobj(archive, file)
-            manifest = read_manifest(path)
+            manifest = backups.read_manifest(path)
             refuse_newer(manifest.versions, manifest.versions.schema_revision, "The home of the backup")
-            unpack(path, manifest, folder)
+            backups.unpack(path, manifest, folder)
             path.unlink()
         except OSError as error:
             raise OutputError(

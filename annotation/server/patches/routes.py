@@ -28,17 +28,8 @@ from fastapi.responses import Response
 from sqlalchemy import String, cast, func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from annotation.argilla import units
 from annotation.argilla.client import AS_OF_PATH
-from annotation.argilla.units import (
-    AT_ONCE,
-    CHANGED_PATH,
-    HISTORY_PATH,
-    HISTORY_STATE_PATH,
-    PAGE_RECORDS,
-    ROWS_PATH,
-    STATES_PATH,
-    labels_and_question,
-)
 from annotation.server.patches import history
 from annotation.server.patches.events import tell_erased
 from annotation.server.patches.history import hyphenated
@@ -98,7 +89,7 @@ async def _check_may_read(dataset_id: UUID, db: Any, user: Any) -> None:
 
 
 def serve_status_rows(_: Any) -> None:
-    _serve_pages(ROWS_PATH, _rows_page)
+    _serve_pages(units.ROWS_PATH, _rows_page)
 
 
 def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]]) -> None:
@@ -109,7 +100,7 @@ def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]]) -> None:
         db: Database,
         current_user: Asking,
         after: str | None = None,
-        limit: int = Query(default=PAGE_RECORDS, ge=1, le=PAGE_RECORDS),
+        limit: int = Query(default=units.PAGE_RECORDS, ge=1, le=units.PAGE_RECORDS),
     ) -> Any:
         await _check_may_read(dataset_id, db, current_user)
         try:
@@ -133,8 +124,8 @@ def serve_changes(_: Any) -> None:
         items = await _record_items(db, dataset_id, named, {"responses"})
         return Response(f'{{"items":[{items}]}}', media_type="application/json")
 
-    _serve_pages(STATES_PATH, _states_page)
-    serve_first(CHANGED_PATH, list_named_records, response_class=Response)
+    _serve_pages(units.STATES_PATH, _states_page)
+    serve_first(units.CHANGED_PATH, list_named_records, response_class=Response)
 
 
 def serve_history(_: Any) -> None:
@@ -171,9 +162,9 @@ def serve_history(_: Any) -> None:
         tell_erased(erased.values())
         return Response(status_code=204)
 
-    serve_first(HISTORY_PATH, list_changes, response_class=Response)
-    serve_first(HISTORY_PATH, erase_history, "DELETE", response_class=Response)
-    serve_first(HISTORY_STATE_PATH, report_state, response_class=Response)
+    serve_first(units.HISTORY_PATH, list_changes, response_class=Response)
+    serve_first(units.HISTORY_PATH, erase_history, "DELETE", response_class=Response)
+    serve_first(units.HISTORY_STATE_PATH, report_state, response_class=Response)
 
 
 async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
@@ -195,7 +186,7 @@ def serve_past_responses(_: Any) -> None:
         db: Database,
         current_user: Asking,
         offset: int = Query(default=0, ge=0, lt=1 << 63),
-        limit: int = Query(default=500, ge=1, le=PAGE_RECORDS),
+        limit: int = Query(default=500, ge=1, le=units.PAGE_RECORDS),
     ) -> Any:
         await _check_may_read(dataset_id, db, current_user)
         at = _read_moment(moment)
@@ -317,7 +308,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
         user, value = users.setdefault(user_id, len(users)), values.setdefault(text, len(values))
         # Not changed after it came; its two stamps may then be some moments apart.
         is_first = inserted_at[:19] == updated_at[:19] or (
-            datetime.fromisoformat(updated_at) - datetime.fromisoformat(inserted_at) < AT_ONCE
+            datetime.fromisoformat(updated_at) - datetime.fromisoformat(inserted_at) < units.AT_ONCE
         )
         by_record[record_id].append(f'[{user},"{status}","{updated_at}",{int(is_first)},{value}]')
     items = [
@@ -326,7 +317,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
         f"[{','.join(by_record.get(record_id, ()))}]]"
         for record_id, external_id, status, _ in records
     ]
-    read = [labels_and_question(json.loads(text) if text else None) for text in values]
+    read = [units.labels_and_question(json.loads(text) if text else None) for text in values]
     page_ids = select(Record.id).where(*here, place <= last)
     assignments = (await db.execute(assignments_in(dataset_id, page_ids))).tuples()
     assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments)

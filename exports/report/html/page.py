@@ -7,44 +7,14 @@ from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TaskName
 from annotation.quality.scores import AnnotatorScores
-from exports.report.agreement_page import (
-    ALT_TEST_MEANING,
-    audit_sections,
-    closing_sections,
-    control_sections,
-    judge_section,
-)
+from exports.report import agreement_page, words
+from exports.report.html import elements as html
 from exports.report.html.browser import browser_section
-from exports.report.html.elements import (
-    Child,
-    bullets,
-    cell,
-    element,
-    embedded,
-    figure_svg,
-    folded,
-    head,
-    quoted,
-    row,
-    section_parts,
-    table,
-    text_table,
-    to_html,
-)
+from exports.report.html.elements import head
 from exports.report.html.findings import findings_section, labels_section
 from exports.report.html.labels import conditional_section, forest_plot, label_section, time_section
 from exports.report.html.people import pair_section, people_section
 from exports.report.sections import Section
-from exports.report.words import (
-    FITNESS_MEANING,
-    UNDEFINED,
-    change_sentences,
-    decimal,
-    label_sentence,
-    macro_sentence,
-    percent,
-    warning_sentences,
-)
 from exports.statistics import agreement_schema as schema
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.results_schema import Results
@@ -71,35 +41,37 @@ def _judges_section(agreement: schema.Agreement) -> Element | None:
         return None
     tasks = (
         [
-            section_parts(judge_section(judge.model, task, found, "page")),
+            html.section_parts(agreement_page.judge_section(judge.model, task, found, "page")),
             _judge_details(found) if found.labels else None,
         ]
         for judge in agreement.judges
         for task, found in judge.tasks.items()
     )
-    together = [section_parts(section) for section in closing_sections(agreement)]
+    together = [html.section_parts(section) for section in agreement_page.closing_sections(agreement)]
     rows = [
         (
             *(each.label, each.model_a, each.model_b),
             *(f"{number:,}" for number in (each.n_units, each.n_records)),
-            *(percent(share) for share in (each.agreement_a, each.agreement_b)),
+            *(words.percent(share) for share in (each.agreement_a, each.agreement_b)),
             f"{each.difference:+.2f}",
-            f"[{each.interval[0]:+.2f}, {each.interval[1]:+.2f}]" if each.interval else UNDEFINED,
+            f"[{each.interval[0]:+.2f}, {each.interval[1]:+.2f}]" if each.interval else words.UNDEFINED,
             *(f"{p:.3f}" for p in (each.p, each.p_holm)),
         )
         for each in agreement.judge_differences
     ]
-    differences = text_table("Agreement with the majority, on the same units", Table([_APART, *rows], left=3))
-    heading = element("h2", "Judges against the jury", id="judges")
-    return element("section", heading, tasks, together, folded("All differences", differences) if rows else None)
+    differences = html.text_table("Agreement with the majority, on the same units", Table([_APART, *rows], left=3))
+    heading = html.element("h2", "Judges against the jury", id="judges")
+    return html.element(
+        "section", heading, tasks, together, html.folded("All differences", differences) if rows else None
+    )
 
 
-def _judge_details(found: schema.JudgedTask) -> list[Child]:
+def _judge_details(found: schema.JudgedTask) -> list[html.Child]:
     plots = (_reliability_figure(label, figures.calibration) for label, figures in found.labels.items())
     return [
-        element("div", plots, class_="panels"),
-        element("p", _CALIBRATION_MEANING, class_="note"),
-        folded("Against each annotator", _annotators_table(found), _tested_table(found)),
+        html.element("div", plots, class_="panels"),
+        html.element("p", _CALIBRATION_MEANING, class_="note"),
+        html.folded("Against each annotator", _annotators_table(found), _tested_table(found)),
     ]
 
 
@@ -108,14 +80,14 @@ def _annotators_table(found: schema.JudgedTask) -> Element:
         (
             *(label, each.annotator),
             *(f"{count:,}" for count in (sum(counts), *counts)),
-            percent(each.confusion.accuracy),
-            decimal(each.confusion.cohen_kappa),
+            words.percent(each.confusion.accuracy),
+            words.decimal(each.confusion.cohen_kappa),
         )
         for label, figures in found.labels.items()
         for each in figures.annotators
         for counts in [(each.confusion.tp, each.confusion.fp, each.confusion.fn, each.confusion.tn)]
     ]
-    return text_table("The judge against each annotator", Table([_AGAINST, *rows], left=2), _KAPPA_MEANING)
+    return html.text_table("The judge against each annotator", Table([_AGAINST, *rows], left=2), _KAPPA_MEANING)
 
 
 def _tested_table(found: schema.JudgedTask) -> Element:
@@ -123,48 +95,50 @@ def _tested_table(found: schema.JudgedTask) -> Element:
         (
             *(label, each.annotator),
             *(f"{number:,}" for number in (each.n_units, each.n_units_two_others, each.n_records)),
-            *(percent(share) for share in (each.judge_wins, each.person_wins)),
+            *(words.percent(share) for share in (each.judge_wins, each.person_wins)),
             f"{each.p:.3f}{' *' if each.won else ''}",
             f"{each.p_by_record:.3f}{' *' if each.won_by_record else ''}",
         )
         for label, figures in found.labels.items()
         for each in figures.alt_test.people
     ]
-    return text_table(
-        "Who is nearer to the others; * the judge wins", Table([_TESTED, *rows], left=2), ALT_TEST_MEANING
+    return html.text_table(
+        "Who is nearer to the others; * the judge wins",
+        Table([_TESTED, *rows], left=2),
+        agreement_page.ALT_TEST_MEANING,
     )
 
 
 def _reliability_figure(label: str, found: schema.Calibration) -> Element:
     spoken = "; ".join(_spoken(each) for each in found.bins if each.n)
     size = _SIDE + 2 * _MARGIN
-    drawing = figure_svg(
+    drawing = html.figure_svg(
         f"{label}: reliability of the judge's P(yes)",
-        spoken or UNDEFINED,
+        spoken or words.UNDEFINED,
         _frame(),
         _circles(found),
         viewBox=f"0 0 {size} {size}",
         class_="weeks",
     )
-    return element("figure", element("figcaption", label), drawing)
+    return html.element("figure", html.element("figcaption", label), drawing)
 
 
 def _spoken(found: schema.ReliabilityBin) -> str:
-    return f"{found.n:,} units at {percent(found.mean_p_yes)}: {percent(found.share_yes)} yes"
+    return f"{found.n:,} units at {words.percent(found.mean_p_yes)}: {words.percent(found.share_yes)} yes"
 
 
 def _frame() -> Iterator[Element]:
     left, right, bottom, top = _MARGIN, _MARGIN + _SIDE, _MARGIN + _SIDE, _MARGIN
     for value in (0.0, 0.5, 1.0):
         x, y = left + _SIDE * value, bottom - _SIDE * value
-        yield element("line", x1=x, x2=x, y1=bottom, y2=top, class_="grid")
-        yield element("line", x1=left, x2=right, y1=y, y2=y, class_="grid")
-        yield element("text", percent(value), x=x, y=bottom + 20, text_anchor="middle", class_="tick")
-        yield element("text", percent(value), x=left - 6, y=y + 4, text_anchor="end", class_="tick")
-    yield element("line", x1=left, x2=right, y1=bottom, y2=top, class_="threshold")
+        yield html.element("line", x1=x, x2=x, y1=bottom, y2=top, class_="grid")
+        yield html.element("line", x1=left, x2=right, y1=y, y2=y, class_="grid")
+        yield html.element("text", words.percent(value), x=x, y=bottom + 20, text_anchor="middle", class_="tick")
+        yield html.element("text", words.percent(value), x=left - 6, y=y + 4, text_anchor="end", class_="tick")
+    yield html.element("line", x1=left, x2=right, y1=bottom, y2=top, class_="threshold")
     middle = left + _SIDE / 2
-    yield element("text", "judge's P(yes)", x=middle, y=bottom + 38, text_anchor="middle", class_="tick")
-    yield element("text", "jury says yes", x=left, y=top - 12, class_="tick")
+    yield html.element("text", "judge's P(yes)", x=middle, y=bottom + 38, text_anchor="middle", class_="tick")
+    yield html.element("text", "jury says yes", x=left, y=top - 12, class_="tick")
 
 
 def _circles(found: schema.Calibration) -> Iterator[Element]:
@@ -173,7 +147,7 @@ def _circles(found: schema.Calibration) -> Iterator[Element]:
         if each.mean_p_yes is not None and each.share_yes is not None:
             radius = max(_SMALLEST, _LARGEST * (each.n / most) ** 0.5)
             x, y = _MARGIN + _SIDE * each.mean_p_yes, _MARGIN + _SIDE * (1 - each.share_yes)
-            yield element("circle", element("title", _spoken(each)), cx=x, cy=y, r=radius, class_="estimate")
+            yield html.element("circle", html.element("title", _spoken(each)), cx=x, cy=y, r=radius, class_="estimate")
 
 
 _TERMS: tuple[tuple[str, str], ...] = (
@@ -198,22 +172,25 @@ def _methods_section(agreement: schema.Agreement) -> Element:
         f"above 5 % of them the interval is refused. Computed by citejury {version('citejury')}, numpy "
         f"{version('numpy')}; the same files and seed give the same figures."
     )
-    terms = ([element("dt", term), element("dd", meaning)] for term, meaning in _TERMS)
-    return element(
+    terms = ([html.element("dt", term), html.element("dd", meaning)] for term, meaning in _TERMS)
+    return html.element(
         "section",
-        element("h2", "Methods", id="methods"),
-        element("p", computed),
-        folded("What the figures of agreement mean", element("dl", terms)),
-        folded("Ready to cite", (_task_sentences(agreement, task) for task in agreement.tasks)),
+        html.element("h2", "Methods", id="methods"),
+        html.element("p", computed),
+        html.folded("What the figures of agreement mean", html.element("dl", terms)),
+        html.folded("Ready to cite", (_task_sentences(agreement, task) for task in agreement.tasks)),
         class_="methods",
     )
 
 
-def _task_sentences(agreement: schema.Agreement, task: TaskName) -> Child:
+def _task_sentences(agreement: schema.Agreement, task: TaskName) -> html.Child:
     labels = agreement.tasks[task].labels
-    sentences = [element("li", label, ": ", label_sentence(agreement, task, label)) for label in labels]
-    mean = macro_sentence(agreement, task)
-    return [element("h3", task.capitalize()), element("ul", element("li", mean) if mean else None, sentences)]
+    sentences = [html.element("li", label, ": ", words.label_sentence(agreement, task, label)) for label in labels]
+    mean = words.macro_sentence(agreement, task)
+    return [
+        html.element("h3", task.capitalize()),
+        html.element("ul", html.element("li", mean) if mean else None, sentences),
+    ]
 
 
 def render_report(
@@ -228,45 +205,45 @@ def render_report(
 
     `disagreements` are those that weigh most first in each task, `remarks` sentences about rows that were left out.
     """
-    style, style_hash = embedded("style", "style.css")
-    script, script_hash = embedded("script", "browser.js")
+    style, style_hash = html.embedded("style", "style.css")
+    script, script_hash = html.embedded("script", "browser.js")
     policy = (
         f"default-src 'none'; style-src {style_hash}; script-src {script_hash}; base-uri 'none'; form-action 'none'"
     )
-    head = element(
+    head = html.element(
         "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="generator", content=f"citejury {version('citejury')}"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", f"{'What the jury found' if results else 'Agreement'}: {', '.join(agreement.tasks)}"),
+        html.element("meta", charset="utf-8"),
+        html.element("meta", name="generator", content=f"citejury {version('citejury')}"),
+        html.element("meta", http_equiv="Content-Security-Policy", content=policy),
+        html.element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        html.element("meta", name="referrer", content="no-referrer"),
+        html.element("meta", name="color-scheme", content="light dark"),
+        html.element("title", f"{'What the jury found' if results else 'Agreement'}: {', '.join(agreement.tasks)}"),
         style,
     )
-    body = element(
+    body = html.element(
         "body",
         _navigation(agreement, results, has_controls=bool(controls)),
-        element(
+        html.element(
             "main",
-            findings_section(results, agreement) if results else element("h1", "Agreement of annotators"),
+            findings_section(results, agreement) if results else html.element("h1", "Agreement of annotators"),
             labels_section(results) if results else None,
-            element(
+            html.element(
                 "section",
                 _agreement_head(agreement, remarks),
                 (_task_details(task, figures) for task, figures in agreement.tasks.items()),
                 class_="agreement",
             ),
             people_section(agreement),
-            _shown("controls", control_sections(controls)),
-            _shown("audit", audit_sections(agreement.audit)),
+            _shown("controls", agreement_page.control_sections(controls)),
+            _shown("audit", agreement_page.audit_sections(agreement.audit)),
             _judges_section(agreement),
             browser_section(disagreements),
             _methods_section(agreement),
         ),
         script,
     )
-    return "<!DOCTYPE html>\n" + to_html(element("html", head, body, lang="en-GB")) + "\n"
+    return "<!DOCTYPE html>\n" + html.to_html(html.element("html", head, body, lang="en-GB")) + "\n"
 
 
 def _navigation(agreement: schema.Agreement, results: Results | None, *, has_controls: bool) -> Element:
@@ -279,54 +256,57 @@ def _navigation(agreement: schema.Agreement, results: Results | None, *, has_con
         "Judges": "judges" if agreement.judges else "",
         **{"Disagreements": "disagreements", "Methods": "methods"},
     }
-    links = (element("a", text, href=f"#{part}") for text, part in parts.items() if part)
-    return element("nav", links, aria_label="Parts of the report")
+    links = (html.element("a", text, href=f"#{part}") for text, part in parts.items() if part)
+    return html.element("nav", links, aria_label="Parts of the report")
 
 
 def _shown(name: str, sections: Iterable[Section]) -> Element | None:
     """Sections as every other output has them, `name` as the id of the first heading; None where there are none."""
-    parts = [section_parts(section, "" if place else name) for place, section in enumerate(sections)]
-    return element("section", parts) if parts else None
+    parts = [html.section_parts(section, "" if place else name) for place, section in enumerate(sections)]
+    return html.element("section", parts) if parts else None
 
 
-def _agreement_head(agreement: schema.Agreement, remarks: Sequence[str]) -> list[Child]:
-    counting = bullets(remarks) if remarks else element("p", "Every row counts.", class_="note")
+def _agreement_head(agreement: schema.Agreement, remarks: Sequence[str]) -> list[html.Child]:
+    counting = html.bullets(remarks) if remarks else html.element("p", "Every row counts.", class_="note")
     rows = (
-        row(
-            head(quoted(found.file)),
-            cell(f"{found.rows:,}"),
-            element("td", element("code", found.sha256[:12]), title=found.sha256),
+        html.row(
+            head(html.quoted(found.file)),
+            html.cell(f"{found.rows:,}"),
+            html.element("td", html.element("code", found.sha256[:12]), title=found.sha256),
         )
         for found in agreement.inputs
     )
-    files = table("Files read", ("File", "rows", "SHA-256 begins with"), rows)
+    files = html.table("Files read", ("File", "rows", "SHA-256 begins with"), rows)
     return [
-        element("h2", "How far the annotators agree", id="agreement"),
+        html.element("h2", "How far the annotators agree", id="agreement"),
         forest_plot(agreement),
-        element("p", FITNESS_MEANING, class_="note"),
+        html.element("p", words.FITNESS_MEANING, class_="note"),
         _cautions(agreement),
-        folded("Files read, and what of them did not count", files, counting),
+        html.folded("Files read, and what of them did not count", files, counting),
     ]
 
 
-def _cautions(agreement: schema.Agreement) -> Child:
-    found = {task: list(warning_sentences(figures)) for task, figures in agreement.tasks.items()}
+def _cautions(agreement: schema.Agreement) -> html.Child:
+    found = {task: list(words.warning_sentences(figures)) for task, figures in agreement.tasks.items()}
     cautions = {task: sentences for task, sentences in found.items() if sentences}
     if not cautions:
-        return element("p", "No warning applies.", class_="note")
+        return html.element("p", "No warning applies.", class_="note")
     counts = ", ".join(f"{task} {len(sentences)}" for task, sentences in cautions.items())
     parts = (
-        element("div", element("h3", task.capitalize()), bullets(sentences)) for task, sentences in cautions.items()
+        html.element("div", html.element("h3", task.capitalize()), html.bullets(sentences))
+        for task, sentences in cautions.items()
     )
-    return folded(f"What to mind first: {counts}", element("div", parts, class_="tasks"), class_="mind", id="mind")
+    return html.folded(
+        f"What to mind first: {counts}", html.element("div", parts, class_="tasks"), class_="mind", id="mind"
+    )
 
 
 def _task_details(task: TaskName, figures: schema.TaskAgreement) -> Element:
-    changes = list(change_sentences(figures))
-    return folded(
-        element("h3", f"{task.capitalize()} in detail"),
+    changes = list(words.change_sentences(figures))
+    return html.folded(
+        html.element("h3", f"{task.capitalize()} in detail"),
         _coverage(figures),
-        bullets(changes) if changes else None,
+        html.bullets(changes) if changes else None,
         label_section(figures),
         pair_section(figures),
         time_section(figures),
@@ -334,7 +314,7 @@ def _task_details(task: TaskName, figures: schema.TaskAgreement) -> Element:
     )
 
 
-def _coverage(figures: schema.TaskAgreement) -> Iterator[Child]:
+def _coverage(figures: schema.TaskAgreement) -> Iterator[html.Child]:
     overlap, pairs = figures.overlap, math.comb(len(figures.annotators), 2)
     sizes = ", ".join(f"{ratings} for {units:,}" for ratings, units in sorted(overlap.units_by_ratings.items()))
     text = f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}."
@@ -345,9 +325,9 @@ def _coverage(figures: schema.TaskAgreement) -> Iterator[Child]:
         text += f" {repeats} left out because the annotator has a newer one on the unit."
     if apart := overlap.pairs_apart:
         text += f" {apart:,} of {counted(pairs, 'pair')} of annotators share no unit and cannot be compared."
-    yield element("p", text, class_="note")
+    yield html.element("p", text, class_="note")
     if len(groups := overlap.components) > 1:
-        named: list[Child] = [f"{len(groups)} groups of annotators share no unit with each other: "]
+        named: list[html.Child] = [f"{len(groups)} groups of annotators share no unit with each other: "]
         for place, group in enumerate(groups, start=1):
-            named += [f"({place}) " if place == 1 else f"; ({place}) ", quoted(", ".join(group))]
-        yield element("p", named, ".", class_="note")
+            named += [f"({place}) " if place == 1 else f"; ({place}) ", html.quoted(", ".join(group))]
+        yield html.element("p", named, ".", class_="note")

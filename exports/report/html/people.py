@@ -6,30 +6,8 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from annotation.argilla.rendering import one_line
-from exports.report.html.elements import (
-    SHORT_REASONS,
-    Axis,
-    Child,
-    cell,
-    coefficient,
-    difference_axis,
-    element,
-    ends,
-    estimate_strip,
-    estimated,
-    figure_svg,
-    folded,
-    head,
-    missing,
-    number,
-    quoted,
-    row,
-    rule,
-    scale,
-    sentence,
-    signed,
-    table,
-)
+from exports.report.html import elements as html
+from exports.report.html.elements import ends
 from exports.report.words import UNDEFINED, annotator_sentences, percent
 from exports.statistics.agreement_schema import Agreement, AnnotatorAgreement, PairAgreement, TaskAgreement
 from exports.statistics.warnings import FEW_SHARED
@@ -50,7 +28,7 @@ class _Map(NamedTuple):
     top: float
 
 
-def pair_section(figures: TaskAgreement) -> list[Child]:
+def pair_section(figures: TaskAgreement) -> list[html.Child]:
     if len(figures.annotators) < 2 or not figures.pairs:
         return []
     names = similar_order(most_shared(figures), figures.pairs)
@@ -73,11 +51,11 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
     shown = set(names)
     shared = [pair for pair in figures.pairs if {pair.rater_a, pair.rater_b} <= shown]
     return [
-        element("h3", "Pairs of annotators"),
-        element("p", text, class_="note"),
+        html.element("h3", "Pairs of annotators"),
+        html.element("p", text, class_="note"),
         _legend(),
-        element("div", maps, class_="panels"),
-        folded("The pairs as a table", _pair_table(shared)),
+        html.element("div", maps, class_="panels"),
+        html.folded("The pairs as a table", _pair_table(shared)),
     ]
 
 
@@ -147,7 +125,7 @@ def _heat_map(shown: _Map) -> Element:
     pairs = [
         pair for (first, second), pair in shown.pairs.items() if first == pair.rater_a and {first, second} <= {*names}
     ]
-    drawing = figure_svg(
+    drawing = html.figure_svg(
         f"{shown.label}: pairs of annotators",
         "; ".join(map(_spoken, pairs)) or "No shared units.",
         _heads(shown),
@@ -157,16 +135,16 @@ def _heat_map(shown: _Map) -> Element:
         height=height,
         class_="map",
     )
-    return element("figure", element("figcaption", shown.label), element("div", drawing, class_="wide"))
+    return html.element("figure", html.element("figcaption", shown.label), html.element("div", drawing, class_="wide"))
 
 
 def _heads(shown: _Map) -> Iterator[Element]:
     for place, (name, short) in enumerate(shown.names.items()):
-        middle, whole = _SIDE * place + _SIDE / 2, element("title", name)
+        middle, whole = _SIDE * place + _SIDE / 2, html.element("title", name)
         x, y = shown.left - 8, shown.top + middle + 4
-        yield element("text", short, whole, x=x, y=y, text_anchor="end", class_="name")
+        yield html.element("text", short, whole, x=x, y=y, text_anchor="end", class_="name")
         x, y = shown.left + middle, shown.top - 8
-        yield element("text", short, whole, x=x, y=y, transform=f"rotate(-40 {x:g} {y:g})", class_="name")
+        yield html.element("text", short, whole, x=x, y=y, transform=f"rotate(-40 {x:g} {y:g})", class_="name")
 
 
 def _map_cell(shown: _Map, names: Sequence[str], line: int, column: int) -> Element | None:
@@ -179,7 +157,7 @@ def _map_cell(shown: _Map, names: Sequence[str], line: int, column: int) -> Elem
     coloured = above and not few and kappa is not None
     strength = _PALE + (1 - _PALE) * min(max(kappa or 0.0, 0.0), 1.0)
     x, y = shown.left + _SIDE * column, shown.top + _SIDE * line
-    ground = element(
+    ground = html.element(
         "rect",
         x=x + 1,
         y=y + 1,
@@ -191,49 +169,53 @@ def _map_cell(shown: _Map, names: Sequence[str], line: int, column: int) -> Elem
     )
     # On a stronger colour white text has more contrast than black.
     kind = "on" if coloured and strength > 0.75 else "dim" if few or not above else "off"
-    text = coefficient(kappa) if above else f"{pair.n_shared:,}"
-    written = element("text", text, text_anchor="middle", class_=kind, x=x + _SIDE / 2, y=y + _SIDE / 2 + 4)
-    return element("g", element("title", _spoken(pair)), ground, written)
+    text = html.coefficient(kappa) if above else f"{pair.n_shared:,}"
+    written = html.element("text", text, text_anchor="middle", class_=kind, x=x + _SIDE / 2, y=y + _SIDE / 2 + 4)
+    return html.element("g", html.element("title", _spoken(pair)), ground, written)
 
 
 def _spoken(pair: PairAgreement) -> str:
     reason = pair.undefined.get("cohen_kappa")
-    kappa = coefficient(pair.cohen_kappa) if reason is None else f"{UNDEFINED} ({SHORT_REASONS[reason]})"
+    kappa = html.coefficient(pair.cohen_kappa) if reason is None else f"{UNDEFINED} ({html.SHORT_REASONS[reason]})"
     return f"{pair.rater_a} and {pair.rater_b}: κ {kappa}, {pair.n_shared:,} shared"
 
 
 def _legend() -> Element:
-    marks: list[Child] = []
+    marks: list[html.Child] = []
     for at, step in enumerate((0.0, 0.2, 0.4, 0.6, 0.8, 1.0)):
         strength = _PALE + (1 - _PALE) * step
-        marks.append(element("rect", x=at * 34, y=2, width=32, height=14, rx=3, class_="heat", fill_opacity=strength))
+        marks.append(
+            html.element("rect", x=at * 34, y=2, width=32, height=14, rx=3, class_="heat", fill_opacity=strength)
+        )
     for at, text in enumerate(("≤ 0", ".20", ".40", ".60", ".80", "1.00")):
-        marks.append(element("text", text, x=at * 34 + 16, y=30, text_anchor="middle", class_="tick"))
-    marks.append(element("rect", x=224, y=2, width=32, height=14, rx=3, class_="few"))
-    marks.append(element("text", f"< {FEW_SHARED} shared", x=240, y=30, text_anchor="middle", class_="tick"))
-    return figure_svg("Scale of κ", "From pale, 0 or less, to dark, 1.", marks, width=290, height=34, class_="legend")
+        marks.append(html.element("text", text, x=at * 34 + 16, y=30, text_anchor="middle", class_="tick"))
+    marks.append(html.element("rect", x=224, y=2, width=32, height=14, rx=3, class_="few"))
+    marks.append(html.element("text", f"< {FEW_SHARED} shared", x=240, y=30, text_anchor="middle", class_="tick"))
+    return html.figure_svg(
+        "Scale of κ", "From pale, 0 or less, to dark, 1.", marks, width=290, height=34, class_="legend"
+    )
 
 
 def _pair_table(pairs: Sequence[PairAgreement]) -> Element:
     counts = ("both yes", "only first", "only second", "both no")
     columns = ("First, second", "label", "shared", "κ [95 %]", "PABAK", *counts, "McNemar p")
     rows = (
-        row(
-            head(quoted(pair.rater_a), ", ", quoted(pair.rater_b)),
-            cell(pair.label),
-            cell(f"{pair.n_shared:,}"),
-            cell(estimated(pair.cohen_kappa, pair.interval, pair.undefined.get("cohen_kappa"))),
-            cell(number(pair.pabak)),
-            *(cell(f"{count:,}") for count in (pair.n11, pair.n10, pair.n01, pair.n00)),
-            cell(UNDEFINED if pair.mcnemar_p is None else f"{pair.mcnemar_p:.3f}"),
+        html.row(
+            html.head(html.quoted(pair.rater_a), ", ", html.quoted(pair.rater_b)),
+            html.cell(pair.label),
+            html.cell(f"{pair.n_shared:,}"),
+            html.cell(html.estimated(pair.cohen_kappa, pair.interval, pair.undefined.get("cohen_kappa"))),
+            html.cell(html.number(pair.pabak)),
+            *(html.cell(f"{count:,}") for count in (pair.n11, pair.n10, pair.n01, pair.n00)),
+            html.cell(UNDEFINED if pair.mcnemar_p is None else f"{pair.mcnemar_p:.3f}"),
         )
         for pair in pairs
     )
-    return table("Pairs that share units", columns, rows, "figures")
+    return html.table("Pairs that share units", columns, rows, "figures")
 
 
 _MOST_ANNOTATORS = 40  # more rows a label nobody reads; `annotators.csv` has them all
-_SHARE = Axis(0.0, 1.0)
+_SHARE = html.Axis(0.0, 1.0)
 _COLUMNS = (
     *("Annotator", "ratings", "says yes", "yes votes"),
     *("as the others", "κ", "bias", "alone", "Δα", "α without less α"),
@@ -250,22 +232,22 @@ _CHANCE = "Beyond chance: were all annotators interchangeable, at most one repor
 
 def people_section(agreement: Agreement) -> Element:
     named = [
-        element("li", element("b", f"{task.capitalize()}: "), sentence(text))
+        html.element("li", html.element("b", f"{task.capitalize()}: "), html.sentence(text))
         for task, figures in agreement.tasks.items()
         for text in annotator_sentences(figures)
     ]
     tested = any(found.p is not None for figures in agreement.tasks.values() for found in figures.annotators_vs_rest)
     nobody = "Nobody: no annotator differs from the others by more than chance explains."
-    return element(
+    return html.element(
         "section",
-        element("h2", "Annotators who stand out", id="people"),
-        element("ul", named)
+        html.element("h2", "Annotators who stand out", id="people"),
+        html.element("ul", named)
         if named
-        else element("p", nobody if tested else "Cannot be told: nobody could be tested."),
-        element("p", _CHANCE, class_="note") if named else None,
+        else html.element("p", nobody if tested else "Cannot be told: nobody could be tested."),
+        html.element("p", _CHANCE, class_="note") if named else None,
         (
-            folded(
-                element("h3", f"{task.capitalize()}: each annotator in figures"),
+            html.folded(
+                html.element("h3", f"{task.capitalize()}: each annotator in figures"),
                 _panel_table(figures),
                 _conduct_table(figures),
             )
@@ -281,67 +263,71 @@ def _panel_table(figures: TaskAgreement) -> Element | None:
         return None
     drawn = [found.delta_alpha for found in figures.annotators_vs_rest]
     intervals = [found.delta_interval for found in figures.annotators_vs_rest if found.delta_interval]
-    axis = difference_axis([*drawn, *(end for found in intervals for end in (found.low, found.high))])
+    axis = html.difference_axis([*drawn, *(end for found in intervals for end in (found.low, found.high))])
     bodies = [_label_rows(label, figures, axis) for label in figures.labels]
-    shares = scale(_SHARE, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
-    differences = scale(axis, ((axis.low, signed(axis.low)), (0, "0"), (axis.high, signed(axis.high))))
-    first, last = (element("td", drawing, class_="drawn") for drawing in (shares, differences))
-    empty = [element("td") for _ in range(8)]
-    foot = element("tbody", row(empty[:3], first, empty[3:], last), class_="axis")
-    return table("Each annotator on each label", _COLUMNS, [*bodies, foot], "figures panel whole", _MEANING)
+    shares = html.scale(_SHARE, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
+    differences = html.scale(axis, ((axis.low, html.signed(axis.low)), (0, "0"), (axis.high, html.signed(axis.high))))
+    first, last = (html.element("td", drawing, class_="drawn") for drawing in (shares, differences))
+    empty = [html.element("td") for _ in range(8)]
+    foot = html.element("tbody", html.row(empty[:3], first, empty[3:], last), class_="axis")
+    return html.table("Each annotator on each label", _COLUMNS, [*bodies, foot], "figures panel whole", _MEANING)
 
 
-def _label_rows(label: str, figures: TaskAgreement, axis: Axis) -> Element:
+def _label_rows(label: str, figures: TaskAgreement, axis: html.Axis) -> Element:
     rows = [found for found in figures.annotators_vs_rest if found.label == label]
     shown = sorted(rows, key=lambda found: -found.n_ratings)[:_MOST_ANNOTATORS]
     kept = [found for found in rows if found in shown] if len(shown) < len(rows) else rows
     more = f" ({len(kept)} of {len(rows)} annotators; annotators.csv has all)" if len(kept) < len(rows) else ""
-    title = row(element("th", label, element("small", more), colspan=len(_COLUMNS), scope="rowgroup", class_="group"))
+    title = html.row(
+        html.element("th", label, html.element("small", more), colspan=len(_COLUMNS), scope="rowgroup", class_="group")
+    )
     pooled = figures.labels[label].prevalence
-    return element("tbody", title, (_annotator_row(found, pooled, axis) for found in kept))
+    return html.element("tbody", title, (_annotator_row(found, pooled, axis) for found in kept))
 
 
-def _annotator_row(found: AnnotatorAgreement, pooled: float | None, axis: Axis) -> Element:
+def _annotator_row(found: AnnotatorAgreement, pooled: float | None, axis: html.Axis) -> Element:
     agreed = found.agreement_with_majority_of_others
-    return row(
-        head(quoted(found.rater)),
-        cell(f"{found.n_ratings:,}"),
-        cell(percent(found.positive_rate)),
-        element("td", _rate_strip(found, pooled), class_="drawn"),
-        cell(f"{percent(agreed)}", element("small", f" of {found.n_compared:,}", class_="why")),
-        cell(number(found.kappa_with_majority_of_others)),
-        cell(signed(found.bias_index)),
-        cell(f"{found.lone_dissents:,}"),
-        cell(_difference(found)),
-        element("td", _difference_strip(found, axis), class_="drawn"),
+    return html.row(
+        html.head(html.quoted(found.rater)),
+        html.cell(f"{found.n_ratings:,}"),
+        html.cell(percent(found.positive_rate)),
+        html.element("td", _rate_strip(found, pooled), class_="drawn"),
+        html.cell(f"{percent(agreed)}", html.element("small", f" of {found.n_compared:,}", class_="why")),
+        html.cell(html.number(found.kappa_with_majority_of_others)),
+        html.cell(html.signed(found.bias_index)),
+        html.cell(f"{found.lone_dissents:,}"),
+        html.cell(_difference(found)),
+        html.element("td", _difference_strip(found, axis), class_="drawn"),
     )
 
 
-def _difference(found: AnnotatorAgreement) -> Child:
+def _difference(found: AnnotatorAgreement) -> html.Child:
     if found.delta_alpha is None:
         reason = found.undefined.get("delta_alpha") or found.undefined.get("alpha_without")
-        return missing(SHORT_REASONS[reason] if reason else "")
+        return html.missing(html.SHORT_REASONS[reason] if reason else "")
     interval = found.delta_interval
-    value = element("b" if found.stands_out else "span", signed(found.delta_alpha))
-    return [value, element("span", f" {ends(interval)}", class_="bounds") if interval else None]
+    value = html.element("b" if found.stands_out else "span", html.signed(found.delta_alpha))
+    return [value, html.element("span", f" {ends(interval)}", class_="bounds") if interval else None]
 
 
-def _rate_strip(found: AnnotatorAgreement, pooled: float | None) -> Child:
+def _rate_strip(found: AnnotatorAgreement, pooled: float | None) -> html.Child:
     """With Wilson's interval; the line is that of all ratings."""
     if found.positive_rate is None:
-        return missing("no ratings")
-    line = None if pooled is None else rule(_SHARE, pooled, "threshold")
+        return html.missing("no ratings")
+    line = None if pooled is None else html.rule(_SHARE, pooled, "threshold")
     name, everybody = f"{found.rater}: yes", f"All ratings: {percent(pooled)}."
-    return estimate_strip(name, everybody, _SHARE, found.positive_rate, found.positive_rate_interval, percent, line)
+    return html.estimate_strip(
+        name, everybody, _SHARE, found.positive_rate, found.positive_rate_interval, percent, line
+    )
 
 
-def _difference_strip(found: AnnotatorAgreement, axis: Axis) -> Child:
+def _difference_strip(found: AnnotatorAgreement, axis: html.Axis) -> html.Child:
     if found.delta_alpha is None:
         return UNDEFINED
     ends = (found.delta_interval.low, found.delta_interval.high) if found.delta_interval else None
-    without = f"Without her α is {coefficient(found.alpha_without)}."
-    zero = rule(axis, 0.0, "zero")
-    return estimate_strip(f"{found.rater}: Δα", without, axis, found.delta_alpha, ends, signed, zero)
+    without = f"Without her α is {html.coefficient(found.alpha_without)}."
+    zero = html.rule(axis, 0.0, "zero")
+    return html.estimate_strip(f"{found.rater}: Δα", without, axis, found.delta_alpha, ends, html.signed, zero)
 
 
 def _conduct_table(figures: TaskAgreement) -> Element | None:
@@ -351,14 +337,14 @@ def _conduct_table(figures: TaskAgreement) -> Element | None:
     if not rules and not any(discards.values()):
         return None
     people = sorted({*figures.annotators, *discards})
-    columns: list[Child] = ["Annotator", "discarded", *(element("code", name) for name in rules)]
+    columns: list[html.Child] = ["Annotator", "discarded", *(html.element("code", name) for name in rules)]
     rows = (
-        row(
-            head(quoted(name)),
-            cell(f"{discards[name]:.1%}" if name in discards else UNDEFINED),
-            *(cell(f"{broken.get(rule_name, {}).get(name, 0):,}") for rule_name in rules),
+        html.row(
+            html.head(html.quoted(name)),
+            html.cell(f"{discards[name]:.1%}" if name in discards else UNDEFINED),
+            *(html.cell(f"{broken.get(rule_name, {}).get(name, 0):,}") for rule_name in rules),
         )
         for name in people
     )
     meaning = "Discarded: share of all her answers; beside it how many of them break each rule between labels."
-    return table("Conduct", columns, rows, "figures", meaning if rules else "Discarded: share of all her answers.")
+    return html.table("Conduct", columns, rows, "figures", meaning if rules else "Discarded: share of all her answers.")
