@@ -57,8 +57,7 @@ class Wording(NamedTuple):
     no_sources: str
     without_place: str
     empty_text: str
-    partly_read: str
-    """With `{percent}` for how many per cent of the page's words."""
+    partly_read: str  # With `{percent}` for how many per cent of the page's words
     adjudication: Mapping[str, str]
     suggested: Mapping[str, str]
     rules_heading: str

@@ -18,6 +18,7 @@ from uuid import uuid4
 from pydantic import Field
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.campaign import power as sample_power
 from annotation.campaign.file import Campaign
 from annotation.campaign.hours import FEWEST_TIMED, Jury, Work, measured_likeness
 from annotation.campaign.narratives import (
@@ -30,18 +31,7 @@ from annotation.campaign.narratives import (
     narratives_within,
     stratifications,
 )
-from annotation.campaign.power import (
-    AGREEMENT,
-    LEVEL,
-    LIKENESS,
-    POWER,
-    SHARE,
-    Likeness,
-    Shared,
-    detectable_difference,
-    finds_difference,
-    shared_narratives,
-)
+from annotation.campaign.power import detectable_difference
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen
@@ -98,11 +88,11 @@ class Stratum(Frozen):
 class Difference(Frozen):
     """What `detectable_difference` rests on."""
 
-    power: float = POWER
+    power: float = sample_power.POWER
     """How often a difference of that size is found."""
-    level: float = LEVEL
+    level: float = sample_power.LEVEL
     """Level of the two-sided test."""
-    share: float = SHARE
+    share: float = sample_power.SHARE
     """Mean of the two rates."""
     votes: int
     """Votes on each answer."""
@@ -189,10 +179,12 @@ def make_plan(
     Without hours and difference it is for all narratives. Calibration is counted with the campaign's overlap there.
     """
     jury = Jury(population, campaign, options.overlap, work)
-    likeness, counts = Likeness(), (0, 0)
+    likeness, counts = sample_power.Likeness(), (0, 0)
     if work:
-        found, counts = measured_likeness(population, work, (AGREEMENT, LIKENESS), _WEIGHT_OF_ASSUMED)
-        likeness = Likeness(round(found[0], 3), round(found[1], 3))
+        found, counts = measured_likeness(
+            population, work, (sample_power.AGREEMENT, sample_power.LIKENESS), _WEIGHT_OF_ASSUMED
+        )
+        likeness = sample_power.Likeness(round(found[0], 3), round(found[1], 3))
     ways = list(stratifications(population.narratives, options.seed))
     strata, number = ways[0], len(population.narratives)
     if options.hours is not None:
@@ -265,7 +257,7 @@ def _costs(population: Population, jury: Jury, narratives: int) -> dict[str, flo
 
 
 def _with_power(
-    ways: Sequence[Stratification], population: Population, jury: Jury, wanted: float, likeness: Likeness
+    ways: Sequence[Stratification], population: Population, jury: Jury, wanted: float, likeness: sample_power.Likeness
 ) -> tuple[Stratification, int]:
     """The finest way to divide the narratives, and the fewest of them with which the difference is found."""
     everything = len(population.narratives)
@@ -299,9 +291,9 @@ def _providers(population: Population) -> str:
 class _Comparable(NamedTuple):
     """What two providers can be compared on."""
 
-    shared: Shared
+    shared: sample_power.Shared
     votes: int
-    likeness: Likeness
+    likeness: sample_power.Likeness
     pairs: int
 
     @property
@@ -313,10 +305,10 @@ class _Comparable(NamedTuple):
         return detectable_difference(self.shared, self.votes, self.likeness, comparisons) if self.pairs else None
 
     def finds(self, wanted: float) -> bool:
-        return bool(self.pairs) and finds_difference(wanted, self.shared, self.votes, self.likeness)
+        return bool(self.pairs) and sample_power.finds_difference(wanted, self.shared, self.votes, self.likeness)
 
 
-def _comparable(draws: Sequence[Draw], jury: Jury, likeness: Likeness) -> _Comparable:
+def _comparable(draws: Sequence[Draw], jury: Jury, likeness: sample_power.Likeness) -> _Comparable:
     weights: defaultdict[str, dict[int, float]] = defaultdict(dict)
     for place, each in enumerate(draws):
         for record in each.narrative.records:
@@ -324,7 +316,7 @@ def _comparable(draws: Sequence[Draw], jury: Jury, likeness: Likeness) -> _Compa
                 weights[record.provider][place] = 1 / each.probability
     pairs = list(combinations(sorted(weights), 2))
     counts = Counter(weights[a][place] for a, b in pairs for place in weights[a].keys() & weights[b].keys())
-    shared = shared_narratives({weight: count / len(pairs) for weight, count in counts.items()})
+    shared = sample_power.shared_narratives({weight: count / len(pairs) for weight, count in counts.items()})
     return _Comparable(shared, min(jury.overlap["grounding"], jury.overlap["generation"]), likeness, len(pairs))
 
 

@@ -8,19 +8,7 @@ from annotation.argilla import tasks as defined
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import EVIDENCE, TASKS, Evidence, TaskName
 from annotation.argilla.wording import read_wording
-from annotation.campaign.datasets import (
-    CARRIED_FROM,
-    JURY,
-    RAISED_TOGETHER,
-    Series,
-    current_datasets,
-    is_carrying,
-    newest_versions,
-    rules_of,
-    to_be_raised,
-    version_of,
-    with_version,
-)
+from annotation.campaign import datasets
 from annotation.campaign.file import Member, Place
 from annotation.campaign.replies import closing_rules
 from annotation.campaign.routing import ROUTING
@@ -116,21 +104,23 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
                 "any more. Use letters from A to Z, digits, - and _ only."
             )
     ids = {name: known.get(name) for name in names}
-    described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
+    described = {name: datasets.current_datasets(argilla, found) if found else [] for name, found in ids.items()}
     everything = [each for there in described.values() for each in there]
     series = [
-        (place, task, Series(task, place.locale, place.round_name))
+        (place, task, datasets.Series(task, place.locale, place.round_name))
         for place, tasks in wanted.places.items()
         for task in TASKS
         if task in tasks
     ]
-    newest = [(task, newest_versions(described[place.workspace]).get(each)) for place, task, each in series]
-    raised = {task: to_be_raised([found for of, found in newest if found and of == task]) for task in new_versions}
-    datasets = []
+    newest = [(task, datasets.newest_versions(described[place.workspace]).get(each)) for place, task, each in series]
+    raised = {
+        task: datasets.to_be_raised([found for of, found in newest if found and of == task]) for task in new_versions
+    }
+    plans = []
     for place, task, _ in series:
-        there, rules = described[place.workspace], rules_of(everything, task, place.locale)
-        datasets.append(_plan_dataset(argilla, place, task, wanted, there, raised.get(task, ()), rules))
-    return Plan(ids, tuple(datasets), plan_members(argilla, wanted.members, ids))
+        there, rules = described[place.workspace], datasets.rules_of(everything, task, place.locale)
+        plans.append(_plan_dataset(argilla, place, task, wanted, there, raised.get(task, ()), rules))
+    return Plan(ids, tuple(plans), plan_members(argilla, wanted.members, ids))
 
 
 def _plan_dataset(
@@ -143,9 +133,9 @@ def _plan_dataset(
     rules: Sequence[tuple[str, str]],
 ) -> DatasetPlan:
     """`rules` are the questions and replies that its guidelines end in."""
-    newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
+    newest = datasets.newest_versions(described).get(datasets.Series(task, place.locale, place.round_name))
     raised = newest is not None and newest["id"] in raised_ids
-    number = 1 if newest is None else version_of(newest) + raised
+    number = 1 if newest is None else datasets.version_of(newest) + raised
     existing = None if raised else newest
     overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
     lacking = defined.lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
@@ -157,18 +147,18 @@ def _plan_dataset(
     plain = defined.define_dataset(
         task, wording, overlap, place.round_name, lacking=lacking, evidence=evidence, closing=closing
     )
-    definition = with_version(plain, number)
+    definition = datasets.with_version(plain, number)
     refuse_strangers(described, definition)
     earlier = newest
     if existing is not None:
         _refuse_other_evidence(existing, definition, _NEW_VERSION.format(task=task))
         refuse_other_schema(argilla, existing, definition, _NEW_VERSION.format(task=task))
-        origin = existing["metadata"].get(CARRIED_FROM) if is_carrying(existing) else None
+        origin = existing["metadata"].get(datasets.CARRIED_FROM) if datasets.is_carrying(existing) else None
         earlier = next((each for each in described if origin is not None and each["id"] == origin), None)
     if wanted.routing is not None:
         definition.metadata[ROUTING] = dict(wanted.routing)
     if earlier is not None:
-        definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
+        definition.metadata.update({datasets.CARRIED_FROM: earlier["id"], datasets.RAISED_TOGETHER: list(raised_ids)})
     brought = f"without `{'`, `'.join(sorted(lacking))}`, which `--new-version {task}` brings" if lacking else ""
     asks = _ASKS_FOR_MARKS.get(definition.metadata.get(EVIDENCE, "off"), "")
     remarks = [brought, asks, wanted.notes.get(place, "")]
@@ -202,7 +192,7 @@ def _with_changes(
     if touched is not None and responses:
         what = f"a new version, {definition.name}; they stay in the old one" if earlier is not None else note
         affected = f"{place.workspace}/{touched['name']} has {responses} responses: {what}"
-    if jury is not None and existing is not None and existing["metadata"].get(JURY) == list(jury):
+    if jury is not None and existing is not None and existing["metadata"].get(datasets.JURY) == list(jury):
         jury = None
     if jury is not None and done == "kept":
         done, note = "updated", "; ".join(filter(None, ["who labels in it", note]))

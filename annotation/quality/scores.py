@@ -101,8 +101,7 @@ class ControlAnswer(NamedTuple):
 class ControlTally:
     def __init__(self, task: TaskName) -> None:
         self.task = task
-        self.discarded: Counter[str] = Counter()
-        """Controls that each person discarded, by user id."""
+        self.discarded: Counter[str] = Counter()  # Controls that each person discarded, by user id
         self._special: list[Unit] = []
         self._answers: dict[str, tuple[Answer, ...]] = {}
 

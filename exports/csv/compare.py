@@ -29,16 +29,14 @@ Kind = Literal["added", "changed", "withdrawn", "gone", "left out"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _Row = Mapping[str, str]
-_Unit = tuple[str, int, str]
-"""Record, rank and id of the passage; 0 and empty outside retrieval."""
+_Unit = tuple[str, int, str]  # Record, rank and id of the passage; 0 and empty outside retrieval
 
 
 class Changes(NamedTuple):
     """What an export does to the rows of submitted responses of an earlier one in its folder."""
 
     by_annotator: Mapping[str, Mapping[Kind, int]]
-    before: Mapping[str, int]
-    """Rows of the earlier export by annotator, of those who are missing some now."""
+    before: Mapping[str, int]  # Rows of the earlier export by annotator, of those who are missing some now
 
     def total(self, kind: Kind) -> int:
         return sum(counts.get(kind, 0) for counts in self.by_annotator.values())
@@ -59,8 +57,7 @@ class Now(NamedTuple):
     folder: Path
     own_index: Index | None
     filters: ExportFilters
-    annotators: frozenset[str]
-    """Under which names those stand in files who were asked for; empty where everybody was."""
+    annotators: frozenset[str]  # Under which names those stand in files who were asked for; empty where everybody was
     workspaces: tuple[str, ...]
     datasets: frozenset[str]
     touched: Callable[[TaskName], tuple[Iterator[Piece], Iterator[Piece]]] | None

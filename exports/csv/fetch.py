@@ -14,19 +14,8 @@ from annotation.argilla.labels import LABELS, TASKS
 from annotation.argilla.tasks import PRACTICE, takes_suggestions
 from annotation.argilla.units import Purpose, assignment_of
 from annotation.campaign.datasets import JuryDataset, current_datasets, guideline_version_at, jury_dataset
+from exports.csv import rows as csv_rows
 from exports.csv.annotators import Annotators
-from exports.csv.rows import (
-    LINE_END,
-    ExportedMarks,
-    control_rows,
-    csv_cells,
-    evidence_line,
-    exported_marks,
-    provenance_cells,
-    record_values,
-    response_values,
-    table_columns,
-)
 from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ControlRow, EvidenceRow, ExportFilters, utc
 from exports.csv.spool import KeptRecord, Spool, SpooledRow, Table
 from pipeline.core.errors import ArgillaError, NotFoundError, RecordsMovedError
@@ -140,18 +129,14 @@ class Tally:
     def __init__(self) -> None:
         self.submitted: set[tuple[str, str]] = set()
         """User id and language of every submitted response, whatever was asked for."""
-        self.exported: set[tuple[str, str]] = set()
-        """The same of those that fit the filters."""
+        self.exported: set[tuple[str, str]] = set()  # The same of those that fit the filters
         self.counts: Counter[tuple[str, str]] = Counter()
         """Responses that fit the filters but for their status, by user id and status."""
         self.stamps: tuple[str, str] | None = None
         """The first and the last `updated_at` of a submitted response, as the server writes them."""
-        self.foreign_records = 0
-        """Records with responses that citejury did not push."""
-        self.cut_marks = 0
-        """Marks on more than the text of one passage."""
-        self.lost_marks: list[tuple[str, str]] = []
-        """Record and annotator of each mark on no passage's text."""
+        self.foreign_records = 0  # Records with responses that citejury did not push
+        self.cut_marks = 0  # Marks on more than the text of one passage
+        self.lost_marks: list[tuple[str, str]] = []  # Record and annotator of each mark on no passage's text
         self.apart: Counter[Purpose] = Counter()
         """Submitted responses that fit the filters, to records that are kept out of the tasks' files, by purpose."""
 
@@ -260,7 +245,7 @@ def read_records(
     spooled: list[SpooledRow] = []
     for record, rows, controls, purpose in chosen:
         marks = [
-            (each, exported_marks(dataset, record, each, reading.annotators.exported_name(each["user_id"])))
+            (each, csv_rows.exported_marks(dataset, record, each, reading.annotators.exported_name(each["user_id"])))
             for each in rows
             if dataset.evidence != "off"
         ]
@@ -269,7 +254,7 @@ def read_records(
         spooled += _record_rows(reading, dataset, record, rows) if rows else ()
         spooled += _control_rows(reading, dataset, record, controls)
         spooled += (
-            _beside("evidence", record, response, row, evidence_line(row))
+            _beside("evidence", record, response, row, csv_rows.evidence_line(row))
             for response, found in marks
             for row in found.rows
         )
@@ -320,8 +305,11 @@ def _control_rows(
 ) -> Iterator[SpooledRow]:
     for response in responses:
         annotator_id = reading.annotators.exported_name(response["user_id"])
-        for row in control_rows(dataset, record, assignment_of(record), response, annotator_id):
-            line = csv_cells(row.model_dump(), CONTROL_COLUMNS, reading.filters.spreadsheet_safe) + LINE_END
+        for row in csv_rows.control_rows(dataset, record, assignment_of(record), response, annotator_id):
+            line = (
+                csv_rows.csv_cells(row.model_dump(), CONTROL_COLUMNS, reading.filters.spreadsheet_safe)
+                + csv_rows.LINE_END
+            )
             yield _beside("controls", record, response, row, line)
 
 
@@ -351,7 +339,10 @@ def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
 
 
 def _kept_record(
-    reading: Reading, record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], marks: Sequence[ExportedMarks]
+    reading: Reading,
+    record: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    marks: Sequence[csv_rows.ExportedMarks],
 ) -> KeptRecord:
     hidden = record["metadata"][HIDDEN] if is_ours(record) else {}
     return KeptRecord(
@@ -360,7 +351,7 @@ def _kept_record(
         record_uuid=hidden.get("record_uuid", ""),
         chunk_id=hidden.get("chunk_id") or "",
         language=hidden.get("language") or "und",
-        told=provenance_cells(record) if rows else None,
+        told=csv_rows.provenance_cells(record) if rows else None,
         cut=sum(found.cut for found in marks),
         lost=tuple(
             reading.annotators.exported_name(row["user_id"])
@@ -374,23 +365,23 @@ def _record_rows(
     reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[SpooledRow]:
     task, filters = dataset.task, reading.filters
-    shared = record_values(task, record, filters.extended)
+    shared = csv_rows.record_values(task, record, filters.extended)
     if filters.extended:
         shared |= {"round": dataset.round, "dataset_id": dataset.id, "workspace": dataset.workspace}
         shared["dataset_version"] = dataset.version
     n_texts = COLUMNS[task].index(LABELS[task][0])
     # Once: they are long, and the same in every row.
-    texts = csv_cells(shared, COLUMNS[task][:n_texts], filters.spreadsheet_safe)
-    columns = {kind: table_columns(task, filters, kind)[n_texts:] for kind in (False, True)}
+    texts = csv_rows.csv_cells(shared, COLUMNS[task][:n_texts], filters.spreadsheet_safe)
+    columns = {kind: csv_rows.table_columns(task, filters, kind)[n_texts:] for kind in (False, True)}
     for response in responses:
         annotator_id = reading.annotators.exported_name(response["user_id"])
-        values = shared | response_values(task, record, response, annotator_id, filters.extended)
+        values = shared | csv_rows.response_values(task, record, response, annotator_id, filters.extended)
         if filters.extended:
             values["guideline_version"] = guideline_version_at(dataset.metadata, response["updated_at"])
         if filters.anonymized:
             values["response_id"] = ""  # whoever may read the server finds the person by it
         discarded = response["status"] == "discarded"
-        others = csv_cells(values, columns[discarded], filters.spreadsheet_safe)
+        others = csv_rows.csv_cells(values, columns[discarded], filters.spreadsheet_safe)
         yield SpooledRow(
             table=task,
             discarded=discarded,
@@ -399,7 +390,7 @@ def _record_rows(
             chunk_id=values["chunk_id"],
             annotator_id=annotator_id,
             response_id=response["id"],
-            line=texts + b"," + others + LINE_END,
+            line=texts + b"," + others + csv_rows.LINE_END,
             record_id=record["id"],
             at=response["updated_at"],
             labels=",".join(values[label] for label in LABELS[task]),

@@ -19,10 +19,8 @@ EVIDENCE_FILE = "evidence.jsonl"
 PROVENANCE_FILE = "provenance.csv"
 CONTROLS_FILE = "controls.csv"
 INDEX_FILE = "index.jsonl"
-HISTORY_FILE = "history.csv"
-"""Written by a teardown only."""
-_OWN_KEYS = frozenset({"citejury", "datasets", "files"})
-"""What every manifest of ours has, of whatever version."""
+HISTORY_FILE = "history.csv"  # Written by a teardown only
+_OWN_KEYS = frozenset({"citejury", "datasets", "files"})  # What every manifest of ours has, of whatever version
 
 
 def file_name(task: TaskName, discarded: bool) -> str:

@@ -25,8 +25,7 @@ class HistoryExport(NamedTuple):
     begins: datetime | None
     """When the server's history begins, since when all is known; None where no workspace was named."""
     changes: Mapping[tuple[TaskName, str], int]
-    foreign: int
-    """Changes that are in no file, because their dataset is not one of citejury's."""
+    foreign: int  # Changes that are in no file, because their dataset is not one of citejury's
     key_file: Path | None
 
 

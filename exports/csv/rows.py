@@ -50,8 +50,7 @@ EXTENDED_COLUMNS = (
 )
 
 LINE_END = b"\r\n"
-_QUOTED = re.compile('["\r\n]')
-"""What a cell of CSV is quoted for, beside the comma; a lone CR or LF too."""
+_QUOTED = re.compile('["\r\n]')  # What a cell of CSV is quoted for, beside the comma; a lone CR or LF too
 
 _ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
 # Some readers of lines end one at these, which JSON may write as they are.
@@ -157,8 +156,7 @@ class Piece(NamedTuple):
     annotators: tuple[str, ...]
     rows: int
     lines: bytes
-    note: str = ""
-    """What has to be known of them beside, as `ProvenanceGaps` writes it."""
+    note: str = ""  # What has to be known of them beside, as `ProvenanceGaps` writes it
     units: "tuple[Span, ...]" = ()
     """The whole units that a run consists of, the first of which is named above; none where the lines are new."""
     index_lines: bytes = b""
@@ -263,10 +261,8 @@ class ExportedMarks(NamedTuple):
     """The marks of one response: lines of `evidence.jsonl` (exports/contracts/csv.md#marks)."""
 
     rows: list[schema.EvidenceRow]
-    cut: int
-    """Marks on more than the text of one passage."""
-    lost: int
-    """Marks on no passage's text."""
+    cut: int  # Marks on more than the text of one passage
+    lost: int  # Marks on no passage's text
 
 
 def exported_marks(
@@ -328,8 +324,7 @@ class MergedProvenance(NamedTuple):
 
     record_uuid: str
     cells: Mapping[str, str]
-    contradicted: tuple[str, ...]
-    """Columns of which two datasets say different things."""
+    contradicted: tuple[str, ...]  # Columns of which two datasets say different things
 
 
 def merge_provenance(told: Iterable[tuple[str, Sequence[str]]]) -> Iterator[MergedProvenance]:

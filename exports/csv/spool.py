@@ -55,25 +55,20 @@ class SpooledRow(NamedTuple):
     response_id: str
     line: bytes
     record_id: str = ""
-    at: str = ""
-    """When the response last changed, as the server writes it."""
+    at: str = ""  # When the response last changed, as the server writes it
     labels: str = ""
 
 
 class KeptRecord(NamedTuple):
     id: str
     state: str
-    record_uuid: str = ""
-    """Empty where it is not ours."""
+    record_uuid: str = ""  # Empty where it is not ours
     chunk_id: str = ""
     language: str = ""
-    told: tuple[str, ...] | None = None
-    """Its provenance; None where none of its responses is in a file."""
+    told: tuple[str, ...] | None = None  # Its provenance; None where none of its responses is in a file
     cut: int = 0
-    lost: tuple[str, ...] = ()
-    """Who made each mark on no passage's text."""
-    purpose: Purpose = "label"
-    """What it is for, where that keeps it out of the tasks' files; else `label`."""
+    lost: tuple[str, ...] = ()  # Who made each mark on no passage's text
+    purpose: Purpose = "label"  # What it is for, where that keeps it out of the tasks' files; else `label`
 
 
 class Spool:

@@ -74,11 +74,9 @@ class IndexedRecord(NamedTuple):
     record_uuid: str
     chunk_id: str
     language: str
-    told: int | None
-    """Number of its provenance; None where none of its responses is in a file."""
+    told: int | None  # Number of its provenance; None where none of its responses is in a file
     cut: int
-    lost: str
-    """JSON: who made each mark on no passage's text; empty where there is none."""
+    lost: str  # JSON: who made each mark on no passage's text; empty where there is none
     doubled: int
     differing: int
     purpose: Purpose
@@ -113,8 +111,7 @@ class EarlierExport:
         """Its records, by ids of dataset and record."""
         self._record_lines = dict(zip(self.records, by_kind[b'["r",'], strict=True))
         self._told = {int(line[_KIND_ENDS : line.index(b",", _KIND_ENDS)]): line for line in by_kind[b'["p",']}
-        self.next_told = max(self._told, default=0) + 1
-        """A number above those of all provenances."""
+        self.next_told = max(self._told, default=0) + 1  # A number above those of all provenances
         self._files = {name: _File([], []) for name in index.files}
         files = [*self._files.values()]
         for line, parsed in zip(by_kind[b'["u",'], _parsed(by_kind[b'["u",']), strict=True):
@@ -262,8 +259,7 @@ def read_index(folder: Path) -> Index | None:
         return None
 
 
-Unit = tuple[str, str, str]
-"""Task, record and passage; no passage outside retrieval."""
+Unit = tuple[str, str, str]  # Task, record and passage; no passage outside retrieval
 _AT_ONCE = 100  # ids in one address
 
 
@@ -273,8 +269,7 @@ class Update(NamedTuple):
     read: list[ReadDataset]
     earlier: EarlierExport
     kept: list[IndexedRecord]
-    touched: set[Unit]
-    """Units of which anything changed: all there is of them is in the spool."""
+    touched: set[Unit]  # Units of which anything changed: all there is of them is in the spool
 
     def pieces(self, name: str, fresh: Iterator[Piece]) -> Iterator[Piece]:
         return self.earlier.with_fresh(name, self._touches(name), fresh)

@@ -77,11 +77,9 @@ class RowStore:
         """Make the file, which must not exist; a cell that a row has itself comes before `provenance` by record."""
         self.provenance = provenance
         self._linked: tuple[str, ...] = ()
-        self.differing: list[str] = []
-        """Cells of rows that say something else than `provenance.csv`, in words."""
+        self.differing: list[str] = []  # Cells of rows that say something else than `provenance.csv`, in words
         self.columns: dict[TaskName, tuple[str, ...]] = {}
-        self.unknown: dict[str, list[str]] = {}
-        """Columns that no export has, by file; they are left out."""
+        self.unknown: dict[str, list[str]] = {}  # Columns that no export has, by file; they are left out
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.executescript(_SCHEMA)
         self._database.execute("BEGIN")
@@ -292,8 +290,7 @@ class UnknownProvenance:
 
     def __init__(self) -> None:
         self.rows = 0
-        self.null: dict[str, int] = {}
-        """Rows in which a column is null, by its name: no file has it."""
+        self.null: dict[str, int] = {}  # Rows in which a column is null, by its name: no file has it
         self.empty: dict[str, list[str]] = {name: [] for name in ("model_name", "narrative_id")}
         """Records whose cell is empty though a file has the column."""
 

@@ -151,10 +151,8 @@ class _Dealing:
             split: getattr(shares, split) * total for split in SPLITS if getattr(shares, split)
         }
         """Records that each split still lacks; below 0 where it has too many."""
-        self.smallest: dict[SplitName, int] = {}
-        """Size of the smallest group of each split that has one."""
-        self.splits: dict[str, SplitName] = {}
-        """The split of each group so far."""
+        self.smallest: dict[SplitName, int] = {}  # Size of the smallest group of each split that has one
+        self.splits: dict[str, SplitName] = {}  # The split of each group so far
 
     def put(self, group: str, split: SplitName) -> None:
         self.splits[group] = split

@@ -12,21 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.schema import STATUS_COLUMN
+from exports.reading import read as reading
 from exports.reading.input_files import csv_rows
 from exports.reading.provenance import gap_sentences, provenance_files, read_provenance
-from exports.reading.read import (
-    ReadTables,
-    Response,
-    TableRows,
-    export_files,
-    fitting_task,
-    holds_discarded,
-    moment_or_none,
-    needed_columns,
-    read_responses,
-    read_tables,
-    task_of,
-)
 from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, YES
 from pipeline.core.errors import InputError
 
@@ -64,7 +52,7 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
 
     file, told = _task_file(Path(path), task)
     _, header = next(csv_rows(file))
-    responses = [response for response in read_responses(file, told) if response.status == "submitted"]
+    responses = [response for response in reading.read_responses(file, told) if response.status == "submitted"]
     texts = list(zip(*(response.cells for response in responses), strict=True)) or [()] * len(header)
     typed = {place: _typed_column(told, name, texts[place], responses) for place, name in enumerate(header)}
     frame = pandas.DataFrame(typed).set_axis(header, axis="columns")
@@ -74,7 +62,11 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
 def _task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
     if task is not None and task not in TASKS:
         raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
-    files = {task_of(file): file for file in export_files([path]) if path.is_file() or not holds_discarded(file)}
+    files = {
+        reading.task_of(file): file
+        for file in reading.export_files([path])
+        if path.is_file() or not reading.holds_discarded(file)
+    }
     if task is None and len(files) == 1:
         ((told, file),) = files.items()
         return file, told
@@ -85,7 +77,7 @@ def _task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
     raise InputError(f"`{path}` holds {there}{'' if task is None else f', not {task}'}; {wanted}.")
 
 
-def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Sequence[Response]) -> Any:
+def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Sequence[reading.Response]) -> Any:
     import numpy as np
     import pandas
 
@@ -125,7 +117,7 @@ def _provenance_column(name: str, texts: Sequence[str], sentences: list[str]) ->
 
     values: list[Any]
     if name == "answer_timestamp":
-        kind, values = "time", [moment_or_none(text) for text in texts]
+        kind, values = "time", [reading.moment_or_none(text) for text in texts]
         column: Any = pandas.DatetimeIndex(pandas.to_datetime(pandas.Series(values, dtype="object"), utc=True))
         column = column.as_unit("us")
     elif name == "repeat" or name.startswith("n_"):
@@ -146,11 +138,11 @@ class Sources(NamedTuple):
     paths: list[Path]
     frames: list[Any]
 
-    def read(self) -> ReadTables:
+    def read(self) -> reading.ReadTables:
         """The ratings of all of them, by task, checked together; it raises what `read_tables` does."""
-        return read_tables(export_files(self.paths), self.tables())
+        return reading.read_tables(reading.export_files(self.paths), self.tables())
 
-    def tables(self, more_columns: Iterable[str] = ()) -> list[TableRows]:
+    def tables(self, more_columns: Iterable[str] = ()) -> list[reading.TableRows]:
         """The frames as tables, with those of `more_columns` that they have; InputError where one is none."""
         return [_frame_rows(frame, number, more_columns) for number, frame in enumerate(self.frames, start=1)]
 
@@ -164,7 +156,7 @@ def sort_sources(source: "Source | Sequence[Source]") -> Sources:
     )
 
 
-def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> TableRows:
+def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> reading.TableRows:
     """The rows as text, whatever made the frame; `number`, counted from 1, names it in sentences."""
     where = f"frame {number}"
     pandas = sys.modules.get("pandas")
@@ -172,17 +164,19 @@ def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> Ta
         raise InputError(f"{frame!r:.80} is no export folder, CSV file or data frame. Give one of these.")
     names = [str(name) for name in frame.columns]
     first = str(frame["task"].iloc[0]) if "task" in names and len(frame) else None
-    task = fitting_task(names, first, {task: needed_columns(task) for task in TASKS}, where, _READ_AGAIN)
-    header = (*needed_columns(task), *(name for name in (*_OPTIONAL_COLUMNS, *more_columns) if name in names))
+    task = reading.fitting_task(
+        names, first, {task: reading.needed_columns(task) for task in TASKS}, where, _READ_AGAIN
+    )
+    header = (*reading.needed_columns(task), *(name for name in (*_OPTIONAL_COLUMNS, *more_columns) if name in names))
     doubled = [name for name in header if names.count(name) > 1]
     if doubled:
         raise InputError(f"{where} has the column `{doubled[0]}` more than once. Keep one of them.")
     columns = [_cell_texts(frame[name], name, task, where) for name in header]
-    return TableRows(task, f"{where}, row", header, zip(*columns, strict=True))
+    return reading.TableRows(task, f"{where}, row", header, zip(*columns, strict=True))
 
 
 def _cell_texts(column: Any, name: str, task: TaskName, where: str) -> list[str]:
-    strict = name in needed_columns(task) or name in _OPTIONAL_COLUMNS
+    strict = name in reading.needed_columns(task) or name in _OPTIONAL_COLUMNS
     kind = (
         _label_text if name in LABELS[task] else _rank_text if name == "chunk_rank" else _plain_text if strict else str
     )

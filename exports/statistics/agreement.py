@@ -9,6 +9,7 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, RULES, TASKS
 from exports.statistics import agreement_schema as schema
+from exports.statistics import labels as by_label
 from exports.statistics.annotators import (
     AnnotatorEstimators,
     PairEstimators,
@@ -18,14 +19,6 @@ from exports.statistics.annotators import (
     measure_overlap,
 )
 from exports.statistics.distributions import holm
-from exports.statistics.labels import (
-    LabelEstimators,
-    MacroAlpha,
-    MacroFigures,
-    alpha_intervals,
-    conditional_agreement,
-    count_violations,
-)
 from exports.statistics.ratings import EPOCH, BoolArray, FloatArray, InputFile, IntArray, Ratings, Votes, count_votes
 from exports.statistics.resampling import Estimator, Support, alpha_support, bootstrap, joint_interval, task_patterns
 from exports.statistics.table import alpha_sums, alphas, coefficients, figures_of, totals
@@ -121,7 +114,7 @@ def _measure_slices(
 ) -> tuple[schema.AgreementSlice, ...]:
     found = []
     for part in parts:
-        intervals = alpha_intervals(part.votes, part.unit_records, len(part.records), resamples, seed)
+        intervals = by_label.alpha_intervals(part.votes, part.unit_records, len(part.records), resamples, seed)
         labels = {
             label: _slice_label(ratings, part, column, alpha)
             for column, (label, alpha) in enumerate(zip(LABELS[ratings.task], intervals, strict=True))
@@ -293,7 +286,7 @@ class TaskFigures(NamedTuple):
     """Every figure of a task that the joint bootstrap has a part in."""
 
     labels: dict[str, schema.LabelAgreement]  # The labels in the order of the task, without warnings
-    macro: MacroFigures  # The mean alpha of the labels
+    macro: by_label.MacroFigures  # The mean alpha of the labels
     pairs: tuple[schema.PairAgreement, ...]  # Label by label; kappa has an interval from 20 shared units on
     annotators: tuple[schema.AnnotatorAgreement, ...]  # Every annotator against the others, label by label
 
@@ -301,9 +294,9 @@ class TaskFigures(NamedTuple):
 def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
     task = task_patterns(ratings)
     pairs = [PairEstimators(task, label) for label in task.labels]
-    labels = [LabelEstimators(task, label, own) for label, own in zip(task.labels, pairs, strict=True)]
+    labels = [by_label.LabelEstimators(task, label, own) for label, own in zip(task.labels, pairs, strict=True)]
     annotators = [AnnotatorEstimators(task, label) for label in task.labels]
-    macro = MacroAlpha(task)
+    macro = by_label.MacroAlpha(task)
     estimators = [macro.estimator]
     estimators += [estimator for each in labels for estimator in (each.over_pairable, each.over_rated)]
     estimators += [each.estimator for each in pairs]
@@ -340,7 +333,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
     """Agreement on every label of one task of so many; without responses every figure is undefined."""
     figures = measure_figures(ratings, resamples, seed)
     rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in (round_parts, week_parts, _language_parts))
-    violations = count_violations(ratings)
+    violations = by_label.count_violations(ratings)
     found = schema.TaskAgreement(
         n_units=len(ratings.unit_records),
         n_records=len(np.unique(ratings.unit_records)),
@@ -357,7 +350,9 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         constraint_violations={rule: sum(counts.values()) for rule, counts in violations.items()},
         constraint_violations_by_annotator=violations,
         conditional=tuple(
-            conditional_agreement(ratings, rule, resamples, seed) for rule in RULES if rule.task == ratings.task
+            by_label.conditional_agreement(ratings, rule, resamples, seed)
+            for rule in RULES
+            if rule.task == ratings.task
         ),
         discards=_measure_discards(ratings),
         overlap=measure_overlap(ratings),

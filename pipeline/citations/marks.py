@@ -43,12 +43,9 @@ _SPACED_WORD = re.compile(r"[^\W\u3000-\u9fff\uff01-\uffef]|[(\"“*]")
 class Mark(NamedTuple):
     start: int
     end: int
-    ids: tuple[str, ...]
-    """Numbers without leading zeros, `C001` or a footnote's name, in order; none for a link."""
-    url: str
-    """URL of a link as it is written; empty for a mark."""
-    shown: str
-    """What stands in the sentence in its place: a link's words, where they are part of it."""
+    ids: tuple[str, ...]  # Numbers without leading zeros, `C001` or a footnote's name, in order; none for a link
+    url: str  # URL of a link as it is written; empty for a mark
+    shown: str  # What stands in the sentence in its place: a link's words, where they are part of it
 
 
 def find_marks(text: str, listed: Container[str] = ()) -> list[Mark]:
@@ -101,10 +98,8 @@ def _mark_of_link(text: str, link: Link) -> Mark:
 
 
 class PlainText(NamedTuple):
-    text: str
-    """What a reader reads; `HARD` or `SOFT` stands where a line ends."""
-    marks: tuple[tuple[int, Mark], ...]
-    """Each mark with the character of `text` behind which it stood, in order."""
+    text: str  # What a reader reads; `HARD` or `SOFT` stands where a line ends
+    marks: tuple[tuple[int, Mark], ...]  # Each mark with the character of `text` behind which it stood, in order
 
 
 def without_citations(text: str, listed: Container[str] = ()) -> PlainText:
@@ -150,8 +145,7 @@ _SHARE = 0.5
 
 
 class Entry(NamedTuple):
-    id: str
-    """Its number without leading zeros, `C001`, or the footnote's name."""
+    id: str  # Its number without leading zeros, `C001`, or the footnote's name
     is_marked: bool
     """Whether its number is one in square or lenticular brackets, a footnote, or `C001`; else it is `1.` or `(1)`."""
     url: str
@@ -191,10 +185,8 @@ class OwnList(NamedTuple):
     marks: tuple[Mark, ...]
     """The marks of the text, in the list as well, of which it has every number; one that opens an entry with a colon
     ends behind that."""
-    lost: tuple[Mark, ...]
-    """The other marks."""
-    links: tuple[Link, ...]
-    """The links that name an entry, such as `[label][1]`."""
+    lost: tuple[Mark, ...]  # The other marks
+    links: tuple[Link, ...]  # The links that name an entry, such as `[label][1]`
 
 
 def own_list(text: str, cites_numbers: bool = True) -> OwnList:

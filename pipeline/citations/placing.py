@@ -164,8 +164,7 @@ class _Rendering:
     def __init__(self, text: str) -> None:
         self.text = text
         self.left = _MOST_RENDERED
-        self.before: dict[_Block, str] = {}
-        """What the blocks are shown as without marks."""
+        self.before: dict[_Block, str] = {}  # What the blocks are shown as without marks
 
     def is_kept(self, block: _Block, placed: list[Placed]) -> bool:
         """Whether the block with the marks is shown as before, and all of them are seen."""

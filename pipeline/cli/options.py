@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
-STUDY = "study"
-"""What click's contexts hold as their object where `study run` runs the command."""
+STUDY = "study"  # What click's contexts hold as their object where `study run` runs the command
 PATH = click.Path(path_type=Path)
 log = partial(click.echo, err=True)
 _WORDS = ("{providers}", "{count}", "{keys}", "{in_batches}", "{carried_texts}")

@@ -29,8 +29,7 @@ _WHY_LEFT = {
     "tokens": "`--max-tokens` is reached",
     "away": "The model does not answer",
 }
-_EXITS = {**SIGNAL_EXITS, "away": 1}
-"""Exit codes by what stopped the asking; a limit ends well."""
+_EXITS = {**SIGNAL_EXITS, "away": 1}  # Exit codes by what stopped the asking; a limit ends well
 
 
 def _check_together(given: Mapping[str, Any]) -> None:

@@ -147,8 +147,7 @@ def likely_encoding(raw: bytes) -> Encoding:
 
 
 PACKED = ".zst"
-_MAGIC = b"\x28\xb5\x2f\xfd"
-"""How a frame begins: RFC 8878, 3.1.1."""
+_MAGIC = b"\x28\xb5\x2f\xfd"  # How a frame begins: RFC 8878, 3.1.1
 _PIECE = 1 << 17
 
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from pipeline.core.terminal import printable
 
-PART = "– "
-"""What stands before the name of a row that is a part of the row above."""
+PART = "– "  # What stands before the name of a row that is a part of the row above
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 """What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
@@ -44,8 +43,7 @@ _LATEX = {
 class Table(NamedTuple):
     """Rows of plain text; each rendering takes the power from what its reader would take for more than text."""
 
-    rows: Sequence[Sequence[object]]
-    """The cells of each row, as many in each; the first row is the heading."""
+    rows: Sequence[Sequence[object]]  # The cells of each row, as many in each; the first row is the heading
     left: int | None = None
     """How many columns stand flush left, before others of numbers that stand flush right; None for all."""
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal, Self
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-QUIET_SECONDS = 1.0
-"""Work that takes no longer draws nothing."""
+QUIET_SECONDS = 1.0  # Work that takes no longer draws nothing
 
 
 class ProgressBars:
@@ -90,8 +89,7 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
-SIGNAL_EXITS = {"SIGINT": 130, "SIGTERM": 143}
-"""Exit codes of a run that a signal stopped, as shells have them."""
+SIGNAL_EXITS = {"SIGINT": 130, "SIGTERM": 143}  # Exit codes of a run that a signal stopped, as shells have them
 
 
 @contextmanager

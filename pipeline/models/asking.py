@@ -33,8 +33,7 @@ in JSON only. You have no tools, and you never write a URL.
 
 {structured.DATA_RULE} read."""
 
-NO_USE = "The model gave no usable answer"
-"""How notes begin on a question that the pages' own words answer."""
+NO_USE = "The model gave no usable answer"  # How notes begin on a question that the pages' own words answer
 _LARGER = 4
 
 
@@ -63,8 +62,7 @@ class Model:
     asker: structured.Asker
     answered: _AnsweredCalls
     prices: Mapping[str, Price] = field(default_factory=dict)
-    may_ask: Callable[[], bool] = lambda: True
-    """Says before each call whether one is allowed; kept calls are free."""
+    may_ask: Callable[[], bool] = lambda: True  # Says before each call whether one is allowed; kept calls are free
     spent: structured.Spent = field(default_factory=structured.Spent)
     notes: list[str] = field(default_factory=list)
     under_way: dict[str, asyncio.Future[list[str]]] = field(default_factory=dict)
@@ -272,8 +270,7 @@ class SpendLimits(NamedTuple):
 class CallSize(NamedTuple):
     """The most tokens that one call may take."""
 
-    tokens_in: int
-    """Tokens of the request, as `o200k_base` counts them."""
+    tokens_in: int  # Tokens of the request, as `o200k_base` counts them
     tokens_out: int
 
 

@@ -86,8 +86,7 @@ class Metered(Protocol):
 class Asker:
     """One model behind a client; remembers which form of asking for JSON its server takes."""
 
-    client: ApiClient
-    """Its endpoint is the chosen one, and its `check` is `accept_body`."""
+    client: ApiClient  # Its endpoint is the chosen one, and its `check` is `accept_body`
     chosen: ChosenModel
     options: AskOptions = field(default_factory=AskOptions)
     meter: Metered | None = None
@@ -174,13 +173,11 @@ def marking_words(sections: Sequence[tuple[str, str]]) -> str:
 class Spent(NamedTuple):
     """What answered calls took; a plain sum."""
 
-    calls: int = 0
-    """Payloads, those of repairs and of forms that brought no word included."""
+    calls: int = 0  # Payloads, those of repairs and of forms that brought no word included
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
-    unpriced: int = 0
-    """Payloads of which nobody knows the cost."""
+    unpriced: int = 0  # Payloads of which nobody knows the cost
 
     @property
     def tokens(self) -> int:

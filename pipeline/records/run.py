@@ -26,8 +26,7 @@ class ToldRun(NamedTuple):
     run_id: str = ""
     repeats: int = 1
     arms: tuple[str, ...] = ()
-    unread: Mapping[str, Mapping[str, int]] = {}
-    """By provider what looks like a citation and is none, counted by name."""
+    unread: Mapping[str, Mapping[str, int]] = {}  # By provider what looks like a citation and is none, counted by name
 
 
 def records_from_run(run: Path) -> Iterator[schema.QueryResponse]:
@@ -169,8 +168,7 @@ def _sources(
     )
 
 
-RESEARCH_RECORDS = "records.jsonl"
-"""Where a research run keeps its record."""
+RESEARCH_RECORDS = "records.jsonl"  # Where a research run keeps its record
 
 
 def read_records(path: Path) -> Iterator[schema.QueryResponse]:

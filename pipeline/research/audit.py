@@ -27,8 +27,7 @@ from pipeline.verifying.values import Checked, Page, ReadReport, Sentence
 PageOf = Callable[[str], PageText | None]
 """Gives the text of the page with a canonical URL; None where it cannot be read."""
 
-_MOST_JOINED = 4
-"""Sentences of a report that may have been one before, or the other way round."""
+_MOST_JOINED = 4  # Sentences of a report that may have been one before, or the other way round
 _EDITED_FROM = 0.5
 """Share of its words that a sentence has from one of the run, from which it counts as an edit of that one."""
 _SHOWN = 80
@@ -43,8 +42,7 @@ _TOKEN = re.compile(
     r"|[+±▲△~≈<>≤≥=≠%‰°€$£¥₹\u00a7#&@×÷/*^?]"
 )
 _HIDDEN = re.compile(f"[{INVISIBLE}]+")
-_POWER = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-⁹⁻])")
-"""Where a power begins, whose digits become plain ones: `10²` is not 102."""
+_POWER = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-⁹⁻])")  # Where a power begins, whose digits become plain ones: `10²` is not 102
 _RANGE = re.compile(r"\s?[-−–—~〜～]\s?")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "æ": "ae"})
 _TWO_LETTERS = re.compile(r"(?<![aeiouyq])([aou])e")
@@ -57,10 +55,8 @@ _TURNED = re.compile(
 
 class Restated(NamedTuple):
     sentences: int = 0
-    weaker: int = 0
-    """Those that stand as the run wrote them, and whose pages' words alone do not support them."""
-    unread: int = 0
-    """Those of which nothing can be told: nobody knows what the run wrote, and no page could be read."""
+    weaker: int = 0  # Those that stand as the run wrote them, and whose pages' words alone do not support them
+    unread: int = 0  # Those of which nothing can be told: nobody knows what the run wrote, and no page could be read
     problems: tuple[str, ...] = ()
 
 
@@ -242,15 +238,13 @@ def _broken_report(written: Written, laid_out: LaidOut) -> Iterator[str]:
 
 _CLOSING = " \t\r\n.。．*_」』”’\"'|"
 _SAID = re.compile(r"[.!?。．！？]\W*$")
-_BOLD = 7
-"""Level that a paragraph has which is bold as a whole."""
+_BOLD = 7  # Level that a paragraph has which is bold as a whole
 
 
 class Audit(NamedTuple):
     """What the audit of a report found; every tuple is empty where all is well."""
 
-    total_paragraphs: int
-    """Paragraphs, lists and tables of the report's body."""
+    total_paragraphs: int  # Paragraphs, lists and tables of the report's body
     uncited: tuple[str, ...]
     paragraph_lines: tuple[str, ...]
     citations_found: int

@@ -22,12 +22,10 @@ from pipeline.verifying.rules import check_sentence, contrary, is_covered, is_ot
 from pipeline.verifying.values import Checked, Claim, Page, Quote
 
 _MOST_MODEL_CLAIMS = 6
-_ENDS = re.compile(r"[.!。！][\"'”’“»›)\]」』）]*$")
-"""How a sentence of running text ends; a question states nothing."""
+_ENDS = re.compile(r"[.!。！][\"'”’“»›)\]」』）]*$")  # How a sentence of running text ends; a question states nothing
 _ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
 _CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
-_LEAST_QUOTED = 3
-"""Content words of a quote; fewer stand on any page."""
+_LEAST_QUOTED = 3  # Content words of a quote; fewer stand on any page
 
 
 _TASK = (
@@ -165,10 +163,8 @@ def _is_sentence(text: str, known: set[str]) -> bool:
     return True
 
 
-_MOST_ASKED = 40
-"""Claims of a round that a model is asked about, the first ones."""
-_PAIRS_KEPT = 4_000
-"""Claims and pages of a deep run, so that none is held against the other again in each round."""
+_MOST_ASKED = 40  # Claims of a round that a model is asked about, the first ones
+_PAIRS_KEPT = 4_000  # Claims and pages of a deep run, so that none is held against the other again in each round
 
 
 class ReadPages(NamedTuple):

@@ -148,10 +148,8 @@ _PASSAGE = 1500
 # A word in the title or in a heading says more of what a passage is about than one in its text.
 _WEIGHTS = (6, 4, 1)
 _FEW = 5
-_COMMON = 0.4
-"""Share of the pages from which a word that they hold tells them apart no more."""
-_MOST_TOGETHER = 8
-"""Words of a query, at most, for which places are looked for that hold all of them."""
+_COMMON = 0.4  # Share of the pages from which a word that they hold tells them apart no more
+_MOST_TOGETHER = 8  # Words of a query, at most, for which places are looked for that hold all of them
 
 
 class Place(NamedTuple):

@@ -26,8 +26,7 @@ _LEAST_STEM, _LEAST_ROOT = 5, 3
 """Letters of a stem by whose beginning all forms of a word are found, and of one to which usual endings are added."""
 _ENDING = re.compile(r"(?:ing|ed|es|er|ly|e|s)$")
 _ENDINGS = ("", "e", "s", "es", "ed", "er", "ers", "ing", "ly")
-_INFLECTED = ("de", "ja")
-"""Languages whose short words are searched in all of their forms too."""
+_INFLECTED = ("de", "ja")  # Languages whose short words are searched in all of their forms too
 
 
 class SearchWord(NamedTuple):

@@ -173,8 +173,7 @@ _BETWEEN_QUESTIONS = re.compile(
     re.I,
 )
 _BEGINS_AS_QUESTION = re.compile(rf"(?:{_ASKS})\b", re.I)
-_LEAST_PART = 3
-"""Letters or signs of a part that can be a question of its own."""
+_LEAST_PART = 3  # Letters or signs of a part that can be a question of its own
 _URL = re.compile(r"https?://\S+|www\.\S+", re.I)
 _LIST_MARK = re.compile(r"\A(?:[#*•\s-]+|[0-9]{1,3}[.)](?:\s+|$))+")
 

@@ -57,18 +57,15 @@ CitationForm = Literal["c", "n"]
 _MOST_LEFT_OUT = 10
 _MOST_NAMED = 3
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_NEARLY = 0.85
-"""Likeness, as difflib counts it, from which a word may be another one misspelt."""
-_INDENT = "  "
-"""Blanks before a passage's further lines: who reads a report line by line sees that they go on."""
+_NEARLY = 0.85  # Likeness, as difflib counts it, from which a word may be another one misspelt
+_INDENT = "  "  # Blanks before a passage's further lines: who reads a report line by line sees that they go on
 _LONGEST_FRAGMENT = 200
 
 
 class LaidOut(NamedTuple):
     markdown: str
     report: Report
-    citations: tuple[CitationEntry, ...]
-    """`evidence/citations.json`: C001 is the source that the report cites first."""
+    citations: tuple[CitationEntry, ...]  # `evidence/citations.json`: C001 is the source that the report cites first
     paragraphs: tuple[ParagraphLine, ...]
 
 
@@ -78,8 +75,7 @@ class Account(NamedTuple):
     queries: Sequence[AskedQuery] = ()
     """What was searched for, in order; empty in runs of earlier versions, which kept no record."""
     unread: int = 0
-    has_model: bool = True
-    """Whether a model took part; without one the report is a reading list."""
+    has_model: bool = True  # Whether a model took part; without one the report is a reading list
 
 
 def lay_out(
@@ -125,8 +121,7 @@ class _Layout(NamedTuple):
     account: Account
     form: CitationForm
     words: ReportWords
-    cited: Mapping[str, Page]
-    """The cited pages by URL, in the order of their numbers."""
+    cited: Mapping[str, Page]  # The cited pages by URL, in the order of their numbers
 
     def numbers(self, paragraph: Paragraph) -> list[int]:
         order = {url: number for number, url in enumerate(self.cited, start=1)}

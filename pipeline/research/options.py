@@ -47,8 +47,7 @@ class Limits(NamedTuple):
 
     seconds: float | None = None
     tokens: int | None = None
-    cost: float | None = None
-    """What the model's answers cost as far as it is known, in USD."""
+    cost: float | None = None  # What the model's answers cost as far as it is known, in USD
 
     @property
     def spend(self) -> SpendLimits:

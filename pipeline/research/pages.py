@@ -42,8 +42,7 @@ class Harvest(NamedTuple):
     capped: int = 0
     over_budget: int = 0
     failures: tuple[str, ...] = ()
-    asked: tuple[AskedQuery, ...] = ()
-    """The queries that were answered, in order; empty in runs of earlier versions."""
+    asked: tuple[AskedQuery, ...] = ()  # The queries that were answered, in order; empty in runs of earlier versions
 
 
 async def harvest(
@@ -152,8 +151,7 @@ class _Candidate(NamedTuple):
     place: int
     found: FoundPage
     site: str
-    handicap: int
-    """How many ranks its kind moves it back."""
+    handicap: int  # How many ranks its kind moves it back
     is_document: bool
 
 
@@ -218,16 +216,14 @@ def without_duplicates(pages: Sequence[Page]) -> tuple[tuple[Page, ...], tuple[D
 class Unread(NamedTuple):
     url: str
     reason: str
-    detail: str
-    """The same in plain words; empty where there is nothing to add. May hold words of the server's."""
+    detail: str  # The same in plain words; empty where there is nothing to add. May hold words of the server's.
 
 
 class PagesRead(NamedTuple):
     pages: tuple[Page, ...] = ()
     """Those that were read, in the order in which they were found; of pages that say the same the first."""
     unread: tuple[Unread, ...] = ()
-    duplicates: tuple[Duplicate, ...] = ()
-    """Read by nothing here; checkpoints keep fields by their place."""
+    duplicates: tuple[Duplicate, ...] = ()  # Read by nothing here; checkpoints keep fields by their place
     cached: int = 0
     fetched: int = 0
     away: bool = False

@@ -24,8 +24,7 @@ from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import detect_language
 from pipeline.verifying.values import Claim, Page, Paragraph, Quote
 
-_PAGES_KEPT = 32
-"""Pages that stay cut up: more than the budget of a deep run."""
+_PAGES_KEPT = 32  # Pages that stay cut up: more than the budget of a deep run
 _ENOUGH_PARAGRAPHS, _LEAST_PARAGRAPH, _MOST_LINES = 3, 60, 500
 """How many paragraphs make a page one of two languages, how long they are, and where they are looked for."""
 

@@ -128,10 +128,8 @@ class Finished(NamedTuple):
     stop_reason: StopReason | None
     metrics: Metrics
     check: VerifyResult
-    unusable: int = 0
-    """Questions to which the model gave no usable answer, those beyond its budget left out."""
-    unpriced: int = 0
-    """Calls of which nobody knows the cost, those that were cut off included."""
+    unusable: int = 0  # Questions to which the model gave no usable answer, those beyond its budget left out
+    unpriced: int = 0  # Calls of which nobody knows the cost, those that were cut off included
 
 
 class ReportStages(NamedTuple):

@@ -38,8 +38,7 @@ _MOST_SUBJECT, _MOST_MISSING, _MOST_HEADING_WORDS = 3, 4, 2
 headings add."""
 _FEW_PAGES, _MOST_OF_PAGES = 6, 0.5
 """Pages from which, and share of them above which, a word of headings is one of the site's."""
-_WORTH = 1_000
-"""What a heading counts that alone has a word of what is asked."""
+_WORTH = 1_000  # What a heading counts that alone has a word of what is asked
 _MOST_SHOWN = 6
 _LONGEST_SHOWN = 300
 _OPERATOR = re.compile(r"\b(?:site|inurl|allinurl|intitle|allintitle|intext|filetype|ext|related|cache|link):\S*", re.I)

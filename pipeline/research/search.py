@@ -88,8 +88,7 @@ class RunSearch:
     path: Path
     store: Store
     run_id: str
-    may_ask: Callable[[], bool] = lambda: True
-    """Once it says no, nobody is asked."""
+    may_ask: Callable[[], bool] = lambda: True  # Once it says no, nobody is asked
 
     def __post_init__(self) -> None:
         self.name = self.provider.name

@@ -24,8 +24,7 @@ from pipeline.sources.store import StoredRun
 _INTAKE = TypeAdapter(Intake)
 _PLAN = TypeAdapter(Plan)
 
-_SOURCES_PER_BUDGET = 5
-"""Sources looked at for each that is read (pipeline/contracts/research.md#files)."""
+_SOURCES_PER_BUDGET = 5  # Sources looked at for each that is read (pipeline/contracts/research.md#files)
 
 
 async def research(options: ResearchOptions, environment: Environment) -> Finished:

@@ -9,25 +9,21 @@ from typing import Literal, NamedTuple
 from pipeline.text.words import text_language
 from pipeline.verifying.values import Checked, Paragraph
 
-ANSWER = -1
-"""The section of a report's first paragraphs, which answer the whole topic."""
+ANSWER = -1  # The section of a report's first paragraphs, which answer the whole topic
 
 Depth = Literal["brief", "medium", "deep"]
 Stage = Literal["intake", "plan", "harvest", "fetch", "extract", "verify", "write", "audit", "cache"]
 
 
 class Intake(NamedTuple):
-    topic: str
-    """The topic; with answers to questions behind a colon, where some were asked."""
-    original_topic: str
-    """The topic alone; read by nothing here."""
+    topic: str  # The topic; with answers to questions behind a colon, where some were asked
+    original_topic: str  # The topic alone; read by nothing here
     lang: str
     depth: Depth
 
 
 class Plan(NamedTuple):
-    sections: tuple[str, ...]
-    """The sub-questions in order; each becomes a section of the report, whose heading it is."""
+    sections: tuple[str, ...]  # The sub-questions in order; each becomes a section of the report, whose heading it is
     queries: tuple[str, ...]
 
 
@@ -40,14 +36,12 @@ class FoundPage(NamedTuple):
 
 class AskedQuery(NamedTuple):
     query: str
-    urls: tuple[str, ...]
-    """Canonical URLs of its results, whatever became of them."""
+    urls: tuple[str, ...]  # Canonical URLs of its results, whatever became of them
 
 
 class Verified(NamedTuple):
     claims: tuple[Checked, ...]
-    coverage: float
-    """Share of the plan's sections that have at least one supported claim; 0 where there is no section."""
+    coverage: float  # Share of the plan's sections that have at least one supported claim; 0 where there is no section
     follow_up: tuple[str, ...] = ()
 
 

@@ -24,15 +24,12 @@ from pipeline.verifying.page_text import read_page
 from pipeline.verifying.rules import Disagreement, check_sentence, disagreements, disputed_ids
 from pipeline.verifying.values import Checked, Page, Paragraph, Quote
 
-_SAME = 0.7
-"""Share of the words of the shorter one, those of the topic aside, from which it says nothing of its own."""
-_LEAST_OWN = 3
-"""Words beside the topic's by which two statements are compared; with fewer, all words are."""
+_SAME = 0.7  # Share of the words of the shorter one, those of the topic aside, from which it says nothing of its own
+_LEAST_OWN = 3  # Words beside the topic's by which two statements are compared; with fewer, all words are
 
 
 class _Said(NamedTuple):
-    words: frozenset[str]
-    """The stems of its content words, numbers left out."""
+    words: frozenset[str]  # The stems of its content words, numbers left out
     numbers: frozenset[str]
 
 
@@ -48,11 +45,9 @@ def _says_again(one: _Said, other: _Said, topic: frozenset[str]) -> bool:
     return len(shorter.words & longer.words) >= _SAME * len(shorter.words)
 
 
-_MOST_SENTENCES = 3
-"""Sentences of the head; a passage on a disagreement counts as two, one for each side."""
+_MOST_SENTENCES = 3  # Sentences of the head; a passage on a disagreement counts as two, one for each side
 _LEAST_RELEVANCE = 0.35
-_LEAST_OF_BEST = 0.7
-"""Share of what the best claim holds of them that the others must hold."""
+_LEAST_OF_BEST = 0.7  # Share of what the best claim holds of them that the others must hold
 _OWN_WORTH, _SITES_WORTH = 0.15, 0.1
 _PLACE_COSTS = 0.04
 """What counts beside a claim's relevance: the topic's words that it has itself, and other sites that support it; and
@@ -71,8 +66,7 @@ _GOES_ON = re.compile(
     r"|この|その|また、|しかし|幸い|这|该|因此|也",
     re.IGNORECASE,
 )
-_GOING_ON_COSTS = 0.15
-"""What leans on a sentence before, and what that costs."""
+_GOING_ON_COSTS = 0.15  # What leans on a sentence before, and what that costs
 
 
 class _Candidate(NamedTuple):
@@ -81,8 +75,7 @@ class _Candidate(NamedTuple):
     """The share of the words of the topic, or of its question there, that it holds with the headings above it."""
     score: float
     sentences: int
-    sides: frozenset[str]
-    """The question of the topic that it answers; empty where its section asks something else."""
+    sides: frozenset[str]  # The question of the topic that it answers; empty where its section asks something else
 
 
 def _claims_of_head(
@@ -141,8 +134,7 @@ _WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _MOST_SOURCES = 3
 _SAID_ALREADY = "another claim of the report says the same"
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
-_MOST_DISPUTES = 5
-"""Disagreements in a report; `verification.md` has the others."""
+_MOST_DISPUTES = 5  # Disagreements in a report; `verification.md` has the others
 _BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
 
 

@@ -35,8 +35,7 @@ _PAGE_PARAMETERS = frozenset(("p", "id", "page_id", "post", "article", "articlei
 
 class Address(NamedTuple):
     asked: str
-    final: str
-    """Where its redirects ended; the same where there were none."""
+    final: str  # Where its redirects ended; the same where there were none
 
     @property
     def host(self) -> str:

@@ -15,8 +15,7 @@ from pipeline.sources.exchange import SUCCESS, Exchange
 if TYPE_CHECKING:
     from pipeline.sources.fetch import Fetcher
 
-WAYBACK = "https://web.archive.org/web/timemap/link/"
-"""What a page's URL is put behind for its TimeMap."""
+WAYBACK = "https://web.archive.org/web/timemap/link/"  # What a page's URL is put behind for its TimeMap
 _HELD = "https://example.com/"
 """What every archive has; one that has not is none, or not one that a page's absence says anything in."""
 _ACCEPT = "application/link-format,text/plain;q=0.5,*/*;q=0.1"

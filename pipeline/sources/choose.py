@@ -48,10 +48,8 @@ def rank_passages(query: str, answer: str, texts: Sequence[str], language: str =
 class PassageLimits(NamedTuple):
     """How much of the pages one record gets; what its payload carries is not counted."""
 
-    passages: int = 5
-    """Passages of pages, unless more pages were read: then one of each."""
-    context_tokens: int = 2000
-    """Tokens of them together, of `o200k_base`."""
+    passages: int = 5  # Passages of pages, unless more pages were read: then one of each
+    context_tokens: int = 2000  # Tokens of them together, of `o200k_base`
     chunk_tokens: int = 250
 
 
@@ -59,8 +57,7 @@ class PageChunks(NamedTuple):
     url: str
     doc_id: str
     title: str
-    chunks: Sequence[Chunk]
-    """None of them empty."""
+    chunks: Sequence[Chunk]  # None of them empty
 
 
 class ChunkPlace(NamedTuple):
@@ -151,12 +148,9 @@ def passage_of(pages: Sequence[PageChunks], candidate: Candidate) -> Passage:
 
 
 class CitedPage(NamedTuple):
-    url: str
-    """The page's URL, canonical, as its passages name it; empty where the cited URL is none."""
-    key: str
-    """What it is fetched and stored by: the same without its fragment; empty where the cited URL is none."""
-    reason: str = ""
-    """Why there is no key; empty where there is one."""
+    url: str  # The page's URL, canonical, as its passages name it; empty where the cited URL is none
+    key: str  # What it is fetched and stored by: the same without its fragment; empty where the cited URL is none
+    reason: str = ""  # Why there is no key; empty where there is one
 
 
 def cited_page(url: str, targets: Mapping[str, str]) -> CitedPage:
@@ -250,8 +244,7 @@ class Tally:
         self.failures: list[tuple[str, str, str]] = []
         """URL, reason and detail of pages that were not read, the first ones."""
         self.measured = self.partly_read = 0
-        self.archived: Counter[Archived] = Counter()
-        """Pages that are gone by what an archive says of them."""
+        self.archived: Counter[Archived] = Counter()  # Pages that are gone by what an archive says of them
         self.records = self.with_passages = self.sources = self.read_sources = self.short = self.left_out = 0
 
     def add_page(self, site: str, url: str, reason: str, detail: str, archived: Archived = "") -> None:

@@ -75,8 +75,7 @@ _WORD = re.compile(rf"{_SIGN}{{1,48}}")
 
 
 class _Pieces(NamedTuple):
-    spans: list[tuple[int, int]]
-    """First code point and the one after the last of each, in order."""
+    spans: list[tuple[int, int]]  # First code point and the one after the last of each, in order
     before: list[int]
     """Tokens in front of each piece, the blanks between them included; one more at the end for the whole."""
     last_of_paragraph: list[bool]

@@ -42,12 +42,9 @@ class Extracted(NamedTuple):
     """The main text, without control characters, `\\n` between lines. It may be there although the page is useless:
     the words of a wall, or the beginning that a paywall leaves."""
     title: str
-    language: str
-    """ISO 639-1 code of the text's language; empty where it cannot be told."""
-    content_type: str
-    """The media type that the body was read as, which need not be the one that the server named."""
-    page_starts: tuple[int, ...]
-    """First code point of each page of a PDF; empty for everything else."""
+    language: str  # ISO 639-1 code of the text's language; empty where it cannot be told
+    content_type: str  # The media type that the body was read as, which need not be the one that the server named
+    page_starts: tuple[int, ...]  # First code point of each page of a PDF; empty for everything else
     reason: Reason
     detail: str
     headings: tuple[Heading, ...] = ()

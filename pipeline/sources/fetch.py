@@ -15,26 +15,15 @@ import httpx
 from pipeline.citations.addresses import canonical_url, reason_without_page, site_key
 from pipeline.core.errors import InputError
 from pipeline.providers.http.failure import time_there, wait_seconds
+from pipeline.sources import exchange as http
 from pipeline.sources.decode import charset_of
-from pipeline.sources.exchange import (
-    DOWNLOADS,
-    SUCCESS,
-    UNTOLD,
-    Exchange,
-    RequestLimits,
-    exchange,
-    forwarding_target,
-    leads_to_itself,
-    media_type,
-    named_charset,
-)
 from pipeline.sources.guard import web_target
 from pipeline.sources.politeness import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
 
 _REASONS = {401: "login", 402: "paywall", 407: "login"}
 _PDF = "application/pdf"
-_PDF_TYPES = ("application/x-pdf", *UNTOLD, *DOWNLOADS)
+_PDF_TYPES = ("application/x-pdf", *http.UNTOLD, *http.DOWNLOADS)
 
 
 class Trail(NamedTuple):
@@ -46,39 +35,34 @@ class Trail(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    url: str
-    """The canonical URL that was asked for; as it was given where it is none."""
+    url: str  # The canonical URL that was asked for; as it was given where it is none
     final_url: str
     status: int | None = None
     content_type: str = ""
-    charset: str = ""
-    """Python's name of the encoding; empty for a PDF and where there is no body."""
+    charset: str = ""  # Python's name of the encoding; empty for a PDF and where there is no body
     body: bytes = b""
     sha256: str = ""
     etag: str = ""
     last_modified: str = ""
     fetched_at: str = ""
-    seconds: float = 0.0
-    """How long the requests took together, waits between them left out."""
-    reason: str = "page"
-    """`page` where there is a body to read, or where it has not changed; otherwise a `Reason`."""
+    seconds: float = 0.0  # How long the requests took together, waits between them left out
+    reason: str = "page"  # `page` where there is a body to read, or where it has not changed; otherwise a `Reason`
     detail: str = ""
-    not_modified: bool = False
-    """The page is still what `etag` or `last_modified` stand for; then there is no body."""
+    not_modified: bool = False  # The page is still what `etag` or `last_modified` stand for; then there is no body
     leads_back: bool = False
     """The page leads by itself to where its reader has been, so that only what it says itself is to be read."""
     onward: Trail | None = None
     """Where a redirect leaves the site that the fetcher keeps to; then nothing else is known yet."""
 
 
-def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
+def _to_fetched(came: http.Exchange, start: Fetched, conditional: bool) -> Fetched:
     etag, modified = (_header_value(came.headers.get(name, "")) for name in ("etag", "last-modified"))
-    end = start._replace(status=came.status, content_type=media_type(came.headers))
+    end = start._replace(status=came.status, content_type=http.media_type(came.headers))
     if came.reason:
         return end._replace(reason=came.reason, detail=came.detail)
     if came.status == 304 and conditional:
         return end._replace(not_modified=True, etag=etag, last_modified=modified)
-    if came.status not in SUCCESS:
+    if came.status not in http.SUCCESS:
         # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
         if came.headers.get("cf-mitigated", "") == "challenge":
             return end._replace(reason="captcha", detail=f"the site wants to see a person (status {came.status})")
@@ -90,7 +74,7 @@ def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
     media = _media_type_of(end.content_type, came.body)
     if media in _PDF_TYPES:  # and yet it is none
         return end._replace(reason="not_text", detail=f"it is {media!r}" if media else "it is no text")
-    charset = "" if media == _PDF else charset_of(came.body, named_charset(came.headers))
+    charset = "" if media == _PDF else charset_of(came.body, http.named_charset(came.headers))
     digest = hashlib.sha256(came.body).hexdigest()
     return end._replace(content_type=media, charset=charset, body=came.body, sha256=digest)
 
@@ -100,7 +84,7 @@ def _media_type_of(media: str, body: bytes) -> str:
     beginning = body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n\f")
     if beginning.startswith(b"%PDF-"):
         return _PDF
-    if media in (*UNTOLD, *DOWNLOADS) and beginning[:14].lower().startswith((b"<!doctype html", b"<html")):
+    if media in (*http.UNTOLD, *http.DOWNLOADS) and beginning[:14].lower().startswith((b"<!doctype html", b"<html")):
         return "text/html"
     if media == "" or "/" not in media:
         if b"\0" in body[:512] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -124,21 +108,16 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524
 
 
 class FetchPolicy(NamedTuple):
-    user_agent: str = ""
-    """`User-Agent` of every request; empty is the client's own, `citejury/<version>`."""
-    max_bytes: int = 10_000_000
-    """A body is read up to so many bytes, packed or unpacked."""
-    max_seconds: float = 60.0
-    """One URL's requests take so long together; waiting for a turn is not counted."""
+    user_agent: str = ""  # `User-Agent` of every request; empty is the client's own, `citejury/<version>`
+    max_bytes: int = 10_000_000  # A body is read up to so many bytes, packed or unpacked
+    max_seconds: float = 60.0  # One URL's requests take so long together; waiting for a turn is not counted
     per_host: int = 2
     delay: float = 1.0
     """Seconds between the beginnings of two requests to one host; a longer `Crawl-delay` wins, up to 30 s."""
     retries: int = 2
     robots: bool = True
-    concurrency: int = 32
-    """Requests at a time, to all hosts together; no more than the client has connections."""
-    backoff: float = 1.0
-    """Seconds before the first retry where the server names none; doubled for each further one."""
+    concurrency: int = 32  # Requests at a time, to all hosts together; no more than the client has connections
+    backoff: float = 1.0  # Seconds before the first retry where the server names none; doubled for each further one
 
 
 @dataclass
@@ -239,21 +218,21 @@ class Fetcher:
         start = Fetched(asked, final_url, fetched_at=_moment(), seconds=budget.spent)
         return _to_fetched(came, start, conditional=any(conditions.values()))
 
-    async def look(self, url: str, accept: str, most: int) -> Exchange:
+    async def look(self, url: str, accept: str, most: int) -> http.Exchange:
         """What comes of asking for data of any type, whose first `most` bytes are enough."""
         came, _ = await self.follow(url, {"Accept": accept}, _TimeBudget(self.policy.max_seconds), [], most)
         return came
 
     async def follow(
         self, url: str, conditions: Mapping[str, str], budget: _TimeBudget, seen: list[str], beginning: int = 0
-    ) -> tuple[Exchange, str]:
+    ) -> tuple[http.Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is.
 
         A page that leads its reader elsewhere by itself is a redirect too, but for one that leads in a circle: that one
         shows what it has. `seen` are the URLs asked before, to which those that lead on are added.
         """
         headers = {"Accept": _ACCEPT, **conditions}
-        came = Exchange()
+        came = http.Exchange()
         while len(seen) <= _MAX_REDIRECTS:
             if self.site is not None and site_key(url) != self.site:
                 raise _LeavesSiteError(url)
@@ -262,17 +241,17 @@ class Fetcher:
                 return closed, url
             same_host = bool(seen) and host_of(seen[-1]) == host_of(url)
             came = await self.ask(url, headers, budget, beginning, follows=same_host)
-            target = came.location or forwarding_target(came, url)
+            target = came.location or http.forwarding_target(came, url)
             if not target or (not came.location and target in seen):
-                return came._replace(leads_back=bool(target) or leads_to_itself(came, url)), url
+                return came._replace(leads_back=bool(target) or http.leads_to_itself(came, url)), url
             seen.append(url)
             url, headers = target, {"Accept": _ACCEPT}
             if url in seen:
                 words = "its redirects lead round in a circle, as those of sites do that want a cookie"
-                return Exchange(came.status, reason="redirects", detail=words), url
-        return Exchange(came.status, reason="redirects", detail=f"more than {_MAX_REDIRECTS} redirects"), url
+                return http.Exchange(came.status, reason="redirects", detail=words), url
+        return http.Exchange(came.status, reason="redirects", detail=f"more than {_MAX_REDIRECTS} redirects"), url
 
-    async def closed(self, url: str) -> Exchange | None:
+    async def closed(self, url: str) -> http.Exchange | None:
         """What comes of a URL that robots.txt keeps us from; None where it does not."""
         if not self.policy.robots:
             return None
@@ -283,10 +262,10 @@ class Fetcher:
         # Others wait for the same file, so that one who leaves does not take it away.
         said = await asyncio.shield(self.robots[site])
         if said.reason:
-            return Exchange(reason=said.reason, detail=said.detail)
+            return http.Exchange(reason=said.reason, detail=said.detail)
         if said.rules.allow(parsed.raw_path.decode("ascii")):
             return None
-        return Exchange(reason="robots", detail=f"robots.txt of {parsed.host} closes it to us")
+        return http.Exchange(reason="robots", detail=f"robots.txt of {parsed.host} closes it to us")
 
     async def read_robots(self, site: str) -> RobotsVerdict:
         """What the robots.txt of a site says; with the longer delay, if it names one, noted for its host."""
@@ -304,7 +283,7 @@ class Fetcher:
 
     async def ask(
         self, url: str, headers: Mapping[str, str], budget: _TimeBudget, beginning: int = 0, follows: bool = False
-    ) -> Exchange:
+    ) -> http.Exchange:
         queue = self.queue(url)
         named = {"User-Agent": self.policy.user_agent} if self.policy.user_agent else {}
         limit = beginning or self.policy.max_bytes
@@ -315,8 +294,8 @@ class Fetcher:
                 if given_up is not None:
                     return given_up
                 left = budget.seconds - budget.spent
-                limits = RequestLimits(limit, left, {**named, **headers}, beginning=bool(beginning))
-                came = await exchange(self.client, url, limits)
+                limits = http.RequestLimits(limit, left, {**named, **headers}, beginning=bool(beginning))
+                came = await http.exchange(self.client, url, limits)
             budget.spent += came.seconds
             queue.reached = queue.reached or came.reached
             if came.reached:
@@ -344,7 +323,7 @@ class Fetcher:
         return self.hosts[host]
 
 
-async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict:
+async def _judge_robots(came: http.Exchange, site: str, first: bool) -> RobotsVerdict:
     """RFC 9309 2.3.1: 4xx opens all, 5xx and silence close all for now. No redirect led to the `first`."""
     if not came.reason and came.status is not None and came.status < 500:
         # Large files take a while to read, in which others go on.
@@ -358,7 +337,7 @@ async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict
     return RobotsVerdict(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
 
 
-def _retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:
+def _retry_wait(came: http.Exchange, attempt: int, backoff: float, now: float) -> float | None:
     if came.reason not in ("network", "no_such_host") and came.status not in _RETRIED:
         return None
     named = wait_seconds(came.headers.get("retry-after", ""), time_there(came.headers, now))

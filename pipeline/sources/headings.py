@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 
 class Heading(NamedTuple):
-    start: int
-    """The code point at which it stands; in a PDF perhaps that at which its page begins."""
-    level: int
-    """1 for the highest; what stands below it reaches to the next one of its level or a higher one."""
+    start: int  # The code point at which it stands; in a PDF perhaps that at which its page begins
+    level: int  # 1 for the highest; what stands below it reaches to the next one of its level or a higher one
     text: str
 
 
@@ -39,8 +37,7 @@ def _paths(headings: tuple[Heading, ...]) -> tuple[Sequence[int], Sequence[tuple
 LEVELS = {f"h{level}": level for level in range(1, 7)}
 _NOT_ITS_OWN = ("nav", "footer", "aside", "form", "dialog", "menu")
 _SILENT = ("script", "style", "template", "svg", "math", "head", "noscript", *_NOT_ITS_OWN)
-_ANCHOR = 40
-"""Letters in a row that hardly stand twice on a page."""
+_ANCHOR = 40  # Letters in a row that hardly stand twice on a page
 _MOST = 3_000
 _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(
@@ -51,8 +48,7 @@ _NUMBER = re.compile(
 class NamedHeading(NamedTuple):
     level: int
     text: str
-    page: int | None = None
-    """Index of the page of a PDF that it is on; None for other documents."""
+    page: int | None = None  # Index of the page of a PDF that it is on; None for other documents
     below: str = ""
 
 

@@ -46,17 +46,13 @@ class HtmlText(NamedTuple):
     title: str
     language: str
     marked_paid: bool
-    headings: str = ""
-    """Its first main headings, one a line."""
-    markup: str = ""
-    """What in its markup says that it stands for pages that are not there; empty where nothing does."""
+    headings: str = ""  # Its first main headings, one a line
+    markup: str = ""  # What in its markup says that it stands for pages that are not there; empty where nothing does
     all_headings: tuple[NamedHeading, ...] = ()
     visible_words: int = 0
     """How many words a reader sees outside navigation and the like; of scripts without blanks each sign is one."""
-    read_share: float | None = None
-    """The share of these that text and title hold; None where there are none."""
-    elsewhere: str = ""
-    """Where words of the page may be that are not in its HTML; empty where nothing tells of any."""
+    read_share: float | None = None  # The share of these that text and title hold; None where there are none
+    elsewhere: str = ""  # Where words of the page may be that are not in its HTML; empty where nothing tells of any
 
 
 def read_html(page: str, url: str) -> HtmlText:

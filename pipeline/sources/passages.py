@@ -14,10 +14,8 @@ from pipeline.sources.headings import Heading
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import UNSPACED
 
-_MOST = 3_000
-"""Characters from which a list, table or code block goes on in a passage of its own."""
-_MOST_CODE_WORDS = 6
-"""Words of a line among lines of code that is code though nothing in it looks so."""
+_MOST = 3_000  # Characters from which a list, table or code block goes on in a passage of its own
+_MOST_CODE_WORDS = 6  # Words of a line among lines of code that is code though nothing in it looks so
 _LONG, _LONG_UNSPACED = 80, 40
 """Characters from which a line without a full stop is prose, and no caption, term or code."""
 _LABEL = re.compile(
@@ -35,8 +33,7 @@ _SENTENCE_END = re.compile(r"[.!?…:;。！？：；][\"'”’“»›)\]」�
 _STOPS = re.compile(r"[.!?。！？][\"'”’“»›)\]」』）]*$")
 _ANNOUNCES = re.compile(r"[:：]$")
 _CODE_START = re.compile(r"[#$>%{}<@/\\;]|>>>|\.\.\.|--|\"\"\"|'''|Traceback \(")
-_OPENS = re.compile(r"[:{(\[,\\=]$")
-"""How a line of code ends that goes on."""
+_OPENS = re.compile(r"[:{(\[,\\=]$")  # How a line of code ends that goes on
 _CODE_SIGN = re.compile(r"[=;{}()<>$\\_\[\]|*]|\w[:/]\S|\S/\w|\w: \S")
 _CAPTION = re.compile(r"(?:[A-ZÄÖÜ]{3,}|[A-ZÄÖÜ]{2,} [A-ZÄÖÜ]{2,})(?: [A-ZÄÖÜ]{2,})* \w")
 """Words in capitals before others, as manuals begin the captions of boxes."""

@@ -26,10 +26,8 @@ _OTHERS = "others"
 _PATH_RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow)(?:\s*:|\s)\s*(/[^*$%]*)", re.IGNORECASE | re.ASCII)
 
 
-SILENT_AFTER = 3
-"""After so many questions in a row to which a host gave no whole answer, it is asked nothing more."""
-AWAY_AFTER = 10
-"""So many hosts in a row that cannot be reached are the network."""
+SILENT_AFTER = 3  # After so many questions in a row to which a host gave no whole answer, it is asked nothing more
+AWAY_AFTER = 10  # So many hosts in a row that cannot be reached are the network
 UNREACHABLE = frozenset({"network", "no_such_host", "no_host_twice", "timeout"})
 
 
@@ -60,8 +58,7 @@ class Network:
 
 class HostMemory(NamedTuple):
     delay: float
-    wait: float
-    """Seconds from now on in which it is not to be asked."""
+    wait: float  # Seconds from now on in which it is not to be asked
     silence: tuple[Exchange, ...]
     reached: bool
 
@@ -128,8 +125,7 @@ class Rules(NamedTuple):
     """The lines of a robots.txt that concern us; empty where everything is open."""
 
     rules: tuple[Rule, ...] = ()
-    delay: float = 0.0
-    """Seconds to wait between two requests; 0 where the file names none."""
+    delay: float = 0.0  # Seconds to wait between two requests; 0 where the file names none
 
     def allow(self, path: str) -> bool:
         """Whether a path with its query may be fetched; not where more rules may concern it than are looked at."""

@@ -124,8 +124,7 @@ class PageSigns(NamedTuple):
     headings: str
     markup: str
     marked_paid: bool
-    own_text: Callable[[], str]
-    """All its text outside links, navigation and footers."""
+    own_text: Callable[[], str]  # All its text outside links, navigation and footers
 
 
 def page_verdict(page: PageSigns, address: Address) -> Verdict:

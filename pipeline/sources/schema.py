@@ -12,8 +12,7 @@ from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
 
-READ = ("page", "added")
-"""The reasons of pages whose text is in the store."""
+READ = ("page", "added")  # The reasons of pages whose text is in the store
 
 
 def stored_url(url: str) -> str:

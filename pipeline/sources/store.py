@@ -31,27 +31,21 @@ TraceKind = Literal[
 
 
 class StoredPage(NamedTuple):
-    url: str
-    """The canonical URL that was asked for: the key."""
-    final_url: str
-    """Where redirects led; the URL itself where there were none."""
+    url: str  # The canonical URL that was asked for: the key
+    final_url: str  # Where redirects led; the URL itself where there were none
     text: str
     title: str
-    domain: str
-    """`source_domain` of the URL."""
+    domain: str  # `source_domain` of the URL
     lang: str
     content_type: str
     hash: str
-    ts: str
-    """When it was fetched or added: ISO 8601, UTC."""
-    raw: bytes
-    """The body, decompressed; empty where there is none."""
+    ts: str  # When it was fetched or added: ISO 8601, UTC
+    raw: bytes  # The body, decompressed; empty where there is none
     raw_sha256: str
     status: int | None
     reason: str
     detail: str
-    etag: str = ""
-    """The server's `ETag`, for asking whether the page has changed; empty where it gave none."""
+    etag: str = ""  # The server's `ETag`, for asking whether the page has changed; empty where it gave none
     last_modified: str = ""
     page_starts: tuple[int, ...] = ()
     """Where each page of a PDF begins in the text, in code points; empty for other documents."""
@@ -75,10 +69,8 @@ class Outcome(NamedTuple):
 class StoredEvent(NamedTuple):
     id: str
     run_id: str
-    seq: int
-    """Its place in the run, counted from 1."""
-    ts: str
-    """When it was stored: ISO 8601, UTC."""
+    seq: int  # Its place in the run, counted from 1
+    ts: str  # When it was stored: ISO 8601, UTC
     kind: TraceKind
     payload: dict[str, Any]
 
@@ -327,8 +319,7 @@ def _migrate(connection: sqlite3.Connection, name: str) -> None:
                 connection.execute(statement)
 
 
-_BUSY_SECONDS = 60.0
-"""How long a write waits for other processes; each of theirs takes milliseconds."""
+_BUSY_SECONDS = 60.0  # How long a write waits for other processes; each of theirs takes milliseconds
 
 PLAIN, PACKED = b"\x00", b"\x01"
 PACKED_ABOVE = 4096

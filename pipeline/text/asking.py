@@ -4,50 +4,37 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from pipeline.text.words import (
-    ASKS_WITHOUT_BLANKS,
-    LISTS,
-    NUMBERS,
-    STOP_WORDS,
-    TOKEN,
-    UNSPACED,
-    content_words,
-    pairs,
-    plain_number,
-)
+from pipeline.text import words as text_words
 
-_ASKED_BY = {language: frozenset(LISTS["asked"][language].split()) for language in ("en", "de")}
+_ASKED_BY = {language: frozenset(text_words.LISTS["asked"][language].split()) for language in ("en", "de")}
 _EITHER = _ASKED_BY["en"] | _ASKED_BY["de"]
-_WITHOUT_BLANKS = {language: re.compile(LISTS["asked"][language], re.VERBOSE) for language in ("ja", "zh")}
+_WITHOUT_BLANKS = {language: re.compile(text_words.LISTS["asked"][language], re.VERBOSE) for language in ("ja", "zh")}
 _KATAKANA = r"\u30a1-\u30fa\u30fc"
 _HAN = r"\u3400-\u9fff々"
-_SIGNS = re.compile(rf"[{_KATAKANA}]{{2,}}|[{_HAN}]+|[{UNSPACED}]")
-_PIECE = re.compile(rf"{TOKEN.pattern}|[^\w\s]")
-_UNSPACED_SIGN, _HAN_SIGN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{_HAN}]")
+_SIGNS = re.compile(rf"[{_KATAKANA}]{{2,}}|[{_HAN}]+|[{text_words.UNSPACED}]")
+_PIECE = re.compile(rf"{text_words.TOKEN.pattern}|[^\w\s]")
+_UNSPACED_SIGN, _HAN_SIGN = re.compile(f"[{text_words.UNSPACED}]"), re.compile(f"[{_HAN}]")
 _LETTERS_OF_ONE = frozenset("bcdefghijklmnopqrstuvwxyz")
 _WHEN = ("when", "while", "during", "wenn", "während", "beim")
 _WHERE = frozenset(["in", "on", "under", "within", "at", "for", "unter", "auf", "bei", "im", "für"])
 _ARTICLES = frozenset(["a", "an", "the", "der", "die", "das", "dem", "den", "einem", "einer", "ein", "eine"])
 _LEAST_STEM = 5
 _ENDING = re.compile(r"(?:ations?|ungen|ung|ingly|ing|ies|ied|ed|es|en|er|em|s|e|n|y)$")
-_SUFFIXES = re.compile(r"(?<=..)[化的性用式]$")
-"""Signs at the end of a Japanese word that make an adjective or a verb of it."""
+_SUFFIXES = re.compile(
+    r"(?<=..)[化的性用式]$"
+)  # Signs at the end of a Japanese word that make an adjective or a verb of it
 _LONG_VOWEL = re.compile(rf"(?<=[{_KATAKANA}]{{3}})ー$")
 """Sign at the end of a longer loan word that half of all writers leave out: サーバー, サーバ."""
-_OF_A_VERB = re.compile("する|すれ|し|さ|でき")
-"""What makes a verb of the Japanese noun before it."""
+_OF_A_VERB = re.compile("する|すれ|し|さ|でき")  # What makes a verb of the Japanese noun before it
 _CUT_SHORT = re.compile(r"[a-z]{1,6}'(?:d|ll|m|re|t|ve)")
 """Two English words in one, of which the second is cut short: `I've`, `we're`."""
 
 
 class SubjectWord(NamedTuple):
-    text: str
-    """The word; of Japanese and Chinese signs of one kind in a row."""
+    text: str  # The word; of Japanese and Chinese signs of one kind in a row
     general: bool
-    name: bool
-    """Whether a capital letter marks it as a name; in German a noun is none."""
-    scope: bool
-    """Whether it only says where, when or for what: `in Debian`, `when installing`."""
+    name: bool  # Whether a capital letter marks it as a name; in German a noun is none
+    scope: bool  # Whether it only says where, when or for what: `in Debian`, `when installing`
     deed: bool = False
     """Whether its form marks it as what is done or how, no noun, and nouns say what it is done to.
 
@@ -78,8 +65,8 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
     found: dict[str, SubjectWord] = {}
     # A phrase is words that nothing parts; it has a number.
     phrase, scope, noun_before, before, first = 0, -1, -1, "", True
-    no_subject = STOP_WORDS.get(language, STOP_WORDS[""]) | {"or", "versus", "vs", "than", "oder"}
-    plain = unicodedata.normalize("NFKC", ASKS_WITHOUT_BLANKS.sub(" ", asked)).replace("’", "'")
+    no_subject = text_words.STOP_WORDS.get(language, text_words.STOP_WORDS[""]) | {"or", "versus", "vs", "than", "oder"}
+    plain = unicodedata.normalize("NFKC", text_words.ASKS_WITHOUT_BLANKS.sub(" ", asked)).replace("’", "'")
     for piece in _PIECE.finditer(plain):
         written = piece[0]
         word = written.casefold().removesuffix("'s")
@@ -99,7 +86,7 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             inner = any(letter.isupper() for letter in written[1:])
             named = inner or (written[:1].isupper() and not first and language != "de")
             general = not named and is_general(word, language)
-            text = plain_number(word) if NUMBERS.fullmatch(word) else word
+            text = text_words.plain_number(word) if text_words.NUMBERS.fullmatch(word) else word
             deed = language == "de" and not named and not written[:1].isupper()
             phrase += general or (deed and noun_before == phrase)
             scope = phrase if before in _WHEN or (before in _WHERE and written[:1].isupper()) else scope
@@ -137,8 +124,8 @@ def _cut(signs: str, language: str) -> list[str]:
     if len(signs) == 1:
         return [""]
     most = 2 if language == "zh" else 4  # more Han signs in a row are taken for pairs, as in Chinese all are
-    return pairs(signs) if _HAN_SIGN.match(signs) and len(signs) > most else [signs]
+    return text_words.pairs(signs) if _HAN_SIGN.match(signs) and len(signs) > most else [signs]
 
 
 def stems_of(text: str, language: str) -> frozenset[str]:
-    return frozenset(map(stem, content_words(text, language)))
+    return frozenset(map(stem, text_words.content_words(text, language)))

@@ -34,23 +34,17 @@ class Piece(NamedTuple):
     """Running text within a block: a paragraph, an item's paragraph, or a row of a table."""
 
     text: str
-    line: int
-    """Index of its first line, counted from 0; but for rows, each line of the text is a line of the report."""
-    is_row: bool = False
-    """Whether it is a row of a table, whose text is one line."""
-    is_head: bool = False
-    """Whether it is a table's head, which says what the rows tell of."""
+    line: int  # Index of its first line, counted from 0; but for rows, each line of the text is a line of the report
+    is_row: bool = False  # Whether it is a row of a table, whose text is one line
+    is_head: bool = False  # Whether it is a table's head, which says what the rows tell of
 
 
 class Block(NamedTuple):
-    kind: BlockKind
-    """What it is; a paragraph that is bold as a whole is a heading, for so models write them."""
+    kind: BlockKind  # What it is; a paragraph that is bold as a whole is a heading, for so models write them
     line: int
     end: int
-    level: int
-    """Level of a heading: 1 to 6, and 7 for a bold paragraph; 0 for everything else."""
-    pieces: tuple[Piece, ...]
-    """Its text in order; empty for rules."""
+    level: int  # Level of a heading: 1 to 6, and 7 for a bold paragraph; 0 for everything else
+    pieces: tuple[Piece, ...]  # Its text in order; empty for rules
 
 
 @cache

@@ -90,8 +90,7 @@ def without_marks(text: str) -> str:
     return _CITATION_MARK.sub(" ", text)
 
 
-SENTENCES = 5
-"""Best sentences that may share the words of a claim among them."""
+SENTENCES = 5  # Best sentences that may share the words of a claim among them
 
 
 class Coverage(NamedTuple):

@@ -76,8 +76,7 @@ class Passage(NamedTuple):
 class OpenQuestion(NamedTuple):
     text: str
     finding: Finding
-    passages: tuple[Passage, ...]
-    """The stretches that come nearest to it, the best first; at least one."""
+    passages: tuple[Passage, ...]  # The stretches that come nearest to it, the best first; at least one
 
 
 def open_question(text: str, pages: Sequence[PageText], finding: Finding) -> OpenQuestion | None:
@@ -235,10 +234,8 @@ class _KeptReplies(NamedTuple):
 
 
 class Asked(NamedTuple):
-    questions: int
-    """Distinct questions that the rules leave open."""
-    unusable: int
-    """Those whose answer was no use, or had no quote that is there."""
+    questions: int  # Distinct questions that the rules leave open
+    unusable: int  # Those whose answer was no use, or had no quote that is there
     failed: int
     failure: str
     left: int

@@ -6,19 +6,8 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.citations import marks as citation_marks
 from pipeline.citations.addresses import inline_references
-from pipeline.citations.marks import (
-    CID,
-    MARK,
-    Mark,
-    PlainText,
-    Section,
-    find_marks,
-    listed_on_line,
-    read_entries,
-    sections,
-    without_citations,
-)
 from pipeline.core.errors import InputError
 from pipeline.csv.file import is_answers_file, read_answers
 from pipeline.records.citation_form import CITATIONS, RESEARCH_RUN, read_stored, resolved_earlier, to_one_form
@@ -30,8 +19,7 @@ from pipeline.verifying.values import CitedSentence, ReadReport
 
 _LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
 _UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
-_BETWEEN = " \t,;，、；" + HARD + SOFT
-"""What may stand between the marks at a paragraph's end."""
+_BETWEEN = " \t,;，、；" + HARD + SOFT  # What may stand between the marks at a paragraph's end
 
 
 def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport:
@@ -49,19 +37,21 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     text = inline_references(text)
     blocks = read_blocks(text)
     language = detect_language(text[:5_000])
-    entries = read_entries(text.split("\n"), blocks, cites_numbers=bool(MARK.search(text)))
+    entries = citation_marks.read_entries(
+        text.split("\n"), blocks, cites_numbers=bool(citation_marks.MARK.search(text))
+    )
     listed = {index for entry in entries for index in range(entry.line, entry.end)}
     ids = {entry.id for entry in entries}
     cited = [
         sentence
-        for section in sections(blocks)
+        for section in citation_marks.sections(blocks)
         for sentence in _section_sentences(section, listed, ids, language, marks_stand_alone=known is None)
     ]
     return to_report(cited, Lookup(entries, known or {}))
 
 
 def _section_sentences(
-    section: Section, listed: Container[int], ids: Container[str], language: str, marks_stand_alone: bool
+    section: citation_marks.Section, listed: Container[int], ids: Container[str], language: str, marks_stand_alone: bool
 ) -> list[CitedSentence]:
     """A line `Source: …` cites for all sentences above it that have no mark.
 
@@ -81,7 +71,7 @@ def _section_sentences(
         ]
         if pieces and pieces[0].is_head:
             here[1:] = [each if each.marks else each._replace(shared=here[0].marks) for each in here[1:]]
-        last_line = listed_on_line(pieces[-1].text.rpartition("\n")[2]) if pieces else None
+        last_line = citation_marks.listed_on_line(pieces[-1].text.rpartition("\n")[2]) if pieces else None
         is_listed = section.is_about_sources or last_line == ""
         is_source_line = bool(last_line) and len(pieces) == 1 and "\n" not in pieces[0].text
         marks = tuple(
@@ -97,14 +87,14 @@ def _section_sentences(
 
 def _says_something(heading: Block) -> bool:
     """Whether a heading cites: a bold paragraph, or one that a line of dashes below it made a heading, is text then."""
-    words = "".join(without_citations(piece.text).text for piece in heading.pieces)
-    cites = any(mark.ids for piece in heading.pieces for mark in find_marks(piece.text))
+    words = "".join(citation_marks.without_citations(piece.text).text for piece in heading.pieces)
+    cites = any(mark.ids for piece in heading.pieces for mark in citation_marks.find_marks(piece.text))
     return cites and re.search(r"[.!?。．！？]\W*$", words) is not None
 
 
 def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
     if piece.is_row:
-        is_left_out = piece.line in listed or (piece.is_head and not find_marks(piece.text))
+        is_left_out = piece.line in listed or (piece.is_head and not citation_marks.find_marks(piece.text))
         return [] if is_left_out else [piece]
     stretches: list[Piece] = []
     lines = piece.text.split("\n")
@@ -118,19 +108,19 @@ def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
 
 
 def _cited_sentences(piece: Piece, names_sources: bool, ids: Container[str], language: str) -> Iterator[CitedSentence]:
-    plain = without_citations(piece.text, ids)
+    plain = citation_marks.without_citations(piece.text, ids)
     spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
     if names_sources or not spans or _only_links(plain):
         yield from _listed_sources(plain, 0, piece.line)
         return
     starts = [start for start, _ in spans]
-    marks: list[list[Mark]] = [[] for _ in spans]
+    marks: list[list[citation_marks.Mark]] = [[] for _ in spans]
     for position, mark in plain.marks:
         marks[max(0, bisect_left(starts, position) - 1)].append(mark)
     closing = _closing_marks(plain)
-    cids = tuple(mark for mark in closing if mark.ids and CID.fullmatch(mark.ids[0]))
+    cids = tuple(mark for mark in closing if mark.ids and citation_marks.CID.fullmatch(mark.ids[0]))
     last_line = max(map(plain.text.rfind, (HARD, SOFT)))
-    if listed_on_line(plain.text[last_line + 1 :]) is not None:
+    if citation_marks.listed_on_line(plain.text[last_line + 1 :]) is not None:
         cids = tuple(mark for position, mark in plain.marks if position > last_line)
     line, counted = piece.line, 0
     for (start, end), own in zip(spans, marks, strict=True):
@@ -138,25 +128,25 @@ def _cited_sentences(piece: Piece, names_sources: bool, ids: Container[str], lan
         words = _LINE_ENDS.sub(" ", re.sub(f"(?<={_UNSPACED}){SOFT}(?={_UNSPACED})", "", plain.text[start:end]))
         if piece.is_row:
             words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
-        if listed_on_line(words) is not None:
+        if citation_marks.listed_on_line(words) is not None:
             yield from _listed_sources(plain, start, line)
             return
         yield CitedSentence(words, tuple(own) or cids, line, () if own else closing)
 
 
-def _listed_sources(plain: PlainText, start: int, line: int) -> Iterator[CitedSentence]:
+def _listed_sources(plain: citation_marks.PlainText, start: int, line: int) -> Iterator[CitedSentence]:
     """What stands in a source list from this character on, by line, without text."""
     positions = [position for position, _ in plain.marks]
     for words in _LINE_ENDS.split(plain.text[start:]):
         end = start + len(words)
         own = plain.marks[bisect_left(positions, start) : bisect_right(positions, end)]
-        names_some = re.search(r"\w{2}", words) is not None and listed_on_line(words) != ""
+        names_some = re.search(r"\w{2}", words) is not None and citation_marks.listed_on_line(words) != ""
         yield CitedSentence("", tuple(mark for _, mark in own), line, is_listing=names_some)
         start, line = end + 1, line + 1
 
 
-def _closing_marks(plain: PlainText) -> tuple[Mark, ...]:
-    found: list[Mark] = []
+def _closing_marks(plain: citation_marks.PlainText) -> tuple[citation_marks.Mark, ...]:
+    found: list[citation_marks.Mark] = []
     end = len(plain.text)
     for position, mark in reversed(plain.marks):
         end_signs = "" if found else ".。!?！？…\"'”’」』)）"
@@ -167,7 +157,7 @@ def _closing_marks(plain: PlainText) -> tuple[Mark, ...]:
     return tuple(found)
 
 
-def _only_links(plain: PlainText) -> bool:
+def _only_links(plain: citation_marks.PlainText) -> bool:
     rest: list[str] = []
     position = 0
     for end, mark in plain.marks:
@@ -177,8 +167,7 @@ def _only_links(plain: PlainText) -> bool:
 
 
 class SubmittedReport(NamedTuple):
-    answer_id: str | None
-    """The answer's id; None for a report."""
+    answer_id: str | None  # The answer's id; None for a report
     report: ReadReport
 
 

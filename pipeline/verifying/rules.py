@@ -106,11 +106,9 @@ def _is_disclaimed(page: PageText, run: range) -> bool:
 
 
 class _Statement(NamedTuple):
-    words: tuple[str, ...]
-    """Folded case, units by one name, numbers and dates in one form; negations are left out."""
+    words: tuple[str, ...]  # Folded case, units by one name, numbers and dates in one form; negations are left out
     written: tuple[str, ...]
-    denied: tuple[str, ...]
-    """The word behind each negation; empty at the end of the sentence."""
+    denied: tuple[str, ...]  # The word behind each negation; empty at the end of the sentence
 
     @property
     def is_plain(self) -> bool:
@@ -237,8 +235,7 @@ def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
 
 class Finding(NamedTuple):
     verdict: Verdict
-    score: float
-    """From 0 to 1, for ranking: how much of its words the pages have, together; no chance of being right."""
+    score: float  # From 0 to 1, for ranking: how much of its words the pages have, together; no chance of being right
     problems: tuple[str, ...] = ()
     places: tuple[SentencePlace, ...] = ()
     """The sentences that come nearest to it, the best first: the index of the page, and of the sentence on it."""

@@ -18,24 +18,19 @@ from pipeline.verifying.values import Checked, Paragraph, Verdict
 class CitedText(NamedTuple):
     """Sentences that share their citations: a single one with marks of its own, or a paragraph with them at its end."""
 
-    sentences: tuple[str, ...]
-    """Without the citations; at least one."""
-    urls: tuple[str, ...]
-    """Canonical URLs of the cited pages, each once; empty where nothing is cited."""
+    sentences: tuple[str, ...]  # Without the citations; at least one
+    urls: tuple[str, ...]  # Canonical URLs of the cited pages, each once; empty where nothing is cited
 
 
 class Scores(NamedTuple):
     """What was counted; the shares are None where nothing was there to count."""
 
     sentences: int = 0
-    supported: int = 0
-    """Sentences that all their citations together support."""
+    supported: int = 0  # Sentences that all their citations together support
     citations: int = 0
-    precise: int = 0
-    """Citations that are needed: see `_is_precise`."""
+    precise: int = 0  # Citations that are needed: see `_is_precise`
     read: int = 0
-    effective: int = 0
-    """Those of them whose page alone supports a sentence of the text."""
+    effective: int = 0  # Those of them whose page alone supports a sentence of the text
 
     @property
     def recall(self) -> float | None:

@@ -13,8 +13,7 @@ from pipeline.verifying import values
 
 class Target(NamedTuple):
     id: str
-    url: str
-    """Canonical URL; empty where it leads nowhere."""
+    url: str  # Canonical URL; empty where it leads nowhere
     title: str = ""
     reason: values.UnresolvedReason | None = None
 

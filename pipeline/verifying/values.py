@@ -30,19 +30,16 @@ class CitedSentence(NamedTuple):
     line: int
     shared: tuple[Mark, ...] = ()
     """The marks at the end of its paragraph or in its table's head, where it has none of its own."""
-    is_listing: bool = False
-    """Whether it is words of a source list."""
+    is_listing: bool = False  # Whether it is words of a source list
 
 
 class Sentence(NamedTuple):
-    text: str
-    """Its words, without citation marks, Markdown and URLs; cells of a row are joined by ` | `."""
+    text: str  # Its words, without citation marks, Markdown and URLs; cells of a row are joined by ` | `
     urls: tuple[str, ...]
     """Canonical URLs that it cites, distinct, in order; empty where it cites nothing that can be looked up."""
     ids: tuple[str, ...]
     """Numbers, `C001` and names of footnotes that its marks hold, distinct, in order; links have none."""
-    line: int
-    """Line of the report on which it begins, counted from 1."""
+    line: int  # Line of the report on which it begins, counted from 1
     paragraph_urls: tuple[str, ...]
     """What it cites where marks at a paragraph's end count for all sentences without a mark; else the same."""
 
@@ -76,13 +73,11 @@ class UnresolvedMark(Frozen):
 class ReadReport(NamedTuple):
     """A report as far as its citations go."""
 
-    sentences: tuple[Sentence, ...]
-    """Every sentence of the body in order; headings, code and source lists have none."""
+    sentences: tuple[Sentence, ...]  # Every sentence of the body in order; headings, code and source lists have none
     sources: tuple[ListedSource, ...]
     """Every source that is cited or listed, each URL once, in order of its first citation; uncited ones at the end."""
     unresolved: tuple[UnresolvedMark, ...]
-    without_url: int = 0
-    """Entries and lines of its source lists that name a source without a URL."""
+    without_url: int = 0  # Entries and lines of its source lists that name a source without a URL
 
 
 class Page(NamedTuple):
@@ -104,8 +99,7 @@ class Quote(NamedTuple):
     """A verbatim range of a stored page."""
 
     url: str
-    text: str
-    """`page.text[start:end]`."""
+    text: str  # `page.text[start:end]`
     start: int
     end: int
 
@@ -115,19 +109,16 @@ class Decided(NamedTuple):
     by: DecidedBy
     problems: tuple[str, ...]
     quotes: tuple[Quote, ...] = ()
-    set_aside: str = ""
-    """Why a model's word is no use; empty where it is, or where none was asked."""
+    set_aside: str = ""  # Why a model's word is no use; empty where it is, or where none was asked
 
 
 class Claim(NamedTuple):
     """One statement that the report may make."""
 
-    id: str
-    """`c1`, `c2` …, unique in the run."""
+    id: str  # `c1`, `c2` …, unique in the run
     text: str
     section: int
-    quotes: tuple[Quote, ...]
-    """What it rests on; at least one."""
+    quotes: tuple[Quote, ...]  # What it rests on; at least one
     type: ClaimType = "fact"
     relevance: float | None = None
     """From 0 to 1: how far it answers its section's question; None in runs of earlier versions."""
@@ -138,8 +129,7 @@ class Checked(NamedTuple):
     verdict: StoredVerdict
     score: float
     problems: tuple[str, ...] = ()
-    supporters: tuple[str, ...] = ()
-    """Canonical URLs of all pages that support it, the cited ones first."""
+    supporters: tuple[str, ...] = ()  # Canonical URLs of all pages that support it, the cited ones first
     against: tuple[Quote, ...] = ()
 
 
@@ -147,10 +137,8 @@ class Paragraph(NamedTuple):
     section: int
     """Index of its section; -1 in the answer at the head, the number of sections in what sources disagree about."""
     text: str
-    claim_ids: tuple[str, ...]
-    """The claims that it states, in order; empty where it only says who says what."""
-    urls: tuple[str, ...]
-    """Canonical URLs of the pages that it cites, in order of first use; never empty."""
+    claim_ids: tuple[str, ...]  # The claims that it states, in order; empty where it only says who says what
+    urls: tuple[str, ...]  # Canonical URLs of the pages that it cites, in order of first use; never empty
     disputed_ids: tuple[str, ...] = ()
     """The claims of which it tells that a page says the opposite; empty in runs of earlier versions."""
     heading: str = ""

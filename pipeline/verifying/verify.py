@@ -22,8 +22,7 @@ from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import SubmittedReport
 from pipeline.verifying.rules import Finding, check_sentence
 
-_OWN_WORDS, _BY_MODEL = "in the page's own words", "supported by the model"
-"""How the summary names `supported`."""
+_OWN_WORDS, _BY_MODEL = "in the page's own words", "supported by the model"  # How the summary names `supported`
 _SHOWN = 10
 _SHOWN_WORDS = 300
 _WIDTH = 79

@@ -18,19 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from annotation.server.home import backups
+from annotation.server.home import folder as home_folder
 from annotation.server.home.damage import damage_sentence, note_damage
-from annotation.server.home.folder import (
-    BACKUPS_FOLDER,
-    DATABASE_FILE,
-    EVENTS_FILE,
-    LOCK_FILE,
-    SECRETS_FILE,
-    VERSIONS_FILE,
-    holder_of,
-    is_damage,
-    problems,
-    refuse_full_disk,
-)
 from annotation.server.home.logs import tell
 from annotation.server.home.versions import (
     UNKNOWN_RELEASE,
@@ -78,8 +67,8 @@ def make_archive(home: Path, folder: Path) -> backups.BackupManifest:
     copy = folder / "argilla.db"
     _copy_database(home, copy)
     secrets = folder / "secrets.json"
-    shutil.copyfile(home / SECRETS_FILE, secrets)
-    stored = {SECRETS_FILE: secrets, DATABASE_FILE: copy}
+    shutil.copyfile(home / home_folder.SECRETS_FILE, secrets)
+    stored = {home_folder.SECRETS_FILE: secrets, home_folder.DATABASE_FILE: copy}
     versions = read_versions(home) or software_versions().model_copy(update={"citejury": UNKNOWN_RELEASE})
     manifest = backups.BackupManifest(
         created_at=datetime.now(UTC).replace(microsecond=0),
@@ -125,7 +114,7 @@ def workshop(path: Path) -> Iterator[Path]:
 
 def _copy_database(home: Path, copy: Path) -> None:
     """In one step: SQLite begins anew whenever somebody writes between two steps, and under load that is always."""
-    source = home / DATABASE_FILE
+    source = home / home_folder.DATABASE_FILE
     try:
         with (
             contextlib.closing(sqlite3.connect(source, timeout=_BUSY_SECONDS)) as original,
@@ -134,15 +123,15 @@ def _copy_database(home: Path, copy: Path) -> None:
             original.backup(target)
             # One file, whatever the original's way of writing; the server sets its own again at its start.
             target.execute("PRAGMA journal_mode=DELETE")
-        spoilt = problems(copy)
+        spoilt = home_folder.problems(copy)
     except sqlite3.Error as error:
-        if not is_damage(error):
+        if not home_folder.is_damage(error):
             raise InputError(f"The database `{source}` cannot be copied: {error}.") from error
         spoilt = str(error)
     if not spoilt:
         return
     try:
-        found = problems(source)
+        found = home_folder.problems(source)
     except sqlite3.Error as error:
         raise InputError(f"The database `{source}` cannot be looked through: {error}.") from error
     if found:
@@ -166,12 +155,12 @@ def restore_home(path: Path, home: Path) -> backups.BackupManifest:
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         size = sum(stored.size for stored in manifest.files.values())
-        refuse_full_disk(home.parent, size, "the home needs", "--home")
+        home_folder.refuse_full_disk(home.parent, size, "the home needs", "--home")
         with workshop(home) as folder:
             made = folder / "home"
             made.mkdir(mode=0o700)
             backups.unpack(path, manifest, made)
-            write_private(made / VERSIONS_FILE, manifest.versions.model_dump_json(indent=2) + "\n")
+            write_private(made / home_folder.VERSIONS_FILE, manifest.versions.model_dump_json(indent=2) + "\n")
             backups.remember_backup(made, backups.KeptBackup(path=str(path.absolute()), created_at=manifest.created_at))
             os.rename(made, home)  # takes the place of an empty folder, of nothing else
     except OSError as error:
@@ -186,7 +175,7 @@ def _refuse_used_folder(home: Path) -> None:
         return
     if not home.is_dir() or home.is_symlink():
         raise OutputError(f"`{home}` is no folder. Name a new one with `--home`.")
-    if (holder := holder_of(home / LOCK_FILE)) is not None:
+    if (holder := home_folder.holder_of(home / home_folder.LOCK_FILE)) is not None:
         where = holder.get("url", "an unknown address")
         raise OutputError(f"The folder `{home}` is in use by the server at {where}. Name a new one with `--home`.")
     if any(home.iterdir()):
@@ -197,7 +186,7 @@ def _refuse_used_folder(home: Path) -> None:
 
 
 def refuse_newer_home(home: Path) -> None:
-    database = home / DATABASE_FILE
+    database = home / home_folder.DATABASE_FILE
     if database.exists():
         refuse_newer(read_versions(home), schema_revision(database), f"The folder `{home}`")
 
@@ -208,19 +197,20 @@ def bring_up_to_date(home: Path) -> None:
     An interrupted upgrade is finished by the next start, and not copied half-done.
     """
     ours, recorded = software_versions(), read_versions(home)
-    if (home / DATABASE_FILE).exists() and (recorded is None or release_of(recorded) != release_of(ours)):
+    if (home / home_folder.DATABASE_FILE).exists() and (recorded is None or release_of(recorded) != release_of(ours)):
         before = recorded.citejury if recorded else UNKNOWN_RELEASE
-        copy = home / BACKUPS_FOLDER / f"before-upgrade-from-{before}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
+        name = f"before-upgrade-from-{before}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
+        copy = home / home_folder.BACKUPS_FOLDER / name
         copy.parent.mkdir(mode=0o700, exist_ok=True)
         try:
             write_backup(home, copy)
         except InputError as error:
             raise ServerStartError(str(error)) from error
-        _drop_triggers(home / DATABASE_FILE)
+        _drop_triggers(home / home_folder.DATABASE_FILE)
         theirs = recorded.described() if recorded else "unknown versions"
-        tell(f"the home was of {theirs}, a copy is in {copy.relative_to(home)}", home / EVENTS_FILE)
+        tell(f"the home was of {theirs}, a copy is in {copy.relative_to(home)}", home / home_folder.EVENTS_FILE)
     if recorded != ours:
-        write_private(home / VERSIONS_FILE, ours.model_dump_json(indent=2) + "\n")
+        write_private(home / home_folder.VERSIONS_FILE, ours.model_dump_json(indent=2) + "\n")
 
 
 def _drop_triggers(database: Path) -> None:
@@ -254,7 +244,7 @@ def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, backups.BackupM
             raise OutputError(
                 f"The backup cannot be unpacked in `{folder.parent}`: {error.strerror or error}. Make room there."
             ) from error
-        yield folder / DATABASE_FILE, manifest
+        yield folder / home_folder.DATABASE_FILE, manifest
 
 
 def check_database(database: Path, owner_api_key: str) -> None:

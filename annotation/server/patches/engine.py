@@ -28,16 +28,7 @@ from annotation.server.home.folder import ENGINE_NAME
 from annotation.server.queue.page import filters_beside_the_queue, kept_from, queue_page
 from annotation.server.queue.practice import closing_practice
 from annotation.server.queue.tables import QUEUE
-from annotation.server.search.filters import (
-    SearchSession,
-    answered_by,
-    elements_at,
-    filter_condition,
-    number_in,
-    split_queue,
-    storable,
-    text_in,
-)
+from annotation.server.search import filters as search_filters
 from annotation.server.search.orders import check_vector, nearest, own_page, sorted_page
 from annotation.server.search.text_index import text_condition
 
@@ -87,19 +78,19 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
         """Without `sort` a user gets their own order, the same each time; without `user_id` that of arrival."""
         text = query if isinstance(query, str) else getattr(query, "q", None)
         if user_id is not None and text:  # as links to a record search for it
-            async with SearchSession() as db:
+            async with search_filters.SearchSession() as db:
                 found = await _named(db, dataset, text, await kept_from(db, dataset, user_id))
             if found is not None:
                 return SearchResponses(items=[SearchResponseItem(record_id=found)][offset:], total=1)
         beside = filters_beside_the_queue(filter)
         if user_id is not None and not sort and beside is not None:
             narrowing = _conditions(dataset, query, AndFilter(filters=beside)) if query or beside else []
-            async with SearchSession() as db:
+            async with search_filters.SearchSession() as db:
                 page, total = await queue_page(db, dataset, user_id, narrowing, offset, limit)
             return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
         wanted = _conditions(dataset, query, filter)
-        async with SearchSession() as db:
-            waits = split_queue(filter)[1] is not None
+        async with search_filters.SearchSession() as db:
+            waits = search_filters.split_queue(filter)[1] is not None
             if user_id is not None and waits and await closing_practice(db, dataset, user_id) is not None:
                 return SearchResponses(items=[], total=0)
             kept = await kept_from(db, dataset, user_id) if user_id is not None else []
@@ -131,7 +122,7 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
         if record is not None:
             wanted.append(Vector.record_id != record.id)
         rows = select(Vector.record_id, Vector.value).join(Record, Record.id == Vector.record_id).where(*wanted)
-        async with SearchSession() as db:
+        async with search_filters.SearchSession() as db:
             candidates = (await db.execute(rows)).tuples().all()
         found = nearest(target, candidates, str(getattr(order, "value", order)) == "least_similar")
         kept = [pair for pair in found if threshold is None or pair[1] >= threshold][:max_results]
@@ -140,9 +131,9 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
 
     async def compute_metrics_for(self, metadata_property: Any) -> Any:
         here = Record.dataset_id == metadata_property.dataset_id
-        each = elements_at(Record.metadata_, metadata_property.name)
-        number, term = number_in(each), text_in(each)
-        async with SearchSession() as db:
+        each = search_filters.elements_at(Record.metadata_, metadata_property.name)
+        number, term = search_filters.number_in(each), search_filters.text_in(each)
+        async with search_filters.SearchSession() as db:
             if metadata_property.type == MetadataPropertyType.terms:  # those of a list count one by one
                 rows = select(term, func.count()).select_from(Record, each).where(here, term.is_not(None))
                 found = await db.execute(rows.group_by(term).order_by(func.count().desc(), term))
@@ -157,11 +148,13 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
 async def _named(db: Any, dataset: Any, text: str, kept: Sequence[ColumnElement[bool]]) -> UUID | None:
     """By the external id that a record has or, under one of an earlier version, would have been given by this one."""
     here = select(Record.id, Record.fields).where(Record.dataset_id == dataset.id, *kept)
-    found: UUID | None = await db.scalar(here.where(Record.external_id == storable(text)))
+    found: UUID | None = await db.scalar(here.where(Record.external_id == search_filters.storable(text)))
     answer, _, of_passage = text.rpartition(":")
     if found is None and re.fullmatch("[0-9a-f]{16}", of_passage):
         of_answer = here.join(QUEUE, QUEUE.c.record_id == Record.id).where(QUEUE.c.dataset_id == dataset.id)
-        for record_id, fields in (await db.execute(of_answer.where(QUEUE.c.answer == storable(answer)))).tuples():
+        for record_id, fields in (
+            await db.execute(of_answer.where(QUEUE.c.answer == search_filters.storable(answer)))
+        ).tuples():
             if opaque_id(answer, str(fields.get("chunk"))) == text:
                 return UUID(str(record_id))
     return found
@@ -173,7 +166,7 @@ def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[boo
         text = TextQuery(q=query) if isinstance(query, str) else query
         found.append(text_condition(text.q, text.field))
     if wanted is not None:
-        found.append(filter_condition(wanted, dataset.id))
+        found.append(search_filters.filter_condition(wanted, dataset.id))
     return found
 
 
@@ -181,16 +174,18 @@ async def _count_matching(
     db: Any, dataset: Any, query: Any, wanted: Any, kept: Sequence[ColumnElement[bool]] = ()
 ) -> int:
     """Of a queue all less those that she has answered: much cheaper than to look at each record for her response."""
-    filters, user_id = split_queue(wanted)
+    filters, user_id = search_filters.split_queue(wanted)
     found = [*_conditions(dataset, query, AndFilter(filters=filters)), *kept]
     total = await db.scalar(select(func.count(Record.id)).where(*found))
     if user_id is not None:
-        total -= await db.scalar(select(func.count(Record.id)).where(*found, answered_by(user_id, true())))
+        total -= await db.scalar(
+            select(func.count(Record.id)).where(*found, search_filters.answered_by(user_id, true()))
+        )
     return int(total)
 
 
 async def _count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
-    async with SearchSession() as db:
+    async with search_filters.SearchSession() as db:
         rows = await db.execute(select(status, func.count()).where(*wanted).group_by(status))
         return {each.value: count for each, count in rows.tuples()}
 
