@@ -18,14 +18,7 @@ from pipeline.csv.file import is_answers_file
 from pipeline.csv.rows import ANSWER_ID, AnswerParts
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.request import writable
-from pipeline.records.run import (
-    answers_files,
-    read_canonical,
-    read_records,
-    read_told_run,
-    record_from_answer,
-    research_records,
-)
+from pipeline.records import run as run_files
 from pipeline.records.schema import Provenance, QueryResponse
 
 _COLUMN = "record_uuid"
@@ -99,15 +92,15 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
 
     `problems` gets a line for each part that is no record: file, line, reason.
     """
-    path = research_records(path) or path
+    path = run_files.research_records(path) or path
     if path.is_dir() or is_answers_file(path):
-        files, run = (answers_files(path), path) if path.is_dir() else ([path], path.parent)
-        told = read_told_run(run)
+        files, run = (run_files.answers_files(path), path) if path.is_dir() else ([path], path.parent)
+        told = run_files.read_told_run(run)
         for file in files:
-            yield from (record_from_answer(answer, told) for answer in _read_whole_answers(file, problems))
+            yield from (run_files.record_from_answer(answer, told) for answer in _read_whole_answers(file, problems))
     else:
         try:
-            yield from read_records(path)
+            yield from run_files.read_records(path)
         except BadRowsError as error:
             problems += [f"{path.name}, {row}" for row in error.rows]
 
@@ -287,7 +280,7 @@ def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
         "chunks": chunks,
         "provenance": provenance,
     }
-    return read_canonical(writable(value))
+    return run_files.read_canonical(writable(value))
 
 
 def _is_missing(cell: Any) -> bool:

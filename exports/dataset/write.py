@@ -10,16 +10,8 @@ from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.fetch import Progress
 from exports.csv.folder import MANIFEST_FILE, exported_datasets, has_filter, staged_folder
 from exports.dataset import files as card_files
+from exports.dataset import rows as table_rows
 from exports.dataset.data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
-from exports.dataset.rows import (
-    Row,
-    RowStore,
-    UnknownProvenance,
-    consensus_rows,
-    merged_columns,
-    merged_rows,
-    soft_label,
-)
 from exports.dataset.splits import Placed, group_records, place_records
 from exports.reading.decisions import read_decisions
 from exports.reading.input_files import input_file
@@ -43,13 +35,13 @@ class WrittenDataset(NamedTuple):
 
 
 class _Writing(NamedTuple):
-    store: RowStore
+    store: table_rows.RowStore
     places: Mapping[str, Placed]
     work: Path
     out: Path
     progress: Progress
 
-    def rows(self, task: TaskName) -> Iterator[Row]:
+    def rows(self, task: TaskName) -> Iterator[table_rows.Row]:
         total = self.store.count(task)
         for done, row in enumerate(self.store.rows(task)):
             if done % 1000 == 0:
@@ -58,12 +50,12 @@ class _Writing(NamedTuple):
             yield self.placed(row | card_files.label_columns(task, row, vector))
         self.progress(f"{task} rows", total, total)
 
-    def units(self, task: TaskName, found: Iterable[ConsensusLabel]) -> Iterator[Row]:
-        for row, labels in consensus_rows(self.store.rows(task), task, found):
-            vector = [soft_label(label) for label in labels]
+    def units(self, task: TaskName, found: Iterable[ConsensusLabel]) -> Iterator[table_rows.Row]:
+        for row, labels in table_rows.consensus_rows(self.store.rows(task), task, found):
+            vector = [table_rows.soft_label(label) for label in labels]
             yield self.placed(row | card_files.label_columns(task, row, vector))
 
-    def placed(self, row: Row) -> Row:
+    def placed(self, row: table_rows.Row) -> table_rows.Row:
         return row | self.places[row["record_uuid"]]._asdict()
 
 
@@ -95,8 +87,8 @@ def write_dataset(
         progress("agreement", 0, 1)
         agreement = measure_tables(found, RESAMPLES, options.seed).agreement
         progress("agreement", 1, 1)
-        unknown = UnknownProvenance()
-        with RowStore(work / "rows.sqlite", provenance) as store:
+        unknown = table_rows.UnknownProvenance()
+        with table_rows.RowStore(work / "rows.sqlite", provenance) as store:
             for file in files:
                 store.add_file(file, task_of(file))
             earlier = card_files.earlier_splits(out, options)
@@ -139,7 +131,7 @@ def _write_tables(
     tables: Sequence[Ratings],
     decided: Mapping[UnitLabel, bool],
     options: card_files.DatasetOptions,
-    unknown: UnknownProvenance,
+    unknown: table_rows.UnknownProvenance,
 ) -> tuple[list[TaskFacts], dict[str, int]]:
     """Counts of each task with a response, and the rows of each Parquet file, once all of them are written.
 
@@ -171,14 +163,18 @@ def _write_tables(
                 parquet / f"{of_units}.parquet", [f"{label}_source" for label in LABELS[task]]
             )
             facts.append(count_facts(ratings, sources, writing.places, by_row, by_unit))
-    features = Features({name: Value(kind) for name, kind in merged_columns().items()})
-    merged = merged_rows([card_files.read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts])
+    features = Features({name: Value(kind) for name, kind in table_rows.merged_columns().items()})
+    merged = table_rows.merged_rows(
+        [card_files.read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts]
+    )
     about = "citejury: one row for each record with all tasks, retrieval summed up over the passages of its query."
     records = _write_table(writing, "merged", features, unknown.counted(merged), about)
     return facts, rows | {"parquet/merged.parquet": sum(records.values())}
 
 
-def _write_table(writing: _Writing, name: str, features: Features, rows: Iterable[Row], about: str) -> dict[str, int]:
+def _write_table(
+    writing: _Writing, name: str, features: Features, rows: Iterable[table_rows.Row], about: str
+) -> dict[str, int]:
     parquet = writing.out / "parquet" / f"{name}.parquet"
     card_files.write_parquet(parquet, features, rows)
     return card_files.write_splits(parquet, features, about, writing.work / name, writing.out / "datasets" / name)

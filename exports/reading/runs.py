@@ -21,16 +21,9 @@ from pipeline.core.terminal import counted
 from pipeline.csv.file import answers_file, read_answers, whole_answers
 from pipeline.csv.rows import identify_call
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
+from pipeline.records import run as run_files
 from pipeline.records.causes import UNRESOLVED, may_be_fabricated
 from pipeline.records.citation_form import read_stored
-from pipeline.records.run import (
-    ToldRun,
-    answers_of_run,
-    read_records,
-    read_told_run,
-    record_from_answer,
-    research_records,
-)
 from pipeline.records.schema import CITED, QueryResponse, Source, split_line
 from pipeline.text.words import detect_language
 
@@ -289,7 +282,7 @@ def _union(kinds: Sequence[Mapping[str, set[str]]]) -> dict[str, set[str]]:
 
 def _read_place(path: Path, facts: AnswerFacts) -> _Place:
     place = _Place(path, facts.begin())
-    own = research_records(path) if path.is_dir() else None
+    own = run_files.research_records(path) if path.is_dir() else None
     if (
         (path / MANIFEST).is_file()
         and not own
@@ -302,17 +295,17 @@ def _read_place(path: Path, facts: AnswerFacts) -> _Place:
         return place
     if path.is_dir():
         place.tells_questions = True
-        told = read_told_run(path)
-        for stored in answers_of_run(path):
+        told = run_files.read_told_run(path)
+        for stored in run_files.answers_of_run(path):
             answer = read_stored(stored)
             if own:
                 place.settle(stored, answer.stop_reason, "")
                 continue
-            record = record_from_answer(stored, told, answer)
+            record = run_files.record_from_answer(stored, told, answer)
             place.settle(stored, answer.stop_reason, record.provenance.arm)
             facts.add(record)
     if own or not path.is_dir():
-        for record in read_records(own or path):
+        for record in run_files.read_records(own or path):
             facts.add(record)
             if not split_line(record)[0].strip():
                 place.blank.add(record.record_uuid)
@@ -339,7 +332,7 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
     for line in errors:
         place.errors[manifest.run_id, line.provider, line.row, line.arm, line.repeat] = line
     asked_for = {line.narrative_id for line in errors}
-    told = ToldRun(manifest.run_id, manifest.repeats, tuple(manifest.arms))
+    told = run_files.ToldRun(manifest.run_id, manifest.repeats, tuple(manifest.arms))
     for provider in PROVIDERS:
         file = answers_file(run, provider)
         end = None
@@ -352,7 +345,7 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
             answer = read_stored(stored)
             if stored.narrative_id in asked_for:
                 place.prompts.setdefault(stored.narrative_id, set()).add(stored.answer_prompt)
-            record = record_from_answer(stored, told, answer)
+            record = run_files.record_from_answer(stored, told, answer)
             place.settle(stored, answer.stop_reason, record.provenance.arm)
             facts.add(record)
         place.files.append(input_file(file, place.n_settled() - settled))

@@ -10,20 +10,12 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import exported_datasets, file_name
+from exports.reading import read as reading
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import read_verdict_patterns, verdict_readers
 from exports.reading.input_files import column_rows, csv_rows, input_file
 from exports.reading.judgements import ReadJudged, read_judged
 from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
-from exports.reading.read import (
-    ReadTables,
-    Response,
-    export_files,
-    holds_discarded,
-    read_responses,
-    read_tables,
-    task_of,
-)
 from exports.reading.runs import read_runs
 from exports.statistics.ratings import MISSING, InputFile
 from exports.statistics.study import Judged, Study
@@ -103,7 +95,7 @@ class ReadStudy(NamedTuple):
 
 def read_study(
     paths: Sequence[Path],
-    tables: ReadTables | None = None,
+    tables: reading.ReadTables | None = None,
     *,
     runs: Sequence[Path] = (),
     weights: Path | None = None,
@@ -116,14 +108,14 @@ def read_study(
         InputError: a path names no export, nobody submitted anything in any of them, or a file cannot be used.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
-    tables = read_tables(export_files(paths)) if tables is None else tables
+    tables = reading.read_tables(reading.export_files(paths)) if tables is None else tables
     rated = sorted({record for table in tables.tables for record in table.records})
     if not rated:
         names = ", ".join(f"`{file.file}`" for file in tables.inputs) or "what was given"
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
     told = read_provenance(provenance_files(paths))
     remarks, inputs = [*tables.remarks, *told.remarks], [*tables.inputs, *told.files]
-    rows = _gather(export_files(paths))
+    rows = _gather(reading.export_files(paths))
     ran = read_runs(runs, rows.known, verdict_readers(read_verdict_patterns())) if runs else None
     judged = (
         read_judged(judging.judgements, judging.records, judging.name, rows.known, tables.tables) if judging else None
@@ -217,7 +209,7 @@ class _Rows:
             self.places.append(place)
         return self.places.index(place)
 
-    def add(self, task: TaskName, response: Response, export: int) -> dict[str, str]:
+    def add(self, task: TaskName, response: reading.Response, export: int) -> dict[str, str]:
         record = response.record_uuid
         known = self.known.setdefault(record, {})
         if response.language and "language" not in known:
@@ -260,15 +252,15 @@ def _gather(files: Sequence[Path]) -> _Rows:
     rows = _Rows()
     for path in files:
         rows.place(path)  # in their order
-    for path in sorted(files, key=lambda path: not holds_discarded(path)):
-        task, (_, header) = task_of(path), next(csv_rows(path))
-        if holds_discarded(path):
+    for path in sorted(files, key=lambda path: not reading.holds_discarded(path)):
+        task, (_, header) = reading.task_of(path), next(csv_rows(path))
+        if reading.holds_discarded(path):
             rows.telling.add(task)
         at = {name: place for place, name in enumerate(header)}
         query_at = at.get(_QUERY_COLUMNS.get(task, ""))
         origin_at = [(name, at[name]) for name in Provenance.model_fields if name in at]
         export = rows.place(path)
-        for response in read_responses(path, task):
+        for response in reading.read_responses(path, task):
             if response.status not in ("submitted", "discarded"):
                 continue
             known = rows.add(task, response, export)

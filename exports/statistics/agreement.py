@@ -9,15 +9,8 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, RULES, TASKS
 from exports.statistics import agreement_schema as schema
+from exports.statistics import annotators as of_annotators
 from exports.statistics import labels as by_label
-from exports.statistics.annotators import (
-    AnnotatorEstimators,
-    PairEstimators,
-    identical_vectors,
-    listed_pairs,
-    measure_exchange,
-    measure_overlap,
-)
 from exports.statistics.distributions import holm
 from exports.statistics.ratings import EPOCH, BoolArray, FloatArray, InputFile, IntArray, Ratings, Votes, count_votes
 from exports.statistics.resampling import Estimator, Support, alpha_support, bootstrap, joint_interval, task_patterns
@@ -293,9 +286,9 @@ class TaskFigures(NamedTuple):
 
 def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
     task = task_patterns(ratings)
-    pairs = [PairEstimators(task, label) for label in task.labels]
+    pairs = [of_annotators.PairEstimators(task, label) for label in task.labels]
     labels = [by_label.LabelEstimators(task, label, own) for label, own in zip(task.labels, pairs, strict=True)]
-    annotators = [AnnotatorEstimators(task, label) for label in task.labels]
+    annotators = [of_annotators.AnnotatorEstimators(task, label) for label in task.labels]
     macro = by_label.MacroAlpha(task)
     estimators = [macro.estimator]
     estimators += [estimator for each in labels for estimator in (each.over_pairable, each.over_rated)]
@@ -308,7 +301,7 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
         pairs=tuple(pair for each in pairs for pair in each.read(resampled)),
         annotators=tuple(
             annotator
-            for each, label, exchange in zip(annotators, labels, measure_exchange(ratings), strict=True)
+            for each, label, exchange in zip(annotators, labels, of_annotators.measure_exchange(ratings), strict=True)
             for annotator in each.read(resampled, label.support, exchange)
         ),
     )
@@ -341,7 +334,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         annotators=tuple(sorted(ratings.annotators)),
         labels=with_cautions(ratings, figures.labels),
         **figures.macro._asdict(),
-        identical_vectors=identical_vectors(ratings),
+        identical_vectors=of_annotators.identical_vectors(ratings),
         pairs=figures.pairs,
         annotators_vs_rest=tuple(
             each.model_copy(update={"stands_out": each.p_holm is not None and each.p_holm < SIGNIFICANT / n_tasks})
@@ -355,7 +348,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
             if rule.task == ratings.task
         ),
         discards=_measure_discards(ratings),
-        overlap=measure_overlap(ratings),
+        overlap=of_annotators.measure_overlap(ratings),
         rounds=_measure_slices(ratings, rounds, resamples, seed),
         weeks=_measure_slices(ratings, weeks, resamples, seed),
         languages=_measure_slices(ratings, languages, resamples, seed),
@@ -363,7 +356,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         + measure_changes(ratings, "week", weeks, resamples, seed),
         warnings=(),
     )
-    pairs, left_out = listed_pairs(found.pairs, len(found.annotators))
+    pairs, left_out = of_annotators.listed_pairs(found.pairs, len(found.annotators))
     return found.model_copy(
         update={"warnings": task_warnings(ratings, found), "pairs": pairs, "pairs_left_out": left_out}
     )

@@ -9,14 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import AskOptions, Price
-from pipeline.models.completion import (
-    CUT_SHORT,
-    MAX_ENVELOPES,
-    Structured,
-    body_content,
-    model_content,
-    read_structured,
-)
+from pipeline.models import completion
 from pipeline.providers import ChosenModel, get_provider
 from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.providers.http.client import ApiClient
@@ -66,7 +59,7 @@ Value = TypeVar("Value")
 
 def accept_body(body: Any) -> None:
     """Raise a ProviderError for a body that cannot hold an answer: `check` of the client that is asked."""
-    body_content(body, MAX_ENVELOPES)
+    completion.body_content(body, completion.MAX_ENVELOPES)
 
 
 class Asks(Protocol):
@@ -126,13 +119,13 @@ class Asker:
 
 def _says_nothing(payload: str) -> bool:
     """Whether the payload holds no word of the model's, although it was not cut short."""
-    said = model_content(payload)
-    return not said.content.strip() and said.stop_reason.lower() not in CUT_SHORT
+    said = completion.model_content(payload)
+    return not said.content.strip() and said.stop_reason.lower() not in completion.CUT_SHORT
 
 
 async def ask_structured(
     asker: Asks, prompt: str, system: str, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
-) -> Structured[Value]:
+) -> completion.Structured[Value]:
     """What the model answers as `to_value` reads it, after exactly one repair where that fails; never an exception.
 
     `payloads` are all that came, in their order; without an answer the status is `http_error`.
@@ -143,9 +136,9 @@ async def ask_structured(
         return await asker.ask(order, system, schema, kept)
 
     try:
-        said = await read_structured(await ask_again(prompt), to_value, ask_again)
+        said = await completion.read_structured(await ask_again(prompt), to_value, ask_again)
     except ProviderError as error:
-        said = Structured(None, "http_error", f"provider_error: {error}", ())
+        said = completion.Structured(None, "http_error", f"provider_error: {error}", ())
     return said._replace(payloads=tuple(kept))
 
 

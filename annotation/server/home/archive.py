@@ -19,17 +19,9 @@ from typing import BinaryIO
 
 from annotation.server.home import backups
 from annotation.server.home import folder as home_folder
+from annotation.server.home import versions as software
 from annotation.server.home.damage import damage_sentence, note_damage
 from annotation.server.home.logs import tell
-from annotation.server.home.versions import (
-    UNKNOWN_RELEASE,
-    read_migrations,
-    read_versions,
-    refuse_newer,
-    release_of,
-    schema_revision,
-    software_versions,
-)
 from pipeline.core.errors import InputError, OutputError, ServerStartError, SettingsError
 from pipeline.core.files import write_private
 
@@ -69,10 +61,12 @@ def make_archive(home: Path, folder: Path) -> backups.BackupManifest:
     secrets = folder / "secrets.json"
     shutil.copyfile(home / home_folder.SECRETS_FILE, secrets)
     stored = {home_folder.SECRETS_FILE: secrets, home_folder.DATABASE_FILE: copy}
-    versions = read_versions(home) or software_versions().model_copy(update={"citejury": UNKNOWN_RELEASE})
+    versions = software.read_versions(home) or software.software_versions().model_copy(
+        update={"citejury": software.UNKNOWN_RELEASE}
+    )
     manifest = backups.BackupManifest(
         created_at=datetime.now(UTC).replace(microsecond=0),
-        versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
+        versions=versions.model_copy(update={"schema_revision": software.schema_revision(copy)}),
         files={name: _stored_file(file) for name, file in stored.items()},
     )
     descriptor = os.open(folder / ARCHIVE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)  # from its first byte on
@@ -151,7 +145,7 @@ def restore_home(path: Path, home: Path) -> backups.BackupManifest:
     home = home.absolute()
     _refuse_used_folder(home)
     manifest = backups.read_manifest(path)
-    refuse_newer(manifest.versions, manifest.versions.schema_revision, f"The home of the backup `{path}`")
+    software.refuse_newer(manifest.versions, manifest.versions.schema_revision, f"The home of the backup `{path}`")
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         size = sum(stored.size for stored in manifest.files.values())
@@ -188,7 +182,7 @@ def _refuse_used_folder(home: Path) -> None:
 def refuse_newer_home(home: Path) -> None:
     database = home / home_folder.DATABASE_FILE
     if database.exists():
-        refuse_newer(read_versions(home), schema_revision(database), f"The folder `{home}`")
+        software.refuse_newer(software.read_versions(home), software.schema_revision(database), f"The folder `{home}`")
 
 
 def bring_up_to_date(home: Path) -> None:
@@ -196,9 +190,11 @@ def bring_up_to_date(home: Path) -> None:
 
     An interrupted upgrade is finished by the next start, and not copied half-done.
     """
-    ours, recorded = software_versions(), read_versions(home)
-    if (home / home_folder.DATABASE_FILE).exists() and (recorded is None or release_of(recorded) != release_of(ours)):
-        before = recorded.citejury if recorded else UNKNOWN_RELEASE
+    ours, recorded = software.software_versions(), software.read_versions(home)
+    if (home / home_folder.DATABASE_FILE).exists() and (
+        recorded is None or software.release_of(recorded) != software.release_of(ours)
+    ):
+        before = recorded.citejury if recorded else software.UNKNOWN_RELEASE
         name = f"before-upgrade-from-{before}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
         copy = home / home_folder.BACKUPS_FOLDER / name
         copy.parent.mkdir(mode=0o700, exist_ok=True)
@@ -237,7 +233,7 @@ def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, backups.BackupM
             with open(path, "wb") as file:
                 shutil.copyfileobj(archive, file)
             manifest = backups.read_manifest(path)
-            refuse_newer(manifest.versions, manifest.versions.schema_revision, "The home of the backup")
+            software.refuse_newer(manifest.versions, manifest.versions.schema_revision, "The home of the backup")
             backups.unpack(path, manifest, folder)
             path.unlink()
         except OSError as error:
@@ -249,7 +245,7 @@ def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, backups.BackupM
 
 def check_database(database: Path, owner_api_key: str) -> None:
     """Check that it has this software's tables, and an owner whose key our commands have afterwards."""
-    if schema_revision(database) != read_migrations()[1]:
+    if software.schema_revision(database) != software.read_migrations()[1]:
         raise InputError(
             "The backup is of an older argilla-server. Bring it up to date first: `citejury annotation restore` and "
             "`citejury annotation serve` with this citejury, then `citejury annotation backup` again."

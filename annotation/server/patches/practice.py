@@ -26,14 +26,7 @@ from annotation.argilla.tasks import MARKED_FIELD
 from annotation.quality.practice import STANDINGS_PATH, Standing
 from annotation.server.page import page_texts
 from annotation.server.patches.routes import Asking, Database, Engine, serve_first
-from annotation.server.queue.practice import (
-    closing_practice,
-    explained,
-    is_practice,
-    set_aside,
-    standing_in,
-    standings_in,
-)
+from annotation.server.queue import practice as queue_practice
 
 
 def standing_as_json(standing: Standing) -> dict[str, Any]:
@@ -43,19 +36,21 @@ def standing_as_json(standing: Standing) -> dict[str, Any]:
 def serve_practice(get_record: Any) -> None:
     async def get_explanations(record_id: UUID, db: Database, current_user: Asking) -> Any:
         record = await get_record(db=db, record_id=record_id, current_user=current_user)
-        found = await explained(db, record, current_user.id)
+        found = await queue_practice.explained(db, record, current_user.id)
         if found is None:
             raise HTTPException(404, "There is no explanation of this record, or none before you have submitted it.")
-        return found | {"standing": standing_as_json(await standing_in(db, record.dataset_id, current_user.id))}
+        return found | {
+            "standing": standing_as_json(await queue_practice.standing_in(db, record.dataset_id, current_user.id))
+        }
 
     async def begin_anew(dataset_id: UUID, db: Database, search_engine: Engine, current_user: Asking) -> Any:
         dataset = await _practice(db, dataset_id, current_user)
-        if not (await standing_in(db, dataset.id, current_user.id)).may_repeat:
+        if not (await queue_practice.standing_in(db, dataset.id, current_user.id)).may_repeat:
             raise HTTPException(422, "A practice can be repeated once all its cases are answered and it is not passed.")
-        for response in await set_aside(db, dataset.id, current_user.id):
+        for response in await queue_practice.set_aside(db, dataset.id, current_user.id):
             await distribution.update_record_status(search_engine, response.record_id)
             await search_engine.delete_record_response(response)
-        return standing_as_json(await standing_in(db, dataset.id, current_user.id))
+        return standing_as_json(await queue_practice.standing_in(db, dataset.id, current_user.id))
 
     async def list_standings(dataset_id: UUID, db: Database, current_user: Asking) -> Any:
         dataset = await _practice(db, dataset_id, current_user)
@@ -63,7 +58,7 @@ def serve_practice(get_record: Any) -> None:
         members = select(User.id, User.username).join(WorkspaceUser, WorkspaceUser.user_id == User.id)
         here = (WorkspaceUser.workspace_id == dataset.workspace_id, User.role == UserRole.annotator)
         names = dict((await db.execute(members.where(*here).order_by(User.username))).tuples().all())
-        found = (await standings_in(db, dataset.id, list(names))).items()
+        found = (await queue_practice.standings_in(db, dataset.id, list(names))).items()
         items = [{"user_id": str(each), "username": names[each], **standing_as_json(how)} for each, how in found]
         return {"items": items}
 
@@ -75,7 +70,7 @@ def serve_practice(get_record: Any) -> None:
 async def _practice(db: Any, dataset_id: UUID, user: Any) -> Any:
     dataset = await Dataset.get_or_raise(db, dataset_id)
     await authorize(user, DatasetPolicy.get(dataset))
-    if not is_practice(dataset):
+    if not queue_practice.is_practice(dataset):
         raise HTTPException(404, "This dataset is no practice.")
     return dataset
 
@@ -83,7 +78,7 @@ async def _practice(db: Any, dataset_id: UUID, user: Any) -> Any:
 async def refuse_before_practice(
     store: Callable[..., Awaitable[Any]], db: Any, search_engine: Any, record: Any, user: Any, response: Any
 ) -> Any:
-    closed = user.is_annotator and await closing_practice(db, record.dataset, user.id)
+    closed = user.is_annotator and await queue_practice.closing_practice(db, record.dataset, user.id)
     if closed and not await Response.get_by(db, record_id=record.id, user_id=user.id):
         raise UnprocessableEntityError(page_texts(record.dataset.metadata_["locale"])["practice_closed"])
     return await store(db, search_engine, record, user, response)
