@@ -64,8 +64,7 @@ def test_a_record_becomes_k_retrieval_one_grounding_and_one_generation_record() 
     ids = {task: [body["external_id"] for body in bodies] for task, bodies in to_records(sample(), ENGLISH).items()}
     passages = ids.pop("retrieval")
     assert [re.sub("[0-9a-f]{16}$", "", each) for each in passages] == [f"{UUID}:"] * 3
-    assert len({*passages}) == 3
-    assert ids == {"grounding": [UUID], "generation": [UUID]}
+    assert (len({*passages}), ids) == (3, {"grounding": [UUID], "generation": [UUID]})
     assert [unit_id(body) for body in to_records(sample(), ENGLISH)["retrieval"]] == [
         f"{UUID}:doc{rank}#0" for rank in (1, 2, 3)
     ]
@@ -246,8 +245,7 @@ def cited_as(*ways: str, answer: str = "No [1].") -> QueryResponse:
 def test_sources_without_a_place_follow_the_cited_ones_and_are_no_marks_of_the_answer(locale: str, answer: str) -> None:
     record, wording = cited_as("seen", "shown", "cited", "seen", answer=answer), read_wording(locale)
     bodies = to_records(record, wording)
-    shown = bodies["grounding"][0]["fields"]
-    lines = shown["sources"].splitlines()
+    lines = bodies["grounding"][0]["fields"]["sources"].splitlines()
     assert [line.split()[0] for line in lines if line != wording.without_place] == ["[3]", "[1]", "[2]", "[4]"]
     assert lines[1] == wording.without_place
     for task in ("grounding", "generation"):
@@ -309,8 +307,7 @@ def test_a_record_of_an_earlier_version_is_compared_by_its_exact_texts_however_i
     now = to_records(sample(answer="**No** [1] <b>."), ENGLISH)["generation"][0]
     hidden = {**now["metadata"][HIDDEN], "version": 1, "content_hash": "of what version 1 showed"}
     shown = {"query": now["fields"]["query"], "answer": "**No** [1] shown otherwise"}
-    stored = {"fields": shown, "metadata": {HIDDEN: hidden}}
-    assert content_hash(stored, 1) == content_hash(now, 1)
+    assert content_hash({"fields": shown, "metadata": {HIDDEN: hidden}}, 1) == content_hash(now, 1)
 
 
 HOSTILE = {
@@ -423,8 +420,7 @@ def test_a_mark_gives_exactly_the_original_words(text: str, words: str, original
     body = markable("Before 😀😀.", text, "After.")
     (mark,) = marked_words(body, [selected(body, words)])
     (found,) = mark.parts
-    assert (found.text, mark.is_whole) == (original, True)
-    assert text[found.start : found.end] == original
+    assert (found.text, mark.is_whole, text[found.start : found.end]) == (original, True, original)
 
 
 def test_a_mark_over_a_heading_is_cut_into_its_passages() -> None:

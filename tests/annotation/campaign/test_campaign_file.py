@@ -99,11 +99,9 @@ def test_calibration_waits_for_all_annotators_of_its_language_who_are_still_ther
 def test_groups_have_workspaces_of_their_own_for_production_only() -> None:
     grouped = campaign(groups={"south": ["anna", "ben"], "north": ["ben", "kei"]}, calibration={"fraction": 0.1})
     everybody = {"w": ["anna", "ben", "kei"], "w-south": ["anna", "ben"], "w-north": ["ben", "kei"]}
-    assert workspaces(grouped, "w") == tuple(everybody)
-    assert belonging(grouped) == everybody
+    assert (workspaces(grouped, "w"), belonging(grouped)) == (tuple(everybody), everybody)
     without = campaign(groups={"south": ["anna", "ben", "kei"]})
-    assert workspaces(without, "w") == ("w-south",)
-    assert set(belonging(without)) == {"w-south"}
+    assert (workspaces(without, "w"), set(belonging(without))) == (("w-south",), {"w-south"})
 
 
 def test_a_fraction_of_records_is_calibrated_whatever_the_order() -> None:
@@ -113,8 +111,7 @@ def test_a_fraction_of_records_is_calibrated_whatever_the_order() -> None:
     routes = plan_routes(RECORDS, {}, rule, "w")
     assert 500 < sum(place.round_name == "calibration" for place in routes.values()) < 700
     assert plan_routes(reversed(RECORDS), {}, rule, "w") == routes
-    halves = plan_routes(RECORDS[:1500], {}, rule, "w") | plan_routes(RECORDS[1500:], {}, rule, "w")
-    assert halves == routes
+    assert plan_routes(RECORDS[:1500], {}, rule, "w") | plan_routes(RECORDS[1500:], {}, rule, "w") == routes
     assert plan_routes(RECORDS, {}, campaign(calibration={"fraction": 0.2, "seed": 6}), "w") != routes
 
 
@@ -171,8 +168,7 @@ def test_the_first_rule_leaves_calibration_as_it_was() -> None:
     bare = {uuid for uuid, _ in RECORDS if int(uuid[1:]) % 7}
     before = campaign(calibration={"records": 3, "rule": 1})
     routes = plan_routes(RECORDS, {}, before, "w", bare)
-    assert routes == plan_routes(RECORDS, {}, before, "w")
-    assert len(calibrating(routes)) == 3
+    assert (routes, len(calibrating(routes))) == (plan_routes(RECORDS, {}, before, "w"), 3)
     assert calibrating(routes) <= bare  # nothing for retrieval and grounding
     assert "rule" not in routing_metadata(before)["calibration"]
 
@@ -182,13 +178,11 @@ def test_groups_share_evenly_and_a_new_group_moves_nothing_between_the_others() 
     three = campaign(groups={"a": ["anna", "kei"], "b": ["anna", "ben"], "c": ["anna"]})
     before, after = (plan_routes(RECORDS, {}, each, "w") for each in (two, three))
     assert all(900 < count < 1100 for count in Counter(place.workspace for place in after.values()).values())
-    moved = {after[name].workspace for name in before if after[name] != before[name]}
-    assert moved == {"w-c"}
+    assert {after[name].workspace for name in before if after[name] != before[name]} == {"w-c"}
 
 
 def test_a_group_receives_only_languages_that_it_has_somebody_for_and_what_is_assigned_to_it() -> None:
-    grouped = campaign(annotators=PEOPLE[1:], groups={"a": ["kei"], "b": ["ben"]})
-    routes = plan_routes(RECORDS, {}, grouped, "w")
+    routes = plan_routes(RECORDS, {}, campaign(annotators=PEOPLE[1:], groups={"a": ["kei"], "b": ["ben"]}), "w")
     assert {place.workspace for place in routes.values() if place.locale == "ja"} == {"w-a"}
     uuids = [name for name, _ in RECORDS[:300]]
     rule = campaign(groups={"a": ["anna", "ben"], "b": ["kei"]}, assign={"b": uuids}, calibration={"fraction": 0.5})
@@ -214,8 +208,7 @@ def test_practice_has_a_place_for_each_language_and_brings_everybody_to_the_comm
     grouped = campaign(groups={"one": ["anna", "ben"], "two": ["kei"]}, practice={"tasks": ["retrieval"]})
     people = {place[1:]: overlap for place, overlap in practice_places(grouped, "w").items()}
     assert people == {("de", "practice"): {"retrieval": 3}, ("ja", "practice"): {"retrieval": 2}}
-    assert belonging(grouped)["w"] == ["anna", "ben", "kei"]
-    assert practice_places(campaign(), "w") == {}
+    assert (belonging(grouped)["w"], practice_places(campaign(), "w")) == (["anna", "ben", "kei"], {})
 
 
 JURY = [

@@ -41,8 +41,7 @@ def run(*words: str, code: int = 0) -> Result:
 
 
 def plan(records: list[QueryResponse], *words: str, out: str = "plan", code: int = 0) -> Result:
-    file = write_planned(Path("records.jsonl"), records)
-    return run(str(file), "--out", out, *words, code=code)
+    return run(str(write_planned(Path("records.jsonl"), records)), "--out", out, *words, code=code)
 
 
 def told(out: str = "plan") -> dict[str, Any]:
@@ -205,8 +204,7 @@ def test_the_summary_names_hours_the_difference_and_the_next_command() -> None:
 )
 def test_what_cannot_be_planned_is_refused_in_a_line_and_nothing_is_written(words: tuple[str, ...], said: str) -> None:
     usage = "--workspace" in words or len(words) == 4 or "nan" in words
-    result = plan(planned_study(12), *words, code=2 if usage else 1)
-    assert said in result.stderr
+    assert said in plan(planned_study(12), *words, code=2 if usage else 1).stderr
     assert sorted(path.name for path in Path().iterdir()) == ["records.jsonl"]
 
 

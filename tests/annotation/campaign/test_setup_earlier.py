@@ -63,15 +63,13 @@ def test_a_new_version_shows_the_query_of_each_record_and_refuses_no_answered_on
     before = shown(owner, old.id)
     make(owner, earlier, campaign(earlier), "grounding", "generation")
     datasets = find_datasets(owner, earlier)
-    assert datasets["grounding"].name == "2-grounding-en-v2"
-    assert shown(owner, old.id) == before
+    assert (datasets["grounding"].name, shown(owner, old.id)) == ("2-grounding-en-v2", before)
     assert [response] in [item["responses"] for _, page in owner.record_pages(old.id) for item in page]
     new, beside = (shown(owner, datasets[task].id) for task in ("grounding", "generation"))
     assert new == {name: {**fields, "query": beside[name]["query"]} for name, fields in before.items()}
     assert new["r3"]["query"] == "(no text)"
     submit_first(owner, datasets["grounding"].id)
-    again = push_records(owner, earlier, records)
-    assert {count.unchanged for count in again.tasks.values()} == {3}
+    assert {count.unchanged for count in push_records(owner, earlier, records).tasks.values()} == {3}
     assert not plan_campaign(owner, campaign(earlier), earlier).changed
     export_csv(owner, earlier, tmp_path / "out", ExportFilters(extended=True))
     assert (tmp_path / "out" / "grounding.csv").read_text(encoding="utf-8").count("\n") == 3

@@ -70,8 +70,7 @@ def test_a_sheet_has_the_annotators_own_datasets_in_order_of_the_work(
     assert written.without_password == (f"{workspace}-kei", f"{workspace}-anna")
 
     # Passwords are on sheets where they are given, and then only the owner reads them.
-    passwords = {f"{workspace}-kei": "pass&word"}
-    written = share_sheets(owner, workspace, campaign, tmp_path, passwords)
+    written = share_sheets(owner, workspace, campaign, tmp_path, {f"{workspace}-kei": "pass&word"})
     texts = [path.read_text(encoding="utf-8") for path in written.sheets]
     assert ["pass&amp;word" in text for text in texts] == [True, False]
     assert {path.stat().st_mode & 0o777 for path in written.sheets} == {0o600}
@@ -206,8 +205,7 @@ def test_a_page_prints_on_two_or_three_sheets_with_nothing_cut_off(chromium, tmp
     path.write_text(render_page(task, read_wording(locale)), encoding="utf-8")
     chromium.get(path.as_uri())
     assert chromium.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    printed = chromium.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
-    pdf = base64.b64decode(printed["data"])
+    pdf = base64.b64decode(chromium.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"])
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
     assert boxes
     assert all((float(w) / 72, float(h) / 72) == pytest.approx(A4_INCHES, abs=0.02) for w, h in boxes)

@@ -29,8 +29,7 @@ def likeness_of(spread: str, seed: int = 0) -> Likeness:
     votes = draw_votes(np.random.default_rng(seed), np.full((2, 1), 0.5), 200_000, 1, 2, SPREADS[spread], 2)
     deviations = votes[:, :, 0, :, 0].astype(float) - 0.5
     unit = float(np.mean(deviations[:, :, 0] * deviations[:, :, 1])) * 4
-    narrative = float(np.mean(deviations[:, 0].mean(axis=1) * deviations[:, 1].mean(axis=1))) * 4
-    return Likeness(unit, narrative)
+    return Likeness(unit, float(np.mean(deviations[:, 0].mean(axis=1) * deviations[:, 1].mean(axis=1))) * 4)
 
 
 def power_of_the_detectable(

@@ -60,8 +60,7 @@ def test_people_join_get_a_new_password_and_leave_and_everybody_is_listed(users,
     assert first not in added.output
     assert logs_in(first)
     assert listed(users)[name] == ["annotator", name]
-    refused = users("forget", name, "--yes", "--as", "owner", code=1)
-    assert "is there already" in refused.stderr
+    assert "is there already" in users("forget", name, "--yes", "--as", "owner", code=1).stderr
     assert listed(users)[name] == ["annotator", name]
 
     renewed = users("passwd", name)

@@ -57,8 +57,7 @@ def judge(record: QueryResponse) -> list[FullJudgement]:
 def test_the_contexts_own_words_are_support_and_shared_words_relevance(
     language: str, query: str, answer: str, about: str, other: str
 ) -> None:
-    record = record_of(answer, about, other, query=query, language=language)
-    first, second, whole = judge(record)
+    first, second, whole = judge(record_of(answer, about, other, query=query, language=language))
     (alone,) = [each for each in judge(record_of(answer, other, language=language)) if each.task == "grounding"]
     assert [each.labels["topically_relevant"].value for each in (first, second)] == [True, False]
     assert (whole.labels["support_present"].value, whole.labels["unsupported_claim_present"].value) == (True, False)
@@ -166,8 +165,7 @@ def test_weights_of_coverage_learnt_on_half_of_wice_tell_the_claims_of_the_other
     random = np.random.default_rng(0)
     for _ in range(20):
         learnt, held = np.array_split(random.permutation(len(cases)), 2)
-        weights_learnt = fitted(coverage[learnt], some[learnt])
-        score = coverage[held] @ weights_learnt[1:]
+        score = coverage[held] @ fitted(coverage[learnt], some[learnt])[1:]
         halves.append(area_under_curve(score[labels[held] == "supported"], score[labels[held] == "not_supported"]))
     assert np.mean(halves) >= 0.90
 

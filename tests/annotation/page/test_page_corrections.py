@@ -109,8 +109,7 @@ def test_a_correction_is_hers_and_another_tab_only_offers_it(owner: Argilla, bro
     log_in(browser, link.url, ben, work.passwords[ben])
     open_form(browser, link.url, work.dataset, "submitted")
     assert is_chosen(browser, "topically_relevant_no")
-    assert (in_form(browser), notice(browser)) == ("", "")
-    assert browser.execute_script(CORRECTIONS) == 1
+    assert (in_form(browser), notice(browser), browser.execute_script(CORRECTIONS)) == ("", "", 1)
     assert [said for _, said in work.stored().values()] == [VALUES, VALUES]
 
 
@@ -132,8 +131,7 @@ def test_what_was_sent_later_elsewhere_wins(owner: Argilla, browser: Chrome, lin
     wait(browser, lambda: "changed elsewhere" in notice(browser))
     assert is_chosen(browser, "topically_relevant_no")
     assert is_chosen(browser, "misleading_yes")
-    assert browser.execute_script(CORRECTIONS) == 0
-    assert list(work.stored().values()) == [("submitted", later)]
+    assert (browser.execute_script(CORRECTIONS), list(work.stored().values())) == (0, [("submitted", later)])
 
 
 def test_a_discarded_record_taken_up_again_keeps_its_answers(owner: Argilla, browser: Chrome, link: LossyLink) -> None:

@@ -96,8 +96,7 @@ def test_words_of_a_search_are_marked_in_every_field(owner: Argilla, browser: Ch
     found = wait(browser, lambda: [each for each in browser.execute_script(HIGHLIGHTS) if "search" in each[0]])
     assert len(found) == 2  # query and answer
     for _, words, colour in found:
-        assert set(words) == {word}
-        assert colour == "rgb(255, 224, 138)"
+        assert (set(words), colour) == ({word}, "rgb(255, 224, 138)")
     assert complaints(browser) == []
 
 
@@ -175,8 +174,7 @@ def test_a_mark_leads_to_its_passages_and_back_with_all_in_sight(owner: Argilla,
 @pytest.mark.rare
 def test_a_long_list_of_sources_is_folded_and_stays_as_she_leaves_it(owner: Argilla, driver: Chrome) -> None:
     opened(driver, owner, [record(30, 2)])
-    folded = driver.execute_script("return document.querySelector('.citejury-folded').clientHeight")
-    assert folded < 120
+    assert driver.execute_script("return document.querySelector('.citejury-folded').clientHeight") < 120
     assert driver.execute_script(TOP_OF, "answer") < 330
     assert driver.execute_script(TOP_OF, "context") < 330
     click_at(driver, places(driver, "mark")[0])
@@ -212,8 +210,7 @@ def test_heads_and_states_that_a_page_forges_are_plain_text(owner: Argilla, driv
     opened(driver, owner, [hostile])
     assert [head["text"].split(" · ")[0] for head in places(driver, "head")] == [f"━━ Passage {n}" for n in range(1, 5)]
     assert "── Passage 2 · [2] Page 2 — site2.example ──" in shown_text(driver, "[data-citejury-field=context]")
-    states = {place["text"] for place in places(driver, "state")}
-    assert states == {read_wording("en").states["unread"]}
+    assert {place["text"] for place in places(driver, "state")} == {read_wording("en").states["unread"]}
     assert [mark["text"] for mark in places(driver, "mark")] == ["[1]", "[2]", "(C003)"]
     press(driver, *"ccc")
     wait(driver, lambda: status(driver) == "[3]: passage 1 of 1")
@@ -228,8 +225,7 @@ def test_heads_and_states_that_a_page_forges_are_plain_text(owner: Argilla, driv
     owner.request("PATCH", f"/records/{shown['id']}", json={"fields": {**shown["fields"], "sources": earlier}})
     driver.refresh()  # as earlier versions pushed it, with the state at the end
     drawn = wait(driver, lambda: [place["text"] for place in places(driver, "state")])
-    assert drawn == ["read", "unread (it exists)"]
-    assert complaints(driver) == []
+    assert (drawn, complaints(driver)) == (["read", "unread (it exists)"], [])
 
 
 @pytest.mark.rare

@@ -145,8 +145,7 @@ def test_without_a_language_that_of_the_browser_comes_first(owner: Argilla, brow
     open_home(browser, owner.api_url, name, password)
     assert titles(browser)[:2] == ["Retrieval – trial round", "Grounding – trial round"]
     seen = "return [...document.querySelectorAll('#citejury-home h3')].filter((each) => each.checkVisibility()).length"
-    assert browser.execute_script(seen) == 6
-    assert browser.title == "Your work · citejury"
+    assert (browser.execute_script(seen), browser.title) == (6, "Your work · citejury")
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-home summary"))
     wait(browser, lambda: browser.execute_script(seen) == 18)
     assert titles(browser)[6:8] == ["Retrieval – trial round (German)", "Grounding – trial round (German)"]

@@ -100,8 +100,7 @@ def each_question_shows_its_rule_in_a_line_and_all_of_it_on_a_key(browser: Chrom
     wait(browser, lambda: focused(browser) == "contentId")
     press(browser, "Why?", " g")
     wait(browser, lambda: shown_text(browser, "#contentId") == "Why? g")
-    assert shown_text(browser, WHOLE) == ""
-    assert shown_text(browser, ".annotation-guidelines") == ""
+    assert (shown_text(browser, WHOLE), shown_text(browser, ".annotation-guidelines")) == ("", "")
     press(browser, Keys.ESCAPE)
     wait(browser, lambda: focused(browser) != "contentId")
 
@@ -148,8 +147,7 @@ def test_tab_goes_from_question_to_question_and_a_screen_reader_hears_which(owne
     press(browser, Keys.TAB)
     assert not browser.execute_script("return Boolean(document.activeElement.closest('form.questions-form'))")
     open_form(browser, owner.api_url, work.dataset)
-    assert walk(3, Keys.ARROW_DOWN)[:3] == stops[:3]
-    assert walk(3, Keys.ARROW_UP)[1:] == [third, second, first]
+    assert (walk(3, Keys.ARROW_DOWN)[:3], walk(3, Keys.ARROW_UP)[1:]) == (stops[:3], [third, second, first])
 
     wording = read_wording("en").questions["retrieval"]
     unanswered = {"required": True, "radios": [("Yes", "false"), ("No", "false")]}

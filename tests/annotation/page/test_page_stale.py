@@ -39,8 +39,7 @@ def in_queue(driver: Chrome) -> str:
 
 
 def test_records_that_cannot_be_loaded_come_later(owner: Argilla, browser: Chrome, overloaded: LossyLink) -> None:
-    work = campaign(owner, records=1, annotators=1)
-    record = opened(browser, work, overloaded.url)
+    record = opened(browser, campaign(owner, records=1, annotators=1), overloaded.url)
     overloaded.share = 0.5
     browser.refresh()
     wait(browser, lambda: "could not be loaded" in notice(browser))
@@ -53,8 +52,7 @@ def test_records_that_cannot_be_loaded_come_later(owner: Argilla, browser: Chrom
 
 
 def test_a_list_is_not_called_done_without_its_server(owner: Argilla, browser: Chrome, overloaded: LossyLink) -> None:
-    work = campaign(owner, records=1, annotators=1)
-    opened(browser, work, overloaded.url)
+    opened(browser, campaign(owner, records=1, annotators=1), overloaded.url)
     answer(browser, CONTRADICTION.items())
     press(browser, Keys.RETURN)
     wait(browser, lambda: DONE in in_queue(browser))

@@ -65,8 +65,7 @@ def test_only_the_same_text_of_the_same_model_to_the_same_narrative_is_the_same_
     assert "h: the same answer is there as a" in push(again, "--known", "skip").stderr
     assert ids(owner, ready) == {"a", "b", "c", "d", "e", "f", "g", "i"}
     report = push_records(owner, ready, [answer("j", run_id="two")])  # Python puts it in, and says so
-    assert report.known == ("j: the same answer is there as a",)
-    assert report.tasks["generation"].new == 1
+    assert (report.known, report.tasks["generation"].new) == (("j: the same answer is there as a",), 1)
 
 
 @pytest.mark.rare

@@ -54,7 +54,6 @@ def test_an_answered_record_that_an_earlier_version_showed_otherwise_is_shown_an
     report = push_records(owner, ready, [pushed])
     assert (report.refused, report.tasks["generation"].updated) == ((), 1)
     (now,) = held(owner, ready)
-    assert now["fields"]["answer"] == rendered_answer(pushed.answer).html
-    assert now["responses"] == [response]
+    assert (now["fields"]["answer"], now["responses"]) == (rendered_answer(pushed.answer).html, [response])
     assert shown_anew(earlier) == {"fields": now["fields"], "metadata": now["metadata"]}
     assert original_text(now, "generation", "answer") == pushed.answer

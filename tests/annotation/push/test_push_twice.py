@@ -81,8 +81,7 @@ def test_a_push_that_is_killed_is_finished_by_the_next_one(argilla_server, owner
     push.communicate()
     assert push.returncode == -signal.SIGKILL
     again = begin_push(argilla_server, path, ready)
-    said = again.communicate(timeout=DEADLINE)
-    assert again.returncode == 0, said
+    assert again.returncode == 0, again.communicate(timeout=DEADLINE)
     assert texts_held(owner, ready) == wanted()
 
 

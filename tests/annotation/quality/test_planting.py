@@ -175,8 +175,7 @@ def write(path: Path, *rows: str) -> Path:
 
 def test_a_planted_file_is_used_only_where_a_person_has_confirmed_it(tmp_path: Path) -> None:
     file = tmp_path / "controls.csv"
-    planted = plant_controls(RECORDS.values(), 6)
-    assert write_controls(file, planted) == records_path(file)
+    assert write_controls(file, plant_controls(RECORDS.values(), 6)) == records_path(file)
     records = {record.record_uuid: record for record in read_records(records_path(file))}
     with pytest.raises(InputError, match=r"No row of 'controls\.csv' is confirmed"):
         read_controls(file, records)

@@ -50,8 +50,7 @@ def test_the_pass_mark_opens_the_list_and_a_wrong_answer_may_be_among_them(owner
     work.practise("anna", "practice-1-retrieval-en")
     found = work.lists("anna")["practice-1-retrieval-en"]["practice"]
     assert (found["right"], found["known"], found["wanted"], found["opens"]) == (9, 12, 9, True)
-    assert len(work.queue("anna", "1-retrieval-en")) == 2
-    assert work.queue("ben", "1-retrieval-en") == []
+    assert (len(work.queue("anna", "1-retrieval-en")), work.queue("ben", "1-retrieval-en")) == (2, [])
 
 
 def test_an_answer_that_comes_before_practice_is_refused_however_it_is_sent(owner: Argilla, work: Practised) -> None:
@@ -100,8 +99,7 @@ def test_whoever_fails_begins_anew_and_her_corrections_after_the_explanation_do_
         known = {label["name"]: {"value": "yes" if label["known"] else "no"} for label in told["labels"]}
         anna.request("PUT", f"/responses/{mine['id']}", json={"status": "submitted", "values": known})
         assert anna.request("GET", explanation)["standing"]["right"] == 1
-        assert anna.request("POST", again)["attempts"] == 1
-        assert waiting(anna, dataset) == [case]
+        assert (anna.request("POST", again)["attempts"], waiting(anna, dataset)) == (1, [case])
         with pytest.raises(NotFoundError):
             anna.request("GET", explanation)
         work.practise("anna", "practice-1-retrieval-en")

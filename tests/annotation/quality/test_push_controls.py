@@ -239,8 +239,7 @@ def test_an_ordinary_push_leaves_controls_as_they_are(study: Study) -> None:
     shorter = [made(each).model_copy(update={"chunks": made(each).chunks[:2]}) for each in range(100, 110)]
     report = push_records(study.owner, study.workspace, shorter, options=PushOptions(dry_run=True))
     assert not any(line.startswith("generation") for line in report.left_over)
-    assert push_records(study.owner, study.workspace, [made(100)]).left_over == ()
-    assert study.controls() == before
+    assert (push_records(study.owner, study.workspace, [made(100)]).left_over, study.controls()) == ((), before)
 
 
 def test_status_and_report_say_how_each_annotator_answers_controls(own_study: Study, tmp_path: Path) -> None:

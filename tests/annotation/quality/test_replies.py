@@ -109,8 +109,7 @@ def test_who_asked_gets_the_reply_and_nobody_else_and_the_question_is_answered(w
     assert questions(work) == {QUESTION: "Pages <b>only</b>."}
     on_record, on_start_page = seen_by(work, work.asker)
     assert on_record == [{"question": QUESTION, "text": "Pages <b>only</b>."}]
-    assert on_start_page[-1] == "Pages <b>only</b>."
-    assert seen_by(work, work.other) == ([], [])
+    assert (on_start_page[-1], seen_by(work, work.other)) == ("Pages <b>only</b>.", ([], []))
     assert work.name_of() not in work.run("reply").stdout
     for username in (work.asker, work.other):
         with as_user(work, username) as user:

@@ -44,8 +44,7 @@ def test_a_repeat_is_compared_with_what_the_same_person_said_before() -> None:
     assert (found["anna"].repeats, found["anna"].controls) == (1, 0)
     assert found["anna"].together.consistency == share(2, 3)
     assert found["anna"].labels["retrieval"]["misleading"].consistency == share(0, 1)
-    withdrawn = Unit("1", "r:1", True, (answer("anna", RELEVANT, "draft"),))
-    assert scored(withdrawn, again) == {}
+    assert scored(Unit("1", "r:1", True, (answer("anna", RELEVANT, "draft"),)), again) == {}
 
 
 def controls(known: list[bool], given: list[bool], label: str = "misleading") -> list[Unit]:

@@ -231,8 +231,7 @@ def test_pace_leaves_out_pauses_and_yesterday_and_controls_take_time() -> None:
     assert work_today(done, NOW)["ana", "d"].per_hour == 30.0
     control = at(6)._replace(is_apart=True)
     assert work_today([at(8), control, at(4)], NOW) == {("ana", "d"): Work(2, 2, 240.0)}
-    first_of_the_day = [at(24 * 60 + 1), at(24 * 60 - 1)]
-    assert work_today(first_of_the_day, NOW) == {("ana", "d"): Work(1, 1, 120.0)}
+    assert work_today([at(24 * 60 + 1), at(24 * 60 - 1)], NOW) == {("ana", "d"): Work(1, 1, 120.0)}
 
 
 def test_work_that_goes_back_and_forth_between_datasets_counts_each_minute_once() -> None:
@@ -350,8 +349,7 @@ def test_what_controls_tell_about_each_person_is_in_text_and_page_and_fits_80_co
 
 
 def answer_all(work: Practised, who: str, dataset: str, record_ids: Sequence[str], *yes: str) -> None:
-    task = dataset.split("-")[1]
-    values = {label: {"value": "yes" if label in yes else "no"} for label in LABELS[task]}
+    values = {label: {"value": "yes" if label in yes else "no"} for label in LABELS[dataset.split("-")[1]]}
     with work.herself(who) as herself:
         for record_id in record_ids:
             herself.request("POST", f"/records/{record_id}/responses", json={"status": "submitted", "values": values})

@@ -110,8 +110,7 @@ def test_a_record_for_one_annotator_is_found_by_no_other(gather: Any, client: Ar
     text = {"query": {"text": {"q": "a", "field": "answer"}}}
     of_ids = [{"type": "terms", "scope": {"entity": "record", "property": "id"}, "values": [named_id]}]
     for query in ({}, text):
-        assert found(anna, query) == ({*common_ids, named_id}, 3)
-        assert found(ben, query) == (set(common_ids), 2)
+        assert (found(anna, query), found(ben, query)) == (({*common_ids, named_id}, 3), (set(common_ids), 2))
     assert found(ben, {"filters": {"and": of_ids}}) == (set(), 0)
     assert found(ben, {"query": {"text": {"q": named[0]["external_id"]}}}) == (set(), 0)
     assert len(found(anna, {"query": {"text": {"q": named[0]["external_id"]}}})[0]) == 1
@@ -166,8 +165,7 @@ def test_her_counts_do_not_tell_which_of_her_records_was_a_control(gather: Any, 
     done = 0
     anna.open()
     while anna.shown:
-        assert progress(anna) == (done, total)
-        assert anna.total == total - done
+        assert (progress(anna), anna.total) == ((done, total), total - done)
         anna.submit()
         done += 1
     assert done == total
@@ -189,8 +187,7 @@ def test_a_control_of_retrieval_comes_with_all_its_passages(gather: Any, client:
 def test_controls_without_other_work_come_to_nobody(gather: Any, client: Argilla) -> None:
     team = gather(1, overlap=1)
     put(client, team.dataset, assigned(ours(texts(5)), mixed_in(1)))
-    assert (team.players[0].open(), team.players[0].total) == (None, 0)
-    assert progress(team.players[0]) == (0, 0)
+    assert (team.players[0].open(), team.players[0].total, progress(team.players[0])) == (None, 0, (0, 0))
 
 
 def test_two_who_hold_the_same_control_both_answer_it(gather: Any, client: Argilla) -> None:

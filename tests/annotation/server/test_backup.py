@@ -98,8 +98,7 @@ def submit_all(
     with Argilla(server.url, key) as annotator:
         for record in records:
             body = {"status": "submitted", "values": values}
-            response = annotator.request("POST", f"/records/{record}/responses", json=body)
-            acknowledged.append(response["id"])
+            acknowledged.append(annotator.request("POST", f"/records/{record}/responses", json=body)["id"])
             first.release()
 
 

@@ -181,8 +181,7 @@ def test_damage_while_people_work_stops_all_writing(kept: Kept) -> None:
             first = refusal(lambda: submit(anna, kept.records[1]))
             assert "503" in first
             assert "The server's database is damaged, so nothing was stored and nothing more is taken" in first
-            said = told(kept.home, "newest good backup")
-            assert f"restore '{kept.newer}' --home NEW" in said
+            assert f"restore '{kept.newer}' --home NEW" in told(kept.home, "newest good backup")
             again = refusal(lambda: submit(anna, kept.records[2]))
             assert "can go back to the backup of" in again
             assert str(kept.newer.parent) not in first + again

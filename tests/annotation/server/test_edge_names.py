@@ -80,8 +80,7 @@ def test_only_a_trusted_proxy_names_the_client(
     monkeypatch: pytest.MonkeyPatch, proxies: str, peer: str, said: list[str], client: str
 ) -> None:
     asked = scope(*[("X-Forwarded-For", value) for value in said], client=peer, server="10.0.0.5")
-    behind = names(monkeypatch, CITEJURY_TRUSTED_PROXIES=proxies, **BEHIND)
-    assert real_client(asked, behind)[0] == client
+    assert real_client(asked, names(monkeypatch, CITEJURY_TRUSTED_PROXIES=proxies, **BEHIND))[0] == client
     monkeypatch.delenv("CITEJURY_BEHIND_TLS")
     assert real_client(asked, read_names())[0] == peer
 

@@ -102,8 +102,7 @@ def make_record(owner: httpx.Client, people: list[str]) -> tuple[dict[str, Any],
     owner.post(f"/datasets/{dataset}/metadata-properties", json=shown).raise_for_status()
     owner.put(f"/datasets/{dataset}/publish").raise_for_status()
     item = {"fields": {"text": "hello"}, "metadata": {"topic": "law", "model_name": "grok"}}
-    stored = owner.put(f"/datasets/{dataset}/records/bulk", json={"items": [item]}).json()["items"][0]
-    return stored, keys
+    return owner.put(f"/datasets/{dataset}/records/bulk", json={"items": [item]}).json()["items"][0], keys
 
 
 def submit(client: httpx.Client, record: str, notes: str) -> None:

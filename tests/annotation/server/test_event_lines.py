@@ -140,8 +140,7 @@ def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            url = next(line for line in process.stderr if line.startswith("Argilla is at")).split()[-1]
-            yield process, url
+            yield process, next(line for line in process.stderr if line.startswith("Argilla is at")).split()[-1]
         finally:
             process.kill()
 
@@ -295,5 +294,4 @@ def test_an_entry_is_cut_and_says_by_how_much() -> None:
     assert all(said in text for said in ("sent: xxx", "(4,999,006 characters left out)", "ValueError: yyy"))
     many = logging.LogRecord("a", logging.ERROR, "", 1, "z\n" * 1_000_000, (), None)
     assert len(formatter.format(many)) < 101_000
-    short = logging.LogRecord("a", logging.ERROR, "", 1, "one\ntwo", (), None)
-    assert formatter.format(short) == "one\ntwo"
+    assert formatter.format(logging.LogRecord("a", logging.ERROR, "", 1, "one\ntwo", (), None)) == "one\ntwo"

@@ -40,8 +40,7 @@ def order_of(number: int, rate: float, at_once: int = 1, late: int = 0) -> list[
 def test_the_rate_is_kept_in_each_tenth_of_the_work(rate: float, at_once: int) -> None:
     orders = [order_of(number, rate, at_once) for number in range(PEOPLE)]
     length = min(map(len, orders))
-    tenths = [(tenth * length // 10, (tenth + 1) * length // 10) for tenth in range(10)]
-    for begin, end in tenths:
+    for begin, end in [(tenth * length // 10, (tenth + 1) * length // 10) for tenth in range(10)]:
         share = sum(sum(order[begin:end]) for order in orders) / ((end - begin) * PEOPLE)
         assert share == pytest.approx(rate, abs=0.02)
     for order in orders:

@@ -64,16 +64,13 @@ def queue(argilla_server: ServerHandle) -> Iterator[Queue]:
 @pytest.mark.rare
 def test_a_long_queue_holds_each_record_once_in_an_order_of_her_own_that_stays(queue: Queue) -> None:
     before, others = queue.ids(0, "pending"), queue.ids(1, "pending")
-    assert len(set(before)) == RECORDS
-    assert sorted(others) == sorted(before)
+    assert (len(set(before)), sorted(others)) == (RECORDS, sorted(before))
     assert others[:50] != before[:50]
     queue.answer(0, before[3:7])
     assert queue.ids(0, "pending") == before[:3] + before[7:]
     queue.answer(0, before[7:307])  # so many that the rest is sorted as a whole
-    assert queue.ids(0, "pending") == before[:3] + before[307:]
-    assert queue.ids(0, "submitted") == before[3:307]
-    assert queue.ids(0, "pending", "submitted") == before
-    assert queue.ids(1, "pending") == others
+    assert (queue.ids(0, "pending"), queue.ids(0, "submitted")) == (before[:3] + before[307:], before[3:307])
+    assert (queue.ids(0, "pending", "submitted"), queue.ids(1, "pending")) == (before, others)
 
 
 RANKS = (3, 1, None, 2, 1, 3, None, 2, 1)
@@ -91,8 +88,7 @@ BOTH = [{"scope": SCOPES[2], "order": "desc"}, {"scope": SCOPES[0], "order": "de
 @pytest.fixture(scope="module")
 def dataset(client: Argilla) -> str:
     workspace = client.request("POST", "/workspaces", json={"name": f"w-{uuid4().hex[:12]}"})["id"]
-    body = {"name": "sorted", "workspace_id": workspace}
-    dataset = str(client.request("POST", "/datasets", json=body)["id"])
+    dataset = str(client.request("POST", "/datasets", json={"name": "sorted", "workspace_id": workspace})["id"])
     text = {"name": "text", "title": "t", "required": True, "settings": {"type": "text"}}
     rank = {"name": "rank", "title": "r", "settings": {"type": "integer"}}
     notes = {"name": "notes", "title": "n", "required": True, "settings": {"type": "text"}}

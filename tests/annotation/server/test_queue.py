@@ -88,8 +88,7 @@ def work_through(jury: Jury, overlap: int, seed: int) -> Course:
 
 
 def test_everybody_works_and_no_record_gets_a_label_too_many_or_too_few(jury: Any) -> None:
-    team = jury(3, ours(texts(9)))
-    course = work_through(team, OVERLAP, seed=1)
+    course = work_through(jury(3, ours(texts(9))), OVERLAP, seed=1)
     assert Counter(map(len, course.given.values())) == {OVERLAP: 9}
     assert max(lacking for _, lacking in course.open) <= HELD_EACH * 3
     assert min(map(len, course.order)) > 0
@@ -154,8 +153,7 @@ def test_a_record_looked_at_is_held_for_a_time(jury: Any, client: Argilla, argil
     anna, ben = jury(2, ours(texts(1)), overlap=1).players
     shown = anna.open()
     assert shown
-    assert (ben.open(), ben.total) == (None, 0)
-    assert anna.open() == shown
+    assert (ben.open(), ben.total, anna.open()) == (None, 0, shown)
     put_clock_forward(argilla_server, anna.dataset_id, DAY)
     assert ben.open() == shown
     anna.submit()
@@ -201,8 +199,7 @@ def test_a_record_that_she_passes_over_stays_hers_and_others_come(jury: Any) -> 
 
 def test_a_page_that_shows_many_gets_them_and_a_program_holds_nothing(jury: Any) -> None:
     anna, ben = jury(2, ours(texts(60)), overlap=1).players
-    assert len(ben.ask(0, limit=500)) == 60
-    assert len(anna.ask(0, limit=25)) == 25
+    assert (len(ben.ask(0, limit=500)), len(anna.ask(0, limit=25))) == (60, 25)
     assert len(ben.ask(0, limit=500)) == ben.total == 35
 
 
@@ -300,5 +297,4 @@ def test_the_queue_of_earlier_software_is_made_anew(jury: Any, argilla_server: S
     dataset, drop = jury(1, ours(texts(3))).dataset, "DROP TABLE citejury_queue"
     earlier = "CREATE TABLE citejury_queue (record_id CHAR(32) PRIMARY KEY, labels INTEGER NOT NULL)"
     kept, again = prepared_anew(argilla_server, tmp_path / "copy.db", dataset, drop, earlier)
-    assert again == kept
-    assert len(kept) == 3
+    assert (again, len(kept)) == (kept, 3)

@@ -84,8 +84,7 @@ def test_a_note_or_a_list_of_marks_has_an_end_whatever_its_status(owner: Argilla
 
 def test_a_mark_on_a_heading_alone_is_not_the_required_one(owner: Argilla) -> None:
     record = record_of(owner, "required")
-    shown = html.unescape(owner.request("GET", f"/records/{record}")["fields"]["context"])
-    words = shown.index("Nobody")
+    words = html.unescape(owner.request("GET", f"/records/{record}")["fields"]["context"]).index("Nobody")
     for start, end in ((0, words), (3, 9), (words - 3, words)):
         with pytest.raises(ArgillaError, match=r"422.*one `supports`"):
             submitted(owner, record, {"label": "supports", "start": start, "end": end}, support_present="yes")

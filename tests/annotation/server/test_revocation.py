@@ -54,8 +54,7 @@ def test_an_owner_reads_everything_also_with_a_new_password(jury: Study, argilla
     assert jury.refused(token, jury.ids) == set()
     revocation = renew_password(jury.owner, name, Passwords())
     assert (revocation.ended, revocation.new_key) == (True, False)
-    assert jury.statuses(token, "annotator", few=True) == {401}
-    assert jury.refused(key, jury.ids) == set()
+    assert (jury.statuses(token, "annotator", few=True), jury.refused(key, jury.ids)) == ({401}, set())
     assert f"ARGILLA_API_KEY={argilla_server.owner_api_key}" in (argilla_server.home / "env").read_text("utf-8")
     user = next(each for each in jury.owner.users() if each["username"] == name)
     jury.owner.request("PATCH", f"/users/{user['id']}", json={"password": argilla_server.owner_password})
@@ -83,8 +82,7 @@ def test_what_she_had_opens_no_route_any_more(jury: Study, end: Callable[[Study,
         assert jury.statuses(way, end.__name__, few=end is not removed) == {401}
     assert {jury.log_in(each, person.password).status_code for each in (person.name, name)} == {401}
     assert jury.kept() == kept
-    key = jury.owner.request("GET", f"/users/{person.id}")["api_key"]
-    assert key != person.key[KEY_HEADER]
+    assert jury.owner.request("GET", f"/users/{person.id}")["api_key"] != person.key[KEY_HEADER]
 
 
 def test_a_new_password_opens_what_the_old_one_did_and_she_may_come_back(jury: Study) -> None:
@@ -123,8 +121,7 @@ def test_who_works_in_another_workspace_by_now_reads_and_changes_nothing_in_the_
     assert not [answer for answer in done.values() if jury.ids["dataset_id"] in answer.text]
     at_once = {f"{method} /responses/{{response_id}}" for method in ("PUT", "DELETE")}
     assert {answers[operation].status_code for operation in at_once} == {403}
-    assert jury.kept() == kept
-    assert jury.write(token, jury.other["record_id"]) == [201, 200, 200]
+    assert (jury.kept(), jury.write(token, jury.other["record_id"])) == (kept, [201, 200, 200])
 
 
 def test_a_log_in_that_names_no_epoch_holds_until_hers_is_raised(jury: Study, argilla_server: ServerHandle) -> None:

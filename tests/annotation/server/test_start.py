@@ -47,8 +47,7 @@ def test_she_gets_her_languages_calibration_first(campaign: Start) -> None:
     assert names(campaign.lists("ben")) == [*calibration, *of("de", ""), *of("ja", "")]
     assert len(campaign.lists("cora")) == 12
     assert all(each["is_hers"] for who in PEOPLE for each in campaign.lists(who))
-    guidelines = read_wording("de").guidelines["grounding"]
-    assert guidelines.startswith(f"# {campaign.lists('anna')[1]['heading']}\n")
+    assert read_wording("de").guidelines["grounding"].startswith(f"# {campaign.lists('anna')[1]['heading']}\n")
 
 
 def test_who_labels_where_is_told_to_no_annotator(campaign: Start, anna: Argilla) -> None:
@@ -72,8 +71,7 @@ def test_a_change_of_her_languages_reaches_her_with_the_next_set_up(owner: Argil
     )
     report = make(owner, work.workspace, wanted)
     notes = {step.note for step in report.steps if step.kind == "dataset" and step.name.startswith("1-")}
-    assert notes == {"who labels in it"}
-    assert report.affected == ()
+    assert (notes, report.affected) == ({"who labels in it"}, ())
     assert not make(owner, work.workspace, wanted).changed
     assert {each["locale"] for each in work.lists("anna")} == {"ja"}
 

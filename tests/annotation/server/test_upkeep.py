@@ -191,8 +191,7 @@ def test_a_disk_that_spoils_the_copy_leaves_the_database_in_use(home: Path, tmp_
     assert back_up(home, folder, keep=1, trouble=DISK_THAT_SPOILS_THE_COPY) == 1
     assert not (home / DAMAGE_FILE).exists()
     assert f"no backup: The copy of the database in `{folder}" in events(home)
-    assert whole(folder) == []
-    assert back_up(home, folder, keep=1) == 0
+    assert (whole(folder), back_up(home, folder, keep=1)) == ([], 0)
 
 
 @pytest.mark.rare
@@ -206,8 +205,7 @@ def test_a_disk_without_room_costs_no_earlier_backup(home: Path, tmp_path: Path)
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
 
-    assert begin(home, folder, 1, allow_half).wait(PATIENCE_SECONDS) == 1
-    assert whole(folder) == before
+    assert (begin(home, folder, 1, allow_half).wait(PATIENCE_SECONDS), whole(folder)) == (1, before)
     assert "no backup: " in events(home)
 
 
@@ -227,8 +225,7 @@ def test_a_damaged_database_costs_no_earlier_backup_and_stops_writing(home: Path
     before = whole(folder)
     with open(home / DATABASE_FILE, "r+b") as file:
         file.write(b"nonsense" * 16)
-    assert back_up(home, folder, keep=1) == 1
-    assert whole(folder) == before
+    assert (back_up(home, folder, keep=1), whole(folder)) == (1, before)
     assert f"restore {before[0]} --home NEW" in events(home)
 
 

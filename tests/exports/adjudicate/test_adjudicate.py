@@ -202,8 +202,7 @@ def test_disputes_with_a_judge_are_settled_without_knowing_who_said_what(jury: J
     assert "retrieval r2:d1#0: no quote stands in what annotators saw." in result.stderr
     workspace = f"{jury.workspace}-adjudication-quotes"
     there = jury.records(workspace)
-    names = {"adjudication-1-retrieval-en r1:d1#0", "adjudication-2-grounding-en r2"}
-    assert set(there) == names
+    assert set(there) == {"adjudication-1-retrieval-en r1:d1#0", "adjudication-2-grounding-en r2"}
     title = read_wording("en").questions["grounding"]["support_present"].title
     assert there["adjudication-2-grounding-en r2"]["fields"]["quotes"] == (
         f"{title}\nYes · No\n\nWords to look at\n– Passage 2 of 2."
@@ -262,8 +261,7 @@ def test_decisions_of_adjudicators_come_back_and_pushing_again_changes_nothing_t
     assert set(first) == {"adjudication-3-generation-en r2"}
     jury.respond("dora", first["adjudication-3-generation-en r2"]["id"], "generation")
     before = jury.records(home)
-    result = jury.push("--blind")
-    assert "Units new: 1, there before: 1, refused: 0." in result.stdout
+    assert "Units new: 1, there before: 1, refused: 0." in jury.push("--blind").stdout
     after = jury.records(home)
     assert {name: after[name] for name in before} == before
     assert pushed(jury, "--blind") == after

@@ -146,8 +146,7 @@ def a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(study
 def the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(study: Study) -> None:
     study.write_campaign({})
     push = ("exports", "adjudicate", "push", "export", "--votes")
-    nobody = study.run(*push, code=1).stderr
-    assert 'with `role = "adjudicator"` and run `citejury annotation setup`' in nobody
+    assert 'with `role = "adjudicator"` and run `citejury annotation setup`' in study.run(*push, code=1).stderr
     fritz = study.name("fritz")
     missing = study.run(*push, "--annotator", fritz, code=1).stderr
     advice = missing.partition("Make the user with `citejury ")[2].partition("`")[0].split()

@@ -57,8 +57,7 @@ def test_a_window_does_not_hold_its_end(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_only_named_annotators_and_languages_are_exported_and_a_typo_is_named(bench: Bench, tmp_path: Path) -> None:
-    carl = make_user(bench.client, "carl")["id"]
-    bench = bench._replace(annotators={**bench.annotators, "carl": carl})
+    bench = bench._replace(annotators={**bench.annotators, "carl": make_user(bench.client, "carl")["id"]})
     answered_by(bench, "anna", "ben", "carl", language="ja")  # more than a record waits for
     answered_by(bench, "anna", record_uuid="r2", language="de")
     anna, ben = username(bench, "anna"), username(bench, "ben")
@@ -123,8 +122,7 @@ def test_several_workspaces_are_one_export_whatever_their_order(bench: Bench, ot
     rows = read_csv(tmp_path / "one" / "generation.csv")
     assert pairs(rows) == [("r1", username(bench, "anna")), ("r1", username(bench, "ben"))]
     files = [(tmp_path / folder / "generation.csv").read_bytes() for folder in ("one", "two")]
-    assert files[0] == files[1]
-    assert manifest_of(tmp_path / "one")["workspaces"] == names
+    assert (files[0], manifest_of(tmp_path / "one")["workspaces"]) == (files[1], names)
 
 
 def test_a_formula_is_text_in_a_spreadsheet_safe_export_only(bench: Bench, tmp_path: Path) -> None:
@@ -135,8 +133,7 @@ def test_a_formula_is_text_in_a_spreadsheet_safe_export_only(bench: Bench, tmp_p
         bench.put("generation", record("generation", f"r{number}", response, originals={"answer": text}))
     plain = bench.export(tmp_path / "plain")["generation"]
     bench.export(tmp_path / "safe", spreadsheet_safe=True)
-    content = (tmp_path / "safe" / "generation.csv").read_bytes()
-    assert content.startswith(codecs.BOM_UTF8)
+    assert (tmp_path / "safe" / "generation.csv").read_bytes().startswith(codecs.BOM_UTF8)
     with (tmp_path / "safe" / "generation.csv").open(encoding="utf-8-sig", newline="") as stream:
         safe = list(csv.DictReader(stream))
     assert [(row["answer"], row["notes"]) for row in plain] == [(text, text) for text in texts]

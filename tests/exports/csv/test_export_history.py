@@ -96,8 +96,7 @@ def test_a_past_state_is_exported_as_it_was_exported_then(
     assert not set(tables(now).items()) & set(tables(then).items())
     run("exports", "csv", past, "--as-of", moment, "--discarded", "--workspace", bench.workspace)
     assert tables(past) == tables(then)
-    update = run("exports", "csv", past, "--update", code=1)
-    assert "is of an earlier moment" in update.output
+    assert "is of an earlier moment" in run("exports", "csv", past, "--update", code=1).output
 
 
 def test_a_past_state_says_what_it_cannot_restore(

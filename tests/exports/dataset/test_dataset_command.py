@@ -91,8 +91,7 @@ def test_the_command_shows_a_table_and_names_what_comes_next(tmp_path: Path) -> 
     assert (result.exit_code, result.stdout) == (0, "")
     lines = [line.split() for line in result.stderr.splitlines()]
     (counts,) = [line for line in lines if line[:1] == ["generation"]]
-    assert counts[1:4] == ["30", "30", "30"]
-    assert sum(map(int, counts[4:])) == 30
+    assert (counts[1:4], sum(map(int, counts[4:]))) == (["30", "30", "30"], 30)
     assert f"datasets.load_from_disk('{tmp_path / 'out' / 'datasets' / 'generation'}')" in result.stderr
     options = json.loads((tmp_path / "out" / "manifest.json").read_bytes())["options"]
     assert options == {"rule": "majority", "shares": {"train": 0.5, "validation": 0.25, "test": 0.25}, "seed": 3}

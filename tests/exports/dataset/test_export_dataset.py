@@ -235,8 +235,7 @@ def test_a_published_export_becomes_a_dataset_with_every_row(tmp_path: Path) -> 
     assert rows == {"retrieval": 668, "grounding": 164, "generation": 160, "merged": 90}
     frame = pandas.read_parquet(tmp_path / "out" / "parquet" / "retrieval.parquet")
     source = pandas.read_csv(EXPORT_A / "retrieval.csv", dtype=str, keep_default_na=False)
-    keys = ["record_uuid", "chunk_id", "annotator_id"]
-    both = frame.merge(source, on=keys, suffixes=("", "_csv"))
+    both = frame.merge(source, on=["record_uuid", "chunk_id", "annotator_id"], suffixes=("", "_csv"))
     assert len(both) == 668
     assert (both["text_pair"] == both["chunk_csv"]).all()
     assert (both["topically_relevant"] == (both["topically_relevant_csv"] == "True")).all()

@@ -50,8 +50,7 @@ def test_every_configuration_of_the_card_loads_with_its_splits(tmp_path: Path) -
     make(tmp_path / "out", source, DatasetOptions())
     found = load(tmp_path / "out", tmp_path / "home")
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert list(found) == re.findall("config_name: (.*)", card)
-    assert len(found) == 7
+    assert (list(found), len(found)) == (re.findall("config_name: (.*)", card), 7)
     records = {"train": 16, "validation": 2, "test": 2}
     rows = {"retrieval": 9, "retrieval_consensus": 3, "grounding": 3, "generation": 3}
     assert found == {

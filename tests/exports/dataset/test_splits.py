@@ -92,8 +92,7 @@ def test_no_split_is_off_by_as_much_as_one_group_nor_where_an_earlier_dataset_ha
     places = place_records(groups, shares, seed)
     check_shares(places, shares)
     assert place_records(groups, shares, seed, splits_of(places)) == places  # over their own dataset they stay
-    earlier = splits_of(place_records(before, shares, seed))
-    check_shares(place_records(groups, shares, seed, earlier), shares)
+    check_shares(place_records(groups, shares, seed, splits_of(place_records(before, shares, seed))), shares)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -217,8 +217,7 @@ def test_rounds_are_read_in_the_order_of_their_first_response(tmp_path: Path) ->
         {"round": "", "record_uuid": "r3"},
     ]
     (ratings,) = read_tables([generation_csv(tmp_path, *rows, columns=(*COLUMNS["generation"], "round"))]).tables
-    assert ratings.rounds == ("calibration", "production")
-    assert ratings.response_rounds.tolist() == [1, 0, -1]
+    assert (ratings.rounds, ratings.response_rounds.tolist()) == (("calibration", "production"), [1, 0, -1])
 
 
 def test_a_unit_with_several_languages_has_the_first_that_is_known(tmp_path: Path) -> None:

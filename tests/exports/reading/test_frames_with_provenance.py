@@ -24,8 +24,7 @@ def test_columns_are_joined_and_typed_and_na_where_not_known(tmp_path: Path) -> 
         counts = {"repeat", *(name for name in new if name.startswith("n_"))} - {"narrative_id", "narrative_type"}
         types = {name: str(frame[name].dtype) for name in new}
         assert {types.pop(name) for name in counts} == {"Int64"}
-        assert types.pop("answer_timestamp") == "datetime64[us, UTC]"
-        assert set(types.values()) == {"string"}
+        assert (types.pop("answer_timestamp"), set(types.values())) == ("datetime64[us, UTC]", {"string"})
         assert frame["model_name"].tolist() == ["openai", "openai", "grok", "grok", "openai", "openai"]
         assert frame["arm"].isna().tolist() == [True, True, True, True, False, False]
         assert frame["n_gone"].tolist()[-1] == 0

@@ -25,8 +25,7 @@ def write(folder: Path, *rows: str, head: str = HEAD) -> Path:
 def test_each_record_has_its_cells_by_column(tmp_path: Path) -> None:
     path = write(tmp_path, ROW, ROW.replace("r1", "001").replace("openai", ""))
     found = read_provenance([path])
-    assert found.columns == tuple(HEAD.split(","))[1:]
-    assert list(found.rows) == ["r1", "001"]
+    assert (found.columns, list(found.rows)) == (tuple(HEAD.split(","))[1:], ["r1", "001"])
     assert found.rows["r1"] == dict(zip(HEAD.split(",")[1:], ROW.split(",")[1:], strict=True))
     assert found.rows["001"]["model_name"] == ""
     (file,) = found.files

@@ -54,8 +54,7 @@ def test_without_any_provenance_the_same_query_is_the_same_narrative_and_both_ar
 def test_a_record_without_id_joins_the_narrative_that_has_its_query(tmp_path: Path) -> None:
     answers = campaign(narratives=2)
     lost = Answer("lost", "grok", "", answers[0].query, {"anna": ()})
-    read = read_study([write_export(tmp_path, [*answers, lost])])
-    assert read.study.narratives["lost"] == "n00"
+    assert read_study([write_export(tmp_path, [*answers, lost])]).study.narratives["lost"] == "n00"
 
 
 def test_ids_of_two_campaigns_that_mean_different_queries_are_kept_apart(tmp_path: Path) -> None:

@@ -39,8 +39,7 @@ def test_asked_is_answered_refused_and_failed(tmp_path: Path) -> None:
     assert found.counts == COUNTS
     assert sum(each.asked for each in COUNTS.values()) == manifest.answers + sum(manifest.errors.values())
     assert [each.answered for each in COUNTS.values()] == [2, 1, 3]
-    assert models(found) == ["gemini", "gemini", "grok", "openai", "openai", "openai"]
-    assert found.remarks == []
+    assert (models(found), found.remarks) == (["gemini", "gemini", "grok", "openai", "openai", "openai"], [])
 
 
 def test_questions_are_counted_by_arm_and_with_their_providers(tmp_path: Path) -> None:
@@ -68,8 +67,7 @@ def test_questions_are_counted_by_arm_and_with_their_providers(tmp_path: Path) -
     }
     assert found.counts == {"grok": RunCounts(6, 1, 3), "openai": RunCounts(6, 1, 3)}
     asked_of = Study((), {}, {}, runs=found.counts, arms=found.arms).asked_of
-    assert asked_of({}) == RunCounts(12, 2, 6)
-    assert asked_of({"arm": "mad"}) == RunCounts(6, 0, 4)
+    assert (asked_of({}), asked_of({"arm": "mad"})) == (RunCounts(12, 2, 6), RunCounts(6, 0, 4))
     assert asked_of({"arm": "mad", "model_name": "grok"}) == mad
     assert asked_of({"arm": "other"}) is None
     assert asked_of({"arm": "mad", "language": "en"}) is None
@@ -99,8 +97,7 @@ def test_what_stands_in_several_places_counts_once(tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(run, tmp_path / "copy")
     found = read_runs([run, run, tmp_path / "copy", tmp_path / "x" / ".." / "run"])
-    assert found.counts == COUNTS
-    assert len(found.answers.record_uuids) == 6
+    assert (found.counts, len(found.answers.record_uuids)) == (COUNTS, 6)
     assert found.remarks == ["Runs that are named more than once: 2; each counts once."]
 
 
@@ -230,8 +227,7 @@ def test_a_run_without_any_answer_counts_its_errors(tmp_path: Path) -> None:
     write_run(tmp_path)
     for name in ("openai", "gemini", "grok"):
         (tmp_path / "run" / f"{name}.csv").unlink()
-    kept = read_runs([tmp_path / "run"], {"a record"})
-    assert kept.counts == {"grok": RunCounts(3, 1, 2)}
+    assert read_runs([tmp_path / "run"], {"a record"}).counts == {"grok": RunCounts(3, 1, 2)}
 
 
 def test_a_research_run_is_one_question(tmp_path: Path) -> None:
@@ -241,8 +237,7 @@ def test_a_research_run_is_one_question(tmp_path: Path) -> None:
     folder = tmp_path / "research"
     folder.mkdir()
     (folder / "pipeline.csv").write_text("\r\n".join(rows), encoding="utf-8", newline="")
-    record = next(read_records(folder))
-    write_records(folder / "records.jsonl", [with_states(record, "read", "read")])
+    write_records(folder / "records.jsonl", [with_states(next(read_records(folder)), "read", "read")])
     found = read_runs([folder])
     assert found.counts == {"pipeline": RunCounts(1, 0, 0)}
     assert [STATES[number] for number in found.answers.states.tolist()] == ["read", "read"]

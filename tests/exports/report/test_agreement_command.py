@@ -145,8 +145,7 @@ def test_the_seed_changes_only_what_is_resampled(tmp_path: Path) -> None:
 def test_the_gate_fails_after_everything_is_written_and_names_each_label(tmp_path: Path) -> None:
     export, out = write_export(tmp_path / "export"), tmp_path / "out"
     result = run(export, "--out", out, *QUICK, "--fail-under", "0.95")
-    assert result.exit_code == 1
-    assert names_in(out) == WRITTEN
+    assert (result.exit_code, names_in(out)) == (1, WRITTEN)
     assert "helpful" in result.stdout
     failures = [line for line in result.stderr.splitlines() if line.startswith("Below 0.95")]
     assert [line.split()[3] for line in failures] == [f"{label}:" for label in LABELS["generation"]]
@@ -225,8 +224,7 @@ def test_what_a_killed_run_left_is_mended_by_the_next_and_two_runs_do_not_mix(tm
         refused = run(export, "--out", out, *QUICK)
     assert (refused.exit_code, names_in(out)) == (1, [WORK_FOLDER])
     assert "Another `exports agreement` is writing" in refused.stderr
-    assert run(export, "--out", out, *QUICK).exit_code == 0
-    assert names_in(out) == WRITTEN
+    assert (run(export, "--out", out, *QUICK).exit_code, names_in(out)) == (0, WRITTEN)
 
 
 @needs_shared

@@ -71,8 +71,7 @@ def test_markdown_shows_figures_rounds_and_findings_and_nothing_that_a_name_make
 def test_markdown_opens_with_what_the_jury_found_and_names_of_models_have_no_power_in_it() -> None:
     page = agreement_markdown(agreement(retrieval=RICH), results((HOSTILE_MODEL, "gemini", "plain")))
     first, *blocks = page.split("\n\n")
-    assert first == "<!-- citejury exports agreement -->"
-    assert blocks[0] == "## What the jury found"
+    assert (first, blocks[0]) == ("<!-- citejury exports agreement -->", "## What the jury found")
     assert blocks[1].startswith("60 answers of 3 models to 12 narratives, judged by ")
     assert blocks[2] == "### Serious problem"
     assert "41 % \\[31, 51\\]" in blocks[3]

@@ -190,8 +190,7 @@ def test_it_is_shown_everywhere_with_how_many_were_labelled_and_judged(tmp_path:
     found = measure_results(export, judge=[judgements], records=[records])
     assert title.replace("'", "&#x27;") in found._repr_html_() or title in found._repr_html_()
     frame = found.to_pandas()
-    assert str(frame["rate_ppi"].dtype) == "Float64"
-    assert str(frame["ppi_n_judged"].dtype) == "Int64"
+    assert (str(frame["rate_ppi"].dtype), str(frame["ppi_n_judged"].dtype)) == ("Float64", "Int64")
 
 
 def test_where_people_labelled_more_of_one_group_there_is_no_help_and_it_says_why(tmp_path: Path) -> None:
@@ -346,8 +345,7 @@ def test_of_two_judges_one_has_to_be_named(tmp_path: Path) -> None:
     answers = judged_answers(200, models=("claude",))
     export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 60))
     other: list[JudgedAnswer] = [answer._replace(p_yes=1 - answer.p_yes) for answer in answers]
-    lines = [*map(judgement, answers), *(judgement(answer, model="joe") for answer in other)]
-    write_lines(judgements, lines)
+    write_lines(judgements, [*map(judgement, answers), *(judgement(answer, model="joe") for answer in other)])
     assert "2 judges: 'joe', 'judy'. One judge helps: name it with `--judge-name`" in refused(
         export, judgements, records
     )
@@ -368,8 +366,7 @@ def test_judgements_of_other_records_and_files_that_are_none_are_refused(tmp_pat
     empty.write_text("", encoding="utf-8")
     assert "is empty" in refused(export, judgements, empty)
     assert "is empty" in refused(export, empty, records)
-    assert run(export, "--judge", judgements).exit_code == 2
-    assert run(export, "--records", records).exit_code == 2
+    assert (run(export, "--judge", judgements).exit_code, run(export, "--records", records).exit_code) == (2, 2)
 
 
 def test_a_hostile_name_of_a_judge_steers_nothing(tmp_path: Path) -> None:

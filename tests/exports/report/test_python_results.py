@@ -131,6 +131,5 @@ def test_a_notebook_shows_warnings_in_words_how_much_more_there_is_and_a_short_r
     agreement, disagreements = measure_agreement(path, resamples=20), find_disagreements(path)
     assert "α is undefined for proper_action" in agreement._repr_html_()
     assert disagreements._repr_html_().endswith("<p>and 10 more</p></div>")
-    said = r"<AgreementResult generation: 90 units, mean α \S+( \[.*\])?>"
-    assert re.fullmatch(said, repr(agreement))
+    assert re.fullmatch(r"<AgreementResult generation: 90 units, mean α \S+( \[.*\])?>", repr(agreement))
     assert repr(disagreements) == "<DisagreementResult 30 disagreements>"

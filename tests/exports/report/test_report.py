@@ -154,8 +154,7 @@ def test_each_disagreement_shows_its_query_before_it_is_opened() -> None:
         item.model_copy(update={"text": texts[item.task], "query": "Why Q3?" if item.task == "grounding" else ""})
         for item in items
     ]
-    page = Page(render_report(drawn_agreement(tables), asked))
-    heads = [text for _, text in page.all("summary")]
+    heads = [text for _, text in Page(render_report(drawn_agreement(tables), asked)).all("summary")]
     assert all(any(query in text for text in heads) for query in ("Why Q1?", "Why Q2?", "Why Q3?"))
     assert not any("An answer." in text for text in heads)
 
@@ -201,13 +200,10 @@ def test_annotators_who_agree_stand_next_to_each_other_under_names_cut_where_the
 
 
 def test_axes_hold_their_values() -> None:
-    assert alpha_axis([0.4, None]) == Axis(0.0, 1.0)
-    assert alpha_axis([-0.31]) == Axis(-0.4, 1.0)
-    assert difference_axis([]) == Axis(-0.1, 0.1)
-    assert difference_axis([0.32, -0.1]) == Axis(-0.4, 0.4)
+    assert (alpha_axis([0.4, None]), alpha_axis([-0.31])) == (Axis(0.0, 1.0), Axis(-0.4, 1.0))
+    assert (difference_axis([]), difference_axis([0.32, -0.1])) == (Axis(-0.1, 0.1), Axis(-0.4, 0.4))
     assert Axis(-0.4, 1.0).ticks(0.2) == [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    assert Axis(0.0, 1.0).percent(0.667) == "66.70%"
-    assert Axis(0.0, 1.0).percent(-3) == "0.00%"
+    assert (Axis(0.0, 1.0).percent(0.667), Axis(0.0, 1.0).percent(-3)) == ("66.70%", "0.00%")
 
 
 def test_a_week_without_an_interval_is_an_open_point_beside_which_the_ribbon_ends() -> None:
@@ -221,9 +217,7 @@ def test_a_week_without_an_interval_is_an_open_point_beside_which_the_ribbon_end
         for place, part in enumerate(figures.weeks)
     ]
     drawing = to_html(week_panel("helpful", weeks))
-    assert len(weeks) == 5
-    assert drawing.count("<polygon") == 2
-    assert drawing.count('class="estimate open"') == 1
+    assert (len(weeks), drawing.count("<polygon"), drawing.count('class="estimate open"')) == (5, 2, 1)
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason=NO_SHARED)

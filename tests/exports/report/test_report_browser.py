@@ -44,8 +44,7 @@ def disagreements() -> list[Disagreement]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, disagreements: list[Disagreement]) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    text = render_report(whole_report_parts()[0], disagreements, results=results())
-    path.write_text(text, encoding="utf-8")
+    path.write_text(render_report(whole_report_parts()[0], disagreements, results=results()), encoding="utf-8")
     return path
 
 
@@ -191,8 +190,7 @@ def test_paper_shows_what_is_a_click_away_but_no_long_texts(browser: webdriver.C
         tables = browser.execute_script(VISIBLE, "caption")
         assert len(tables) > 10
         assert all(tables)
-        entries = shown(browser)
-        assert len(entries) == PRINTED
+        assert len(shown(browser)) == PRINTED
         assert all(browser.execute_script(VISIBLE, "#entries > li:nth-child(-n + 30) .facts"))
         long = browser.execute_script(VISIBLE, "details.long:not([open]) > .text")
         assert long

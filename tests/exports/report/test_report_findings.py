@@ -133,8 +133,7 @@ def test_what_runs_tell_and_how_passages_fit_is_a_click_away_and_names_stay_text
 
 
 def test_results_without_groups_or_findings_still_make_a_screen(agreement: Agreement) -> None:
-    found = results()
-    bare = with_labels(found, lambda label: {"groups": (), "differences": ()})
+    bare = with_labels(results(), lambda label: {"groups": (), "differences": ()})
     page = shown(agreement, bare.model_copy(update={"by": (), "findings": {}}))
     assert "60 answers to 12 narratives" in page.text
     assert "Cannot be told: no two groups could be compared." in page.text

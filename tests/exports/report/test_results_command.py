@@ -48,8 +48,7 @@ def test_it_writes_every_file_and_the_same_bytes_twice_beside_those_of_agreement
     export = write_export(tmp_path / "export", campaign())
     assert run(export, "--out", "out").exit_code == 0
     first = {path.name: path.read_bytes() for path in Path("out").iterdir()}
-    assert sorted(first) == FILES
-    assert run(export, "--out", "out").exit_code == 0
+    assert (sorted(first), run(export, "--out", "out").exit_code) == (FILES, 0)
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == first
     found = Results.model_validate_json(first["results.json"])
     assert results_json(found).encode() == first["results.json"]
@@ -145,8 +144,7 @@ def test_what_cannot_be_read_or_used_is_a_plain_error(tmp_path: Path) -> None:
 
 def test_without_provenance_or_with_one_provider_rates_are_told_and_nothing_is_compared(tmp_path: Path) -> None:
     unknown = run(write_export(tmp_path / "unknown", campaign(), provenance=False))
-    one = run(write_export(tmp_path / "one", campaign(("claude",))))
-    for printed in (unknown, one):
+    for printed in (unknown, run(write_export(tmp_path / "one", campaign(("claude",))))):
         assert printed.exit_code == 0, printed.output
         assert "Cannot be told: no two groups could be compared." in printed.stdout
     assert "Serious problem                        22 %" in unknown.stdout

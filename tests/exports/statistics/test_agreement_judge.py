@@ -203,8 +203,7 @@ def write_lines(path: Path, lines: Sequence[dict[str, Any] | str]) -> Path:
 def test_judges_are_told_apart_by_their_model_whatever_file_they_are_in(tmp_path: Path) -> None:
     first = write_lines(tmp_path / "a.jsonl", [line("r1"), line("r2", model="grok"), line("r3", status="http_error")])
     nameless = {name: value for name, value in line("r4").items() if name != "model"}
-    second = write_lines(tmp_path / "b.jsonl", [line("r2"), nameless])
-    read = read_judges([first, second, first])
+    read = read_judges([first, write_lines(tmp_path / "b.jsonl", [line("r2"), nameless]), first])
     units = {
         name: sorted(record for record, _ in by_task["generation"].labels) for name, by_task in read.judges.items()
     }

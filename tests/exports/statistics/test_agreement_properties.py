@@ -140,5 +140,4 @@ def test_alpha_of_the_whole_agrees_with_the_vectorised_formula(rows: list[Row]) 
 def test_rows_that_are_alike_are_counted_together_and_none_is_lost(rows: list[tuple[int, int]]) -> None:
     kinds, counts = distinct_rows(np.array(rows, dtype=np.float64))
     found = {(int(one), int(other)): int(count) for (one, other), count in zip(kinds, counts, strict=True)}
-    assert len(found) == len(kinds)
-    assert found == Counter(rows)
+    assert (len(found), found) == (len(kinds), Counter(rows))

@@ -192,8 +192,7 @@ def test_a_judge_who_always_gives_the_usual_answer_may_not_stand_in_for_anybody(
     label = LABELS["generation"][0]
     task = measure_judge(ratings, JudgedUnits({unit: {label: (False, 0.0)} for unit in units}, {}, {}), 200, 0)
     found = task.labels[label].alt_test
-    assert found.winning_rate == 1.0
-    assert found.conclusion == "by_chance"
+    assert (found.winning_rate, found.conclusion) == (1.0, "by_chance")
     assert "gives the usual answer everywhere" in "".join(conclusion_sentences(task))
 
 

@@ -34,8 +34,7 @@ def test_300_records_without_disagreement_are_fit_for_use() -> None:
     assert interval.low == pytest.approx(expected, abs=1e-9)
     assert interval.low >= 0.98
     assert (interval.high, interval.method, found.krippendorff_alpha) == (1.0, "one-sided", 1.0)
-    assert (found.p_below, found.standard_error) == ({}, None)
-    assert fitness(found) == "fit"
+    assert (found.p_below, found.standard_error, fitness(found)) == ({}, None, "fit")
 
 
 @pytest.mark.parametrize(
@@ -103,8 +102,7 @@ def test_an_interval_is_refused_where_a_value_is_agreed_on_in_one_record_only() 
     for name in ("krippendorff_alpha", "fleiss_kappa", "positive_agreement"):
         assert once.refused_intervals[name] == "too_few_rare_ratings", name
         assert name in twice.intervals
-    assert fitness(once) == "unknown"
-    assert once.p_below == {}
+    assert (fitness(once), once.p_below) == ("unknown", {})
     assert {"percent_agreement", "gwet_ac1"} <= set(once.intervals)
     three, four = (label_of([YES] * agreed + [ONE_YES] * 3 + [NO] * 40) for agreed in (3, 4))
     assert three.refused_intervals["krippendorff_alpha"] == "too_few_rare_ratings"

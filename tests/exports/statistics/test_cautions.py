@@ -76,8 +76,7 @@ def test_required_units_have_two_ratings_each() -> None:
 def selection_of(double: int, single: int, random: np.random.Generator, shares: tuple[float, float]) -> float | None:
     """p of the test on records of one unit, of which so many are rated twice and once."""
     ones = np.concatenate([random.binomial(2, shares[0], double), random.binomial(1, shares[1], single)])
-    ratings = np.repeat([2, 1], [double, single])
-    return selection_p(Votes(ratings - ones, ones), np.arange(double + single))
+    return selection_p(Votes(np.repeat([2, 1], [double, single]) - ones, ones), np.arange(double + single))
 
 
 def test_a_share_of_yes_that_depends_on_how_units_were_chosen_is_found_and_chance_is_not() -> None:
@@ -102,8 +101,7 @@ def test_the_selection_test_by_hand() -> None:
 
 def test_a_task_is_warned_of_small_pairs_groups_repeats_broken_rules_and_clocks() -> None:
     plain = [Row(f"r{n}", name, (n % 2, 0, 0)) for n in range(20) for name in ("anna", "ben")]
-    assert task_of(*plain).warnings == ()
-    assert task_of(*plain, n_duplicates=1).warnings == ("DUPLICATES",)
+    assert (task_of(*plain).warnings, task_of(*plain, n_duplicates=1).warnings) == ((), ("DUPLICATES",))
     assert task_of(*plain[:-2]).warnings == ("PAIR_OVERLAP",)
     assert task_of(*plain, Row("other", "carla", (1, 0, 0))).warnings == ("PAIR_OVERLAP", "DISCONNECTED")
     assert task_of(*plain[:-1], plain[-1]._replace(labels=(0, 1, 0))).warnings == ("CONSTRAINT",)
@@ -134,8 +132,7 @@ def test_identical_vectors_are_counted_over_pairs_of_whole_responses(
     units: list[list[tuple[int, ...]]], share: float | None
 ) -> None:
     rows = [Row(f"r{at}", f"p{seat}", votes) for at, unit in enumerate(units) for seat, votes in enumerate(unit)]
-    found = identical_vectors(ratings_of(rows, "retrieval"))
-    assert found == (None if share is None else pytest.approx(share))
+    assert identical_vectors(ratings_of(rows, "retrieval")) == (None if share is None else pytest.approx(share))
 
 
 def conditional_rows() -> Ratings:

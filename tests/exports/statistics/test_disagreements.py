@@ -98,8 +98,7 @@ def test_other_labels_of_the_unit_that_are_in_disagreement_are_named() -> None:
 
 def test_labels_and_number_can_be_limited() -> None:
     rows = ratings("10", "11", "01")
-    assert len(find_disagreements(rows)) == 2
-    assert find_disagreements(rows, top=1) == find_disagreements(rows)[:1]
+    assert (len(find_disagreements(rows)), find_disagreements(rows, top=1)) == (2, find_disagreements(rows)[:1])
     assert find_disagreements(rows, labels=["incomplete"]) == []
 
 

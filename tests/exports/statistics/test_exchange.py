@@ -58,8 +58,7 @@ def test_whole_records_are_exchanged_among_people_who_judged_the_same_units() ->
 
 @pytest.mark.parametrize("units", [["01", "10", "11", "00"] * 10, ["01..", "..10", "11..", "..01"] * 10])
 def test_of_two_who_differ_nobody_can_be_told(units: list[str]) -> None:
-    found = measure_task(rows_of(*units), RESAMPLES, 0).annotators_vs_rest
-    for each in found:
+    for each in measure_task(rows_of(*units), RESAMPLES, 0).annotators_vs_rest:
         assert (each.p, each.p_holm, each.stands_out) == (None, None, False)
         if each.label == "topically_relevant":
             assert each.undefined["p"] == each.undefined["p_holm"] == "no_exchange"
@@ -133,8 +132,7 @@ def test_p_is_the_share_of_exchanges_that_differ_as_much_when_they_are_made_one_
 
 def test_p_is_that_of_adding_up_one_record_after_the_other() -> None:
     """The transform against plain convolution, on more records than the window of the transform holds."""
-    random = np.random.default_rng(3)
-    ratings = ratings_of_matrix((random.random((6000, 3)) < 0.3).astype(float))
+    ratings = ratings_of_matrix((np.random.default_rng(3).random((6000, 3)) < 0.3).astype(float))
     (found, *_) = measure_exchange(ratings)
     votes = ratings.values[:, 0].reshape(-1, 3)
     alone = (votes.sum(axis=1, keepdims=True) == 1) & (votes == 1) | (votes.sum(axis=1, keepdims=True) == 2) & (
@@ -155,5 +153,4 @@ def test_neither_names_nor_which_answer_is_yes_change_who_stands_out(seed: int) 
     flipped = measure_exchange(ratings._replace(values=1 - ratings.values))
     turned = ratings._replace(response_annotators=3 - ratings.response_annotators)
     for one, two, three in zip(found, flipped, measure_exchange(turned), strict=True):
-        assert two.p.tolist() == one.p.tolist()
-        assert three.p[::-1].tolist() == one.p.tolist()
+        assert (two.p.tolist(), three.p[::-1].tolist()) == (one.p.tolist(), one.p.tolist())

@@ -83,8 +83,7 @@ def test_of_records_p_is_that_of_all_sign_flips(sums: list[int]) -> None:
 
 
 def test_many_records_are_told_by_the_normal_distribution_without_a_step() -> None:
-    random = np.random.default_rng(1)
-    sums = random.choice([-1, 1], 2_000, p=[0.48, 0.52])
+    sums = np.random.default_rng(1).choice([-1, 1], 2_000, p=[0.48, 0.52])
     assert exchange_p(np.append(sums, [1])) == pytest.approx(exchange_p(sums), abs=0.02)
 
 

@@ -52,8 +52,7 @@ def test_citations_and_sites_of_each_group() -> None:
     assert a.top_site_share == pytest.approx(3 / 5)
     assert a.effective_sites == pytest.approx(math.exp(-(0.6 * math.log(0.6) + 0.4 * math.log(0.2))))
     # b: a.example once, d.example twice, one site that is not known
-    assert (b.n_citations, b.n_sites, b.n_unknown_site) == (4, 2, 1)
-    assert b.top_site_share == pytest.approx(2 / 3)
+    assert (b.n_citations, b.n_sites, b.n_unknown_site, b.top_site_share) == (4, 2, 1, pytest.approx(2 / 3))
     assert (a.sample, a.sites_in_sample) == (0, None)
     whole = group(found)
     assert (whole.n_answers, whole.n_citations, whole.n_sites) == (6, 9, 4)
@@ -64,8 +63,7 @@ def test_groups_are_compared_by_sites_at_as_many_citations() -> None:
     a, b, c = (group(found, model_name=name) for name in "abc")
     # Twelve of a's twenty citations, of 12, 4 and 4: 3 − [0 + 2 · C(16,12)] ÷ C(20,12)
     assert (a.sample, b.sample, c.sample) == (12, 12, 12)
-    assert a.sites_in_sample == pytest.approx(3 - 2 * 1820 / 125970)
-    assert b.sites_in_sample == pytest.approx(2)
+    assert (a.sites_in_sample, b.sites_in_sample) == (pytest.approx(3 - 2 * 1820 / 125970), pytest.approx(2))
     assert c.sites_in_sample is None, "nine are too few"
 
 
@@ -73,8 +71,7 @@ def test_overlap_is_over_all_answers_and_within_narratives() -> None:
     found = overlap(landscape(told_answers(ROWS)), "a", "b")
     assert found.jaccard == pytest.approx(1 / 4)  # a, b, c against a, d
     # n1: {a, b} against {a, d}, 1/3. n2: {a} against {d}, 0. n3: b cites nothing.
-    assert found.n_narratives == 2
-    assert found.narrative_jaccard == pytest.approx(1 / 6)
+    assert (found.n_narratives, found.narrative_jaccard) == (2, pytest.approx(1 / 6))
     assert found.interval is not None
     assert found.interval.low < 1 / 6 < found.interval.high
 

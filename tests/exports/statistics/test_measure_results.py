@@ -89,8 +89,7 @@ def test_crossed_groups_are_compared_only_within_a_level_of_the_other_column() -
 
 
 def test_what_is_not_known_is_listed_last_and_never_compared() -> None:
-    study = study_of([helpful("n1", model, 1) for model in ("", "a", "b")])
-    measured = measure_results(study)
+    measured = measure_results(study_of([helpful("n1", model, 1) for model in ("", "a", "b")]))
     found = label_of(measured)
     assert [group.by["model_name"] for group in found.groups] == ["a", "b", ""]
     assert (only(found.differences).a, only(found.differences).undefined) == ("a", "one_narrative")
@@ -241,8 +240,7 @@ def test_providers_are_not_compared_by_passages_that_citejury_chose() -> None:
     assert [group.rate for group in label_of(found, "misleading").groups] == [1.0, 0.0]
     assert len(label_of(found).differences) == 1
     assert any("providers are not compared by them" in remark for remark in found.remarks)
-    by_language = label_of(measure_results(chosen, by=("language",)), "misleading")
-    assert by_language.groups[0].by == {"language": "en"}
+    assert label_of(measure_results(chosen, by=("language",)), "misleading").groups[0].by == {"language": "en"}
 
 
 def test_too_many_groups_have_rates_and_are_not_compared() -> None:

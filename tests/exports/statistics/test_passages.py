@@ -61,8 +61,7 @@ def test_precision_hits_and_ranks_of_contexts_that_came_with_their_records() -> 
     found = only(ranked(RECORDS))
     assert (found.contexts, found.n_records, found.n_passages, found.n_gaps) == ("supplied", 3, 9, 0)
     # Shares of yes: n1/a 0, 1, .5; n2/a .5, .5, 0; n1/b 1, 1, 0.
-    precision = found.precision["topically_relevant"]
-    assert precision.rate == pytest.approx((1.5 / 3 + 1 / 3 + 2 / 3) / 3)
+    assert found.precision["topically_relevant"].rate == pytest.approx((1.5 / 3 + 1 / 3 + 2 / 3) / 3)
     # A tie is no hit: n2/a has none.
     assert found.hit_rate["topically_relevant"].rate == pytest.approx(2 / 3)
     assert found.reciprocal_rank["topically_relevant"].rate == pytest.approx((1 / 2 + 0 + 1) / 3)

@@ -64,8 +64,7 @@ def test_without_clusters_rate_and_interval_are_those_of_ppi_python(
     name: str, labelled: int, more: int, rate: float, low: float, high: float
 ) -> None:
     found = prediction_powered(units_of(*powered_case(name, labelled, more), labelled))
-    assert found.method == "normal"
-    assert found.rate == pytest.approx(rate, abs=1e-9)
+    assert (found.method, found.rate) == ("normal", pytest.approx(rate, abs=1e-9))
     assert found.ends == pytest.approx((low, high), abs=1e-9)
 
 
@@ -76,8 +75,7 @@ def test_weight_is_the_one_of_the_smallest_variance() -> None:
     rate = .5 − 1.5 · (.6 − .5) = .35.
     """
     found = prediction_powered(units_of(np.array([1.0, 0, 0, 0]), np.array([0.8, 0.4, 0.6, 0.2]), 2))
-    assert found.weight == pytest.approx(1.5)
-    assert found.rate == pytest.approx(0.35)
+    assert (found.weight, found.rate) == (pytest.approx(1.5), pytest.approx(0.35))
 
 
 def test_copies_within_narratives_tell_no_more_than_one_of_them() -> None:

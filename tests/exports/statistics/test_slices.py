@@ -78,8 +78,7 @@ def test_alpha_of_each_week_is_krippendorffs_of_its_units() -> None:
         table = np.array([own + [np.nan] * (3 - len(own)) for own in units])
         expected.append(oracles.krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal"))
     found = [week.labels["proper_action"].krippendorff_alpha for week in task_of(*rows).weeks]
-    assert found == pytest.approx(expected, abs=1e-9)
-    assert len(set(expected)) == 3
+    assert (found, len(set(expected))) == (pytest.approx(expected, abs=1e-9), 3)
 
 
 def test_a_unit_belongs_to_the_week_of_its_last_answer_in_utc() -> None:
@@ -174,8 +173,7 @@ def test_the_exchange_of_records_agrees_with_every_exchange_there_is() -> None:
         for seat, answer in enumerate(answers)
     ]
     (change,) = changes_of(ratings_of(rows))
-    assert change.difference == pytest.approx(-5 / 3)
-    assert change.p_value == pytest.approx(0.1, abs=0.03)
+    assert (change.difference, change.p_value) == (pytest.approx(-5 / 3), pytest.approx(0.1, abs=0.03))
 
 
 def test_a_record_in_both_parts_keeps_or_swaps_its_halves() -> None:

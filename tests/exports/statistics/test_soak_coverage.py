@@ -49,8 +49,7 @@ def by_record(cell: Cell, random: np.random.Generator) -> tuple[IntArray, IntArr
     """The same where all agree but on hard records, of which every passage is split as evenly as can be."""
     truth = np.repeat(random.random((cell.records, 1)) < cell.yes, cell.passages, axis=1)
     hard = random.random((cell.records, 1)) < cell.split / cell.records
-    upper = random.random(truth.shape) < 0.5
-    half = np.where(upper, cell.raters - cell.raters // 2, cell.raters // 2)
+    half = np.where(random.random(truth.shape) < 0.5, cell.raters - cell.raters // 2, cell.raters // 2)
     return np.where(hard, half, truth * cell.raters), np.full(truth.shape, cell.raters)
 
 

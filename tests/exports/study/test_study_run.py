@@ -115,8 +115,7 @@ def test_a_month_is_asked_in_batches_where_the_file_says_so(tmp_path: Path, monk
     with BatchServers() as server:
         for name, value in environment(server, "openai").items():
             monkeypatch.setenv(name, value)
-        assert work_until_killed(3) == ["ask", "sources", "plan"]
-        assert len(server.accepted) == 3
+        assert (work_until_killed(3), len(server.accepted)) == (["ask", "sources", "plan"], 3)
     assert len(MONTH.records.read_text(encoding="utf-8").splitlines()) == 3
 
 
@@ -170,8 +169,7 @@ def test_a_month_that_is_killed_while_it_asks_goes_on_and_pays_for_nothing_twice
         assert read_manifest(MONTH.answers).finished is None
 
         assert said_of(fail, as_is=True) == "2026-01: not every call is answered yet."
-        assert work_until_killed(3) == ["ask", "sources", "plan"]
-        assert len(server.calls) == 4
+        assert (work_until_killed(3), len(server.calls)) == (["ask", "sources", "plan"], 4)
     assert len(MONTH.records.read_text(encoding="utf-8").splitlines()) == 3
 
 
@@ -236,12 +234,10 @@ def test_an_error_in_one_month_keeps_no_other_waiting_and_is_the_exit_code(proje
         second = run()
     assert (second.exit_code, "Another `study run` is writing to 'months'" in second.stderr) == (1, True)
     result = run()  # without a server and without a key
-    assert result.exit_code == 1
-    assert result.stderr.count("$ citejury annotation setup --round") == 2
+    assert (result.exit_code, result.stderr.count("$ citejury annotation setup --round")) == (1, 2)
     assert result.stderr.count("Error: `ARGILLA_API_KEY` is missing") == 2
     assert "Stopped: 2026-01, " in result.stderr.splitlines()[-1]
-    assert len(list(Path("months").glob("*/plan/sample.csv"))) == 2
-    assert result.stderr.count("Next:") == 1
+    assert (len(list(Path("months").glob("*/plan/sample.csv"))), result.stderr.count("Next:")) == (2, 1)
     assert not too_wide(result.stderr)
 
 
@@ -315,8 +311,7 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     behind = {each["by"]["arm"]: each["denominators"] for each in groups if list(each["by"]) == ["arm"]}
     assert {arm: (each["asked"], each["answered"]) for arm, each in behind.items()} == dict.fromkeys(ARMS, (2, 2))
 
-    waiting = run("--month", "2026-02")
-    assert "2026-02: people are needed" in waiting.stderr
+    assert "2026-02: people are needed" in run("--month", "2026-02").stderr
     label_everything(argilla_server, owner, workspace, "2026-02", names[2:])
     second = run("--month", "2026-02", "--as-is")
     assert second.exit_code == 0, second.output
