@@ -236,7 +236,6 @@ def test_cells_of_the_sample_that_a_spreadsheet_would_run_are_made_safe_and_read
 def test_the_share_of_calibration_that_hours_go_by_is_what_a_push_puts_there(size: str, number: int) -> None:
     Path("citejury.toml").write_text(CAMPAIGN.format(size=size), encoding="utf-8")
     campaign = read_campaign()
-    assert campaign is not None
     records = [(f"N{n}", "en") for n in range(number)]
     routed = [place for place in plan_routes(records, {}, campaign, "").values() if place.round_name == CALIBRATION]
     expected = expected_calibration(campaign.calibration, number)

@@ -70,12 +70,11 @@ def test_practice_opens_its_list(
     click(browser, lambda: browser.find_element(By.LINK_TEXT, "Zur Übung: Retrieval – Übung"))
 
     said = submit_case(browser, ALL_NO)
-    assert "1 von 3 Antworten stimmen überein." in said
-    assert "✗ weicht ab" in said
-    assert "✓ stimmt überein" in said
-    assert "Ihre Antwort: Nein" in said
-    assert "Richtig: Ja" in said
-    assert "Die Höhe steht <b onclick=alert(1)>da</b>." in said
+    for words in (
+        *("1 von 3 Antworten stimmen überein.", "✗ weicht ab", "✓ stimmt überein", "Ihre Antwort: Nein"),
+        *("Richtig: Ja", "Die Höhe steht <b onclick=alert(1)>da</b>."),
+    ):
+        assert words in said
     assert browser.find_elements(By.CSS_SELECTOR, "#citejury-practice b") == []
     assert focused(browser) == "citejury-practice-title"
     with window_size(browser, 400, 700):

@@ -128,7 +128,6 @@ sys.exit(run_processes({NUMBER}, serve))
 @pytest.fixture
 def parent() -> Iterator["subprocess.Popen[bytes]"]:
     with subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         assert process.stdout.read(NUMBER) == b"x" * NUMBER
         yield process
         process.kill()

@@ -76,7 +76,6 @@ def test_controls_repeats_and_practice_are_rows_only_where_they_are_asked_for(
     assert {row["record_uuid"] for row in wanted["generation"]} == {"r1", "known", "again"}
     assert {row["record_uuid"] for row in wanted["controls"]} == {"known", "again"}
     changes = export_csv(mixed.client, mixed.workspace, out).changes
-    assert changes is not None
     assert (changes.total("left out"), changes.total("gone")) == (3, 0)
     every = mixed.export(tmp_path / "every", with_controls=True, every_response=True)
     assert {row["record_uuid"] for row in every["generation"]} == {"r1", "known", "again", "case"}

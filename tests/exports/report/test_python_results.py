@@ -61,7 +61,6 @@ def test_discards_of_a_folder_are_in_the_result(tmp_path: Path) -> None:
     agreement = measure_agreement(tmp_path, resamples=20, seed=7).agreement
     assert (agreement.resamples, agreement.seed) == (20, 7)
     discards = agreement.tasks["generation"].discards
-    assert discards is not None
     assert (discards.n_responses, discards.by_annotator["ben"]) == (1, pytest.approx(1 / 4))
 
 

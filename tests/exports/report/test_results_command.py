@@ -105,7 +105,6 @@ def test_agreement_measures_what_the_jury_found_and_goes_on_without_it(tmp_path:
     export = write_export(tmp_path / "export", campaign())
     options = AgreementOptions(resamples=100)
     measured = measure_and_write([export], tmp_path / "one", options)
-    assert measured.results is not None
     assert measured.results.findings["serious_problem"].rate == pytest.approx(8 / 36)
     Path("citejury.toml").write_text('[findings.wild]\ntitle = "Wild"\nany = ["no label"]\n', encoding="utf-8")
     without = measure_and_write([export], tmp_path / "two", options)

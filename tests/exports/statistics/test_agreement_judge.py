@@ -55,7 +55,7 @@ JURY = [
 SAID = {"r1": 0.9, "r2": 0.4, "r3": 0.2, "r4": 0.7, "r5": 0.8, "r6": 1.0}
 
 
-def test_six_units_by_hand() -> None:
+def test_six_units_by_hand_and_no_auc_without_both_values_nor_anything_without_units() -> None:
     found = measured(JURY, SAID)
     cells, calibration = found.confusion, found.calibration
     # tp r1 r6, fp r4, fn r2, tn r3; the tie of r5 is left out.
@@ -78,6 +78,11 @@ def test_six_units_by_hand() -> None:
     by_annotator = {each.annotator: list(each.confusion.model_dump().values())[:4] for each in found.annotators}
     assert list(by_annotator) == ["a", "b", "c"]
     assert (by_annotator["b"], sum(by_annotator["c"])) == ([1, 2, 0, 2], 4)
+    constant = calibrate(np.array([0.2, 0.8]), np.array([True, True]))
+    assert (constant.auc, constant.undefined) == (None, {"auc": "jury_is_constant"})
+    nothing = calibrate(np.empty(0), np.empty(0, dtype=np.bool_))
+    assert (nothing.brier, nothing.ece, nothing.auc) == (None, None, None)
+    assert nothing.undefined == dict.fromkeys(("brier", "ece", "auc"), "no_compared_units")
 
 
 @pytest.mark.parametrize(
@@ -104,14 +109,6 @@ def test_what_is_undefined_has_its_reason_and_is_never_a_number(
     found = confusion(*cells)
     assert found.undefined == undefined
     assert {name for name, value in found.model_dump().items() if value is None} == {*undefined}
-
-
-def test_without_both_values_there_is_no_auc_and_without_units_nothing() -> None:
-    constant = calibrate(np.array([0.2, 0.8]), np.array([True, True]))
-    assert (constant.auc, constant.undefined) == (None, {"auc": "jury_is_constant"})
-    nothing = calibrate(np.empty(0), np.empty(0, dtype=np.bool_))
-    assert (nothing.brier, nothing.ece, nothing.auc) == (None, None, None)
-    assert nothing.undefined == dict.fromkeys(("brier", "ece", "auc"), "no_compared_units")
 
 
 @run_settings(max_examples=60)
@@ -200,7 +197,9 @@ def write_lines(path: Path, lines: Sequence[dict[str, Any] | str]) -> Path:
     return path
 
 
-def test_judges_are_told_apart_by_their_model_whatever_file_they_are_in(tmp_path: Path) -> None:
+def test_judges_are_told_apart_by_model_earlier_files_are_read_and_those_without_judgement_refused(
+    tmp_path: Path,
+) -> None:
     first = write_lines(tmp_path / "a.jsonl", [line("r1"), line("r2", model="grok"), line("r3", status="http_error")])
     nameless = {name: value for name, value in line("r4").items() if name != "model"}
     read = read_judges([first, write_lines(tmp_path / "b.jsonl", [line("r2"), nameless]), first])
@@ -211,15 +210,18 @@ def test_judges_are_told_apart_by_their_model_whatever_file_they_are_in(tmp_path
     assert read.judges["gpt"]["generation"].statuses == {"http_error": 1}
     assert [(file.file, file.lines, file.bad_lines) for file in read.files] == [("a.jsonl", 3, 0), ("b.jsonl", 2, 0)]
     assert read.remarks == []
-
-
-def test_the_files_of_earlier_versions_call_the_probability_of_yes_confidence(tmp_path: Path) -> None:
     lines = [line("r1"), line("r2", p_yes=0.3, value=False)]
     now = read_judges([write_lines(tmp_path / "now.jsonl", lines)])
     earlier = [json.dumps(each).replace('"p_yes"', '"confidence"') for each in lines]
     assert read_judges([write_lines(tmp_path / "then.jsonl", earlier)]).judges == now.judges
     both = line("r1", labels={"helpful": {"value": True, "p_yes": 0.8, "confidence": 0.8}})
     assert read_judges([write_lines(tmp_path / "both.jsonl", [line("r2"), both])]).files[0].bad_lines == 1
+    with pytest.raises(BadRowsError, match="holds no judgement; none of its 2 lines"):
+        read_judges([write_lines(tmp_path / "j.jsonl", ["{}", "x"])])
+    with pytest.raises(InputError, match="it is empty"):
+        read_judges([write_lines(tmp_path / "empty.jsonl", [])])
+    with pytest.raises(InputError, match="There is no file"):
+        read_judges([tmp_path / "missing.jsonl"])
 
 
 def test_bad_lines_are_counted_told_and_left_out(tmp_path: Path) -> None:
@@ -242,15 +244,6 @@ def test_bad_lines_are_counted_told_and_left_out(tmp_path: Path) -> None:
         assert words in next(remark for remark in read.remarks if remark.startswith(f"j.jsonl, line {number}:"))
     assert "\x1b" not in "".join(read.remarks)
     assert read.remarks[-1] == "j.jsonl: 7 more such lines."
-
-
-def test_a_file_without_any_judgement_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadRowsError, match="holds no judgement; none of its 2 lines"):
-        read_judges([write_lines(tmp_path / "j.jsonl", ["{}", "x"])])
-    with pytest.raises(InputError, match="it is empty"):
-        read_judges([write_lines(tmp_path / "empty.jsonl", [])])
-    with pytest.raises(InputError, match="There is no file"):
-        read_judges([tmp_path / "missing.jsonl"])
 
 
 def run(*words: object) -> Any:

@@ -61,7 +61,7 @@ def test_neither_the_order_of_rows_nor_the_names_of_annotators_matter(rows: list
 
 @fewer
 @given(ROWS)
-def test_flipping_every_answer_keeps_coefficients_and_intervals_and_swaps_yes_with_no(rows: list[Row]) -> None:
+def test_flipping_every_answer_and_doubling_every_record_keep_what_they_must(rows: list[Row]) -> None:
     turned = {YES: NO, NO: YES, MISSING: MISSING}
     flipped = labels_of([row._replace(labels=tuple(turned[answer] for answer in row.labels)) for row in rows])
     for label, found in labels_of(rows).items():
@@ -73,11 +73,6 @@ def test_flipping_every_answer_keeps_coefficients_and_intervals_and_swaps_yes_wi
         assert (one is None) == (other is None)
         if one and other:
             assert (other.low, other.high) == pytest.approx((one.low, one.high), abs=1e-9)
-
-
-@fewer
-@given(ROWS)
-def test_doubling_every_record_keeps_what_is_not_corrected_for_small_samples(rows: list[Row]) -> None:
     doubled = labels_of([*rows, *(row._replace(record=f"{row.record} again") for row in rows)])
     for label, found in labels_of(rows).items():
         for name in ("fleiss_kappa", "gwet_ac1", "percent_agreement", "positive_agreement", "prevalence"):
@@ -112,8 +107,9 @@ def test_units_answered_once_change_neither_alpha_nor_its_interval(
 
 @fewer
 @given(ROWS)
-def test_what_is_undefined_has_a_reason_and_what_is_defined_has_none(rows: list[Row]) -> None:
-    figures = measure_task(ratings_of(rows, "retrieval"), RESAMPLES, 0)
+def test_what_is_undefined_has_a_reason_and_alpha_is_that_of_the_vectorised_formula(rows: list[Row]) -> None:
+    ratings = ratings_of(rows, "retrieval")
+    figures = measure_task(ratings, RESAMPLES, 0)
     slices = [found for part in (*figures.weeks, *figures.rounds, *figures.languages) for found in part.labels.values()]
     for found in (*figures.labels.values(), *figures.pairs, *figures.annotators_vs_rest, *figures.conditional, *slices):
         values = found.model_dump()
@@ -122,12 +118,6 @@ def test_what_is_undefined_has_a_reason_and_what_is_defined_has_none(rows: list[
         for name in (*COEFFICIENTS, "cohen_kappa", "alpha_without", "prevalence", "positive_agreement"):
             if name in values and values[name] is None:
                 assert name in values["undefined"], name
-
-
-@fewer
-@given(ROWS)
-def test_alpha_of_the_whole_agrees_with_the_vectorised_formula(rows: list[Row]) -> None:
-    ratings = ratings_of(rows, "retrieval")
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
     found = alphas(alpha_sums(votes, ratings.unit_records, len(ratings.records)).sum(axis=0))
     measured = measure_figures(ratings, RESAMPLES, 0).labels

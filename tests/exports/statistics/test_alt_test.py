@@ -143,7 +143,7 @@ def drawn(people: int, units: int, error: float, judge: float, seats: int = 0, p
     return alternative_annotator_test(answers_of(own, stated, [unit // passages for unit in range(units)]))
 
 
-def test_a_judge_as_good_as_people_may_stand_in_for_any_of_them_and_of_a_bad_one_it_is_not_shown() -> None:
+def test_a_judge_may_stand_in_for_any_for_most_who_are_named_for_none_or_nobody_is_tested() -> None:
     found = drawn(people=4, units=150, error=0.1, judge=0.1)
     assert (found.conclusion, found.winning_rate, found.winning_rate_by_record) == ("any", 1.0, 1.0)
     said = "may stand in for any of these 4 people; it is behind none of them by ε = .15 or more."
@@ -151,9 +151,6 @@ def test_a_judge_as_good_as_people_may_stand_in_for_any_of_them_and_of_a_bad_one
     bad = drawn(people=4, units=150, error=0.05, judge=0.35)
     assert (bad.conclusion, bad.winning_rate) == ("not_shown", 0.0)
     assert conclusion(bad).startswith("is not shown to be able to stand in for these people")
-
-
-def test_a_judge_who_is_as_good_as_most_is_named_with_those_it_may_not_stand_in_for() -> None:
     random = np.random.default_rng(5)
     truth = random.random(800) < 0.4
     people = {
@@ -166,6 +163,12 @@ def test_a_judge_who_is_as_good_as_most_is_named_with_those_it_may_not_stand_in_
         "may stand in for 3 of these 4 people (ben, carla, dan); that it is behind by less than ε = .15 is not shown "
         "of anna."
     )
+    none = np.zeros(0, dtype=np.int64)
+    nothing = alternative_annotator_test(Answers(["anna"], none, none, none, np.array([1]), np.array([0])))
+    few = drawn(people=3, units=29, error=0.05, judge=0.05)
+    for found, names in ((nothing, ("anna",)), (few, ("p0", "p1", "p2"))):
+        told = (found.winning_rate, found.advantage_probability, found.people, found.not_tested)
+        assert told == (None, None, (), names)
 
 
 @pytest.mark.parametrize(
@@ -194,12 +197,3 @@ def test_a_judge_who_always_gives_the_usual_answer_may_not_stand_in_for_anybody(
     found = task.labels[label].alt_test
     assert (found.winning_rate, found.conclusion) == (1.0, "by_chance")
     assert "gives the usual answer everywhere" in "".join(conclusion_sentences(task))
-
-
-def test_nobody_tested_gives_no_figure_and_names_everybody() -> None:
-    none = np.zeros(0, dtype=np.int64)
-    nothing = alternative_annotator_test(Answers(["anna"], none, none, none, np.array([1]), np.array([0])))
-    few = drawn(people=3, units=29, error=0.05, judge=0.05)
-    for found, names in ((nothing, ("anna",)), (few, ("p0", "p1", "p2"))):
-        told = (found.winning_rate, found.advantage_probability, found.people, found.not_tested)
-        assert told == (None, None, (), names)

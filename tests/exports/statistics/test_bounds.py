@@ -26,7 +26,7 @@ def alpha_low(found: LabelAgreement) -> float:
     return found.intervals["krippendorff_alpha"].low
 
 
-def test_300_records_without_disagreement_are_fit_for_use() -> None:
+def test_300_records_without_disagreement_are_fit_and_one_record_with_a_value_gives_no_interval() -> None:
     found = label_of([YES] * 141 + [NO] * 159)
     interval = found.intervals["krippendorff_alpha"]
     # 1 − .05^(1/300) = .009936 of the records, each with 2 of 3 ratings in disagreement at worst.
@@ -35,6 +35,15 @@ def test_300_records_without_disagreement_are_fit_for_use() -> None:
     assert interval.low >= 0.98
     assert (interval.high, interval.method, found.krippendorff_alpha) == (1.0, "one-sided", 1.0)
     assert (found.p_below, found.standard_error, fitness(found)) == ({}, None, "fit")
+    once, twice = (label_of([YES] * agreed + [ONE_YES] * 3 + [NO] * 60) for agreed in (1, 2))
+    for name in ("krippendorff_alpha", "fleiss_kappa", "positive_agreement"):
+        assert once.refused_intervals[name] == "too_few_rare_ratings", name
+        assert name in twice.intervals
+    assert (fitness(once), once.p_below) == ("unknown", {})
+    assert {"percent_agreement", "gwet_ac1"} <= set(once.intervals)
+    three, four = (label_of([YES] * agreed + [ONE_YES] * 3 + [NO] * 40) for agreed in (3, 4))
+    assert three.refused_intervals["krippendorff_alpha"] == "too_few_rare_ratings"
+    assert "krippendorff_alpha" in four.intervals
 
 
 @pytest.mark.parametrize(
@@ -62,9 +71,13 @@ def test_what_records_could_hide_is_their_worst_split(ratings: int, worst: float
     assert alpha_low(found) == pytest.approx(1 - (1 - 0.05 ** (1 / 50)) * worst / (n / (2 * (n - 1))), abs=1e-9)
 
 
-def test_a_record_of_five_passages_could_hide_five() -> None:
+def test_a_record_of_five_passages_could_hide_five_and_one_split_passage_promises_no_more_than_none() -> None:
     alone, together = label_of([YES] * 75 + [NO] * 75), label_of([YES] * 75 + [NO] * 75, a_record=5)
     assert 1 - alpha_low(together) == pytest.approx((1 - alpha_low(alone)) * 4.804, rel=1e-3)
+    found = label_of([YES] * 75 + [NO] * 74 + [ONE_YES], a_record=5)
+    interval = found.intervals["krippendorff_alpha"]
+    assert (interval.method, interval.conservative, found.p_below) == ("bounded", True, {})
+    assert interval.low == pytest.approx(alpha_low(label_of([YES] * 75 + [NO] * 75, a_record=5)), abs=1e-4)
 
 
 def most_hidden(sizes: list[float]) -> float:
@@ -97,18 +110,6 @@ def test_what_few_split_records_allow_is_the_bound_of_clopper_and_pearson(split:
     assert support.least_of_few == pytest.approx(expected, abs=1e-9)
 
 
-def test_an_interval_is_refused_where_a_value_is_agreed_on_in_one_record_only() -> None:
-    once, twice = (label_of([YES] * agreed + [ONE_YES] * 3 + [NO] * 60) for agreed in (1, 2))
-    for name in ("krippendorff_alpha", "fleiss_kappa", "positive_agreement"):
-        assert once.refused_intervals[name] == "too_few_rare_ratings", name
-        assert name in twice.intervals
-    assert (fitness(once), once.p_below) == ("unknown", {})
-    assert {"percent_agreement", "gwet_ac1"} <= set(once.intervals)
-    three, four = (label_of([YES] * agreed + [ONE_YES] * 3 + [NO] * 40) for agreed in (3, 4))
-    assert three.refused_intervals["krippendorff_alpha"] == "too_few_rare_ratings"
-    assert "krippendorff_alpha" in four.intervals
-
-
 @pytest.mark.parametrize(("split", "is_few"), [(4, True), (5, False)])
 def test_fewer_than_five_split_records_are_few_and_make_an_interval_conservative(split: int, is_few: bool) -> None:
     found = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * split).intervals["krippendorff_alpha"]
@@ -127,13 +128,6 @@ def test_who_saw_a_disagreement_is_never_judged_better_than_who_saw_none(units: 
     assert alpha_low(some) <= alpha_low(none) + 1e-9
     assert AT_LEAST[fitness(some)] <= AT_LEAST[fitness(none)]
     assert some.intervals["krippendorff_alpha"].high <= 1
-
-
-def test_one_split_passage_of_150_promises_no_more_than_none_would() -> None:
-    found = label_of([YES] * 75 + [NO] * 74 + [ONE_YES], a_record=5)
-    interval = found.intervals["krippendorff_alpha"]
-    assert (interval.method, interval.conservative, found.p_below) == ("bounded", True, {})
-    assert interval.low == pytest.approx(alpha_low(label_of([YES] * 75 + [NO] * 75, a_record=5)), abs=1e-4)
 
 
 @pytest.mark.parametrize("more", [1, 3, 5, 10, 20])

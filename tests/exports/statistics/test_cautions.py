@@ -25,9 +25,13 @@ def task_of(*rows: Row, n_duplicates: int = 0) -> TaskAgreement:
     return measure_task(ratings_of(rows, "retrieval", n_duplicates), RESAMPLES, 0)
 
 
-def test_every_code_has_advice_in_plain_words() -> None:
+def test_every_code_has_advice_clusters_are_records_and_required_units_have_two_ratings() -> None:
     assert set(ADVICE) == {*get_args(LabelWarning), *get_args(TaskWarning)}
     assert all(advice.endswith(".") and len(advice) > 40 for advice in ADVICE.values())
+    assert label_of(["11", "00"] * 50, np.repeat(np.arange(10), 10).tolist()).warnings == ("FEW_CLUSTERS",)
+    # At one half: (1.667·2.333)/(4·.333·.25) − .667 = 11.0123; times 1.645² = 2.706 is 29.80 units, or 59.6 ratings.
+    assert [required_items(share) for share in (0.5, 0.05, None, 0, 1)] == [30, 165, None, None, None]
+    assert required_items(0.3) == required_items(0.7)
 
 
 @pytest.mark.parametrize(
@@ -58,19 +62,9 @@ def test_a_label_is_warned_of_at_the_bounds_of_each_code(units: list[str], given
     assert not_given not in found
 
 
-def test_few_clusters_counts_records_and_not_their_units() -> None:
-    assert label_of(["11", "00"] * 50, np.repeat(np.arange(10), 10).tolist()).warnings == ("FEW_CLUSTERS",)
-
-
 @pytest.mark.parametrize(("alpha", "codings"), [(0.667, (60, 81, 172, 329)), (0.8, (103, 139, 293, 560))])
 def test_required_ratings_are_those_of_the_printed_table(alpha: float, codings: tuple[int, ...]) -> None:
     assert tuple(round(2 * items_to_show(alpha, prevalence)) for prevalence in (0.5, 0.25, 0.1, 0.05)) == codings
-
-
-def test_required_units_have_two_ratings_each() -> None:
-    # At one half: (1.667·2.333)/(4·.333·.25) − .667 = 11.0123; times 1.645² = 2.706 is 29.80 units, or 59.6 ratings.
-    assert [required_items(share) for share in (0.5, 0.05, None, 0, 1)] == [30, 165, None, None, None]
-    assert required_items(0.3) == required_items(0.7)
 
 
 def selection_of(double: int, single: int, random: np.random.Generator, shares: tuple[float, float]) -> float | None:
@@ -79,7 +73,7 @@ def selection_of(double: int, single: int, random: np.random.Generator, shares: 
     return selection_p(Votes(np.repeat([2, 1], [double, single]) - ones, ones), np.arange(double + single))
 
 
-def test_a_share_of_yes_that_depends_on_how_units_were_chosen_is_found_and_chance_is_not() -> None:
+def test_a_share_of_yes_that_depends_on_how_units_were_chosen_is_found_as_by_hand_and_chance_is_not() -> None:
     random = np.random.default_rng(0)
     differing = [selection_of(100, 200, random, (0.5, 0.25)) for _ in range(50)]
     equal = [selection_of(100, 200, random, (0.4, 0.4)) for _ in range(400)]
@@ -88,9 +82,6 @@ def test_a_share_of_yes_that_depends_on_how_units_were_chosen_is_found_and_chanc
     # Fewer than ten records of either kind, or no variation, tell nothing.
     for double, single, share in ((9, 100, 0.5), (100, 9, 0.5), (20, 20, 1)):
         assert selection_of(double, single, random, (share, share)) is None
-
-
-def test_the_selection_test_by_hand() -> None:
     # 10 units rated twice, 8 ratings of 20 yes; 10 rated once, 6 of 10 yes; each unit a record. Common share 14/30.
     # Twice: (0,2) × 4, (2,0) × 6. u = (yes − 2·14/30)/20: 4·(1.06667/20)² + 6·(.93333/20)² = .01137778 + .01306667.
     # Once: u = −(yes − 14/30)/10: 6·(.53333/10)² + 4·(.46667/10)² = .01706667 + .00871111. Sum .05022222, root .22410.
@@ -99,7 +90,7 @@ def test_the_selection_test_by_hand() -> None:
     assert selection_p(Votes(ratings - ones, ones), np.arange(20)) == pytest.approx(0.37216, abs=1e-4)
 
 
-def test_a_task_is_warned_of_small_pairs_groups_repeats_broken_rules_and_clocks() -> None:
+def test_a_task_is_warned_of_pairs_groups_repeats_rules_and_clocks_and_shared_units_make_a_group() -> None:
     plain = [Row(f"r{n}", name, (n % 2, 0, 0)) for n in range(20) for name in ("anna", "ben")]
     assert (task_of(*plain).warnings, task_of(*plain, n_duplicates=1).warnings) == ((), ("DUPLICATES",))
     assert task_of(*plain[:-2]).warnings == ("PAIR_OVERLAP",)
@@ -107,9 +98,6 @@ def test_a_task_is_warned_of_small_pairs_groups_repeats_broken_rules_and_clocks(
     assert task_of(*plain[:-1], plain[-1]._replace(labels=(0, 1, 0))).warnings == ("CONSTRAINT",)
     for wrong in (datetime(1999, 12, 31, 23, 59, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)):
         assert task_of(*plain[:-1], plain[-1]._replace(at=wrong)).warnings == ("CLOCK",)
-
-
-def test_annotators_who_share_units_through_others_are_one_group() -> None:
     shared = {"r1": "anna ben", "r2": "ben carla", "r3": "dora emil", "r4": "fritz", "r5": "fritz"}
     rows = [Row(record, name, (1,)) for record, names in shared.items() for name in names.split()]
     overlap = measure_overlap(ratings_of(rows))
@@ -173,7 +161,7 @@ def test_agreement_where_a_rule_leaves_its_label_open_by_hand() -> None:
     }
 
 
-def test_units_that_a_rule_decides_flatter_ac1_and_not_the_open_ones() -> None:
+def test_units_that_a_rule_decides_flatter_ac1_and_a_premise_of_nobody_is_undefined() -> None:
     random = np.random.default_rng(3)
     rows = [
         Row(f"r{record}", name, (record % 3 == 0, random.integers(0, 2) * (record % 3 == 0), 0))
@@ -184,9 +172,6 @@ def test_units_that_a_rule_decides_flatter_ac1_and_not_the_open_ones() -> None:
     overall, conditional = figures.labels["evidence_sufficient"], figures.conditional[0]
     assert (overall.gwet_ac1 or 0) - (conditional.gwet_ac1 or 1) > 0.5
     assert (conditional.n_pairable_items, conditional.interval is None) == (20, False)
-
-
-def test_a_premise_that_nobody_affirms_leaves_its_figures_undefined() -> None:
     figures = task_of(Row("r1", "anna", (0, 0, 0)), Row("r1", "ben", (0, 0, 0))).conditional[0]
     assert (figures.n_pairable_items, figures.prevalence, figures.krippendorff_alpha, figures.interval) == (
         (0, None, None, None)
@@ -194,15 +179,11 @@ def test_a_premise_that_nobody_affirms_leaves_its_figures_undefined() -> None:
     assert set(figures.undefined) == {"prevalence", "percent_agreement", "krippendorff_alpha", "gwet_ac1"}
 
 
-def test_discards_are_shares_of_what_each_annotator_handed_in() -> None:
+def test_discards_are_shares_of_each_annotators_work_and_a_task_without_responses_is_empty() -> None:
     ratings = ratings_of([Row("r1", "anna", (1,)), Row("r2", "anna", (1,)), Row("r1", "ben", (1,))])
     found = measure_task(ratings._replace(discards={"anna": 2, "carla": 1}), RESAMPLES, 0).discards
-    assert found is not None
     assert (found.n_responses, found.share, found.by_annotator) == (3, 0.5, {"anna": 0.5, "ben": 0, "carla": 1})
     assert measure_task(ratings, RESAMPLES, 0).discards is None
-
-
-def test_a_task_without_responses_has_its_labels_and_nothing_in_them() -> None:
     figures = measure_agreement([ratings_of([])], (), RESAMPLES).tasks["generation"]
     assert (figures.n_units, figures.macro_alpha, figures.identical_vectors) == (0, None, None)
     assert (figures.weeks, figures.languages, figures.rounds, figures.changes, figures.warnings) == ((), (), (), (), ())

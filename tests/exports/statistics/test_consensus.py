@@ -50,23 +50,12 @@ def test_votes_become_a_label_with_its_source(
     assert told == (share, majority, majority, source, None)
 
 
-def test_units_come_in_their_order_and_within_them_the_labels_of_the_task() -> None:
+def test_units_and_labels_keep_their_order_and_unused_decisions_are_named_by_passage() -> None:
     found = consensus(ratings("1", "0"))
     assert [(item.record_uuid, item.label) for item in found] == [
         *itertools.product(("r000", "r001"), LABELS["generation"])
     ]
     assert list(consensus(ratings())) == []
-
-
-@pytest.mark.parametrize("decided", [True, False])
-@pytest.mark.parametrize("votes", ["10", "111", "1", "000"])
-def test_a_decision_comes_before_every_vote(votes: str, decided: bool) -> None:
-    found = consensus(ratings(votes), {("r000", "", "helpful"): decided})
-    settled = [item for item in found if item.consensus_source == "adjudicated"]
-    assert [(item.label, item.consensus) for item in settled] == [("helpful", decided)]
-
-
-def test_decisions_on_units_without_response_are_named_and_in_retrieval_the_passage_counts() -> None:
     decisions = {("r000", "", "helpful"): True, ("gone", "", "helpful"): True, ("gone", "", "source_cited"): True}
     assert unused_decisions([ratings("11")], decisions) == [("gone", "", "helpful"), ("gone", "", "source_cited")]
     passages = ratings("10", task="retrieval")
@@ -75,6 +64,14 @@ def test_decisions_on_units_without_response_are_named_and_in_retrieval_the_pass
         for chunk in ("c1", "c2")
     }
     assert found == {"c1": ["misleading"], "c2": []}
+
+
+@pytest.mark.parametrize("decided", [True, False])
+@pytest.mark.parametrize("votes", ["10", "111", "1", "000"])
+def test_a_decision_comes_before_every_vote(votes: str, decided: bool) -> None:
+    found = consensus(ratings(votes), {("r000", "", "helpful"): decided})
+    settled = [item for item in found if item.consensus_source == "adjudicated"]
+    assert [(item.label, item.consensus) for item in settled] == [("helpful", decided)]
 
 
 def test_dawid_skene_settles_ties_where_three_annotators_identify_it() -> None:

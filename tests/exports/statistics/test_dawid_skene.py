@@ -74,19 +74,27 @@ def test_real_crowds_are_fitted_as_in_the_literature_and_without_prior_to_the_ex
     assert np.mean((model.posterior > 0.5) == gold) == pytest.approx(expected["accuracy"])
 
 
-def test_rates_of_simulated_annotators_are_found_again() -> None:
+def test_simulated_rates_are_found_one_sided_people_do_not_outvote_and_who_is_apart_has_no_figure() -> None:
     rates = [(0.9, 0.1), (0.8, 0.3), (0.95, 0.2)]
     found, truth = simulated(4000, rates)
     model = fitted(found)
     assert model.sensitivity == pytest.approx([hit for hit, _ in rates], abs=0.05)
     assert model.specificity == pytest.approx([1 - alarm for _, alarm in rates], abs=0.05)
     assert model.prevalence == pytest.approx(truth.mean(), abs=0.03)
-
-
-def test_an_annotator_who_errs_to_one_side_does_not_outvote_the_others() -> None:
     found, truth = simulated(600, [(0.95, 0.05), (0.95, 0.05), (0.9, 0.8), (0.9, 0.8), (0.9, 0.8)])
     majority = np.bincount(found.units, weights=found.values) >= 3
     assert np.mean((fitted(found).posterior > 0.5) == truth) > np.mean(majority == truth) + 0.1
+    found, _ = simulated(60, [(0.9, 0.1)] * 3)
+    more = Votes(
+        np.append(found.units, [60, 60, 62]),
+        np.append(found.annotators, [3, 4, 5]),
+        np.append(found.values, np.array([1, 0, -1], dtype=np.int8)),
+    )
+    model = fitted(more)
+    assert (len(model.posterior), len(model.sensitivity)) == (63, 6)
+    assert np.isnan(model.posterior[60:]).all()
+    assert np.isnan(model.sensitivity[3:]).all()
+    assert model.posterior[:60] == pytest.approx(fitted(found).posterior)
 
 
 @pytest.mark.parametrize(
@@ -101,20 +109,6 @@ def test_an_annotator_who_errs_to_one_side_does_not_outvote_the_others() -> None
 )
 def test_votes_that_identify_no_model_are_refused(found: Votes) -> None:
     assert dawid_skene(*found) is None
-
-
-def test_annotators_apart_from_the_triples_and_missing_values_get_no_figure_and_keep_their_place() -> None:
-    found, _ = simulated(60, [(0.9, 0.1)] * 3)
-    more = Votes(
-        np.append(found.units, [60, 60, 62]),
-        np.append(found.annotators, [3, 4, 5]),
-        np.append(found.values, np.array([1, 0, -1], dtype=np.int8)),
-    )
-    model = fitted(more)
-    assert (len(model.posterior), len(model.sensitivity)) == (63, 6)
-    assert np.isnan(model.posterior[60:]).all()
-    assert np.isnan(model.sensitivity[3:]).all()
-    assert model.posterior[:60] == pytest.approx(fitted(found).posterior)
 
 
 @given(st.permutations(range(90)))

@@ -53,11 +53,16 @@ def test_units_with_votes_on_both_sides_are_found_with_their_influence_the_weigh
     assert keys == sorted(keys)
 
 
-def test_patterns_name_the_annotators_and_are_counted() -> None:
+def test_patterns_name_the_annotators_and_a_posterior_is_there_where_the_model_is_identified() -> None:
     found = by_record(find_disagreements(ratings("001", "001", "100", "11 ", "00 1", "1-0")))
     assert (found["r000"].pattern, found["r000"].pattern_count) == ("carla yes; anna, ben no", 2)
     assert (found["r002"].pattern, found["r002"].pattern_count) == ("anna yes; ben, carla no", 1)
     assert (found["r005"].pattern, found["r005"].votes) == ("anna yes; carla no", {"anna": True, "carla": False})
+    rows = ["111", "000", "001"] * 10
+    identified, refused = find_disagreements(ratings(*rows)), find_disagreements(ratings("01", "10", "11"))
+    assert all(item.posterior is not None and item.entropy is not None for item in identified)
+    assert all(0 <= (item.entropy or 0) <= 1 for item in identified)
+    assert {(item.posterior, item.entropy) for item in refused} == {(None, None)}
 
 
 @pytest.mark.parametrize(
@@ -78,15 +83,7 @@ def test_a_lone_dissenter_is_named_with_their_reliability_elsewhere(
     assert (found.lone_dissenter, found.dissenter_reliability) == (dissenter, reliability)
 
 
-def test_posterior_and_entropy_are_there_only_where_the_model_is_identified() -> None:
-    rows = ["111", "000", "001"] * 10
-    identified, refused = find_disagreements(ratings(*rows)), find_disagreements(ratings("01", "10", "11"))
-    assert all(item.posterior is not None and item.entropy is not None for item in identified)
-    assert all(0 <= (item.entropy or 0) <= 1 for item in identified)
-    assert {(item.posterior, item.entropy) for item in refused} == {(None, None)}
-
-
-def test_other_labels_of_the_unit_that_are_in_disagreement_are_named() -> None:
+def test_other_labels_in_disagreement_are_named_and_labels_and_number_can_be_limited() -> None:
     split = ratings("10", "11")
     split.values[0] = 1
     split.values[1] = [0, 1, 0, 1, 1]
@@ -94,24 +91,18 @@ def test_other_labels_of_the_unit_that_are_in_disagreement_are_named() -> None:
         ("proper_action", ("helpful",)),
         ("helpful", ("proper_action",)),
     ]
-
-
-def test_labels_and_number_can_be_limited() -> None:
     rows = ratings("10", "11", "01")
     assert (len(find_disagreements(rows)), find_disagreements(rows, top=1)) == (2, find_disagreements(rows)[:1])
     assert find_disagreements(rows, labels=["incomplete"]) == []
 
 
-def test_names_and_order_of_annotators_do_not_change_the_ranking() -> None:
+def test_the_order_of_annotators_changes_no_rank_and_of_several_tasks_the_weightiest_come_first() -> None:
     rows = ["0010", "1 10", "11 0", "0001", "1111"]
     found, mirrored = (
         [(item.record_uuid, item.influence) for item in find_disagreements(ratings(*group))]
         for group in (rows, [row[::-1] for row in rows])
     )
     assert found == mirrored
-
-
-def test_of_several_tasks_the_weightiest_come_first() -> None:
     (one,) = find_disagreements(ratings("00", "00", "10"))  # without it alpha is undefined
     heavy, light, light_too = (
         one.model_copy(update={"influence": influence, "contribution": contribution})

@@ -35,7 +35,7 @@ def of_person(ratings: Ratings, name: str) -> AnnotatorAgreement:
     return next(each for each in found if each.rater == name and each.label == "topically_relevant")
 
 
-def test_who_alone_differs_six_times_could_be_any_of_three_each_time() -> None:
+def test_whole_records_are_exchanged_among_those_who_judged_the_same_units_and_agreement_names_nobody() -> None:
     ratings = rows_of(*["001", "110"] * 3, *AGREED)
     carla, anna = of_person(ratings, "carla"), of_person(ratings, "anna")
     # Three people on the only label with answers: three comparisons.
@@ -44,9 +44,6 @@ def test_who_alone_differs_six_times_could_be_any_of_three_each_time() -> None:
     assert carla.disagreement == pytest.approx(6 / 26)
     assert carla.expected_disagreement == pytest.approx(6 * (1 / 3 * 1 + 2 / 3 * 1 / 2) / 26)
     assert (carla.stands_out, anna.p, anna.stands_out) == (True, 1, False)
-
-
-def test_whole_records_are_exchanged_among_people_who_judged_the_same_units() -> None:
     apart, together = (of_person(rows_of(*["001"] * 5, *AGREED, passages=size), "carla").p for size in (1, 5))
     assert (apart, together) == (pytest.approx(3**-5, abs=1e-9), pytest.approx(1 / 3))
     # dan judged one passage of each record only, so carla can be exchanged with anna and ben alone.
@@ -54,6 +51,10 @@ def test_whole_records_are_exchanged_among_people_who_judged_the_same_units() ->
     carla, dan = of_person(ratings, "carla"), of_person(ratings, "dan")
     assert carla.p == pytest.approx(3**-4, abs=1e-9)
     assert (dan.p, dan.stands_out, dan.undefined["p"], dan.disagreement is None) == (None, False, "no_exchange", False)
+    anna, carla = of_person(rows_of("1..", ".0.", "..1"), "anna"), of_person(rows_of(*AGREED), "carla")
+    assert (anna.disagreement, anna.expected_disagreement, anna.p) == (None, None, None)
+    assert anna.undefined["disagreement"] == anna.undefined["p"] == "no_pairable_items"
+    assert (carla.p, carla.p_holm, carla.disagreement, carla.stands_out) == (1, 1, 0, False)
 
 
 @pytest.mark.parametrize("units", [["01", "10", "11", "00"] * 10, ["01..", "..10", "11..", "..01"] * 10])
@@ -62,13 +63,6 @@ def test_of_two_who_differ_nobody_can_be_told(units: list[str]) -> None:
         assert (each.p, each.p_holm, each.stands_out) == (None, None, False)
         if each.label == "topically_relevant":
             assert each.undefined["p"] == each.undefined["p_holm"] == "no_exchange"
-
-
-def test_without_a_shared_unit_or_a_disagreement_nobody_differs() -> None:
-    anna, carla = of_person(rows_of("1..", ".0.", "..1"), "anna"), of_person(rows_of(*AGREED), "carla")
-    assert (anna.disagreement, anna.expected_disagreement, anna.p) == (None, None, None)
-    assert anna.undefined["disagreement"] == anna.undefined["p"] == "no_pairable_items"
-    assert (carla.p, carla.p_holm, carla.disagreement, carla.stands_out) == (1, 1, 0, False)
 
 
 def test_in_a_file_of_three_tasks_each_has_a_third_of_the_chance_to_name_somebody() -> None:

@@ -40,7 +40,7 @@ def compared(jury: list[int], a: list[int], b: list[int], records: list[int] | N
     return found
 
 
-def test_two_judges_by_hand() -> None:
+def test_two_judges_by_hand_by_whole_records_and_not_on_units_apart() -> None:
     # All say yes. a is right on all ten, b on the last three; b says nothing on the tenth.
     found = compared([1] * 10, [1] * 10, [0] * 6 + [1] * 3 + [-1])
     assert (found.model_a, found.model_b, found.n_units, found.n_differing) == ("a", "b", 9, 6)
@@ -51,9 +51,6 @@ def test_two_judges_by_hand() -> None:
     half = 2.306 * (9 / 8 * 2) ** 0.5 / 9
     assert found.interval == pytest.approx((6 / 9 - half, 1.0), abs=1e-4)
     assert found.differs
-
-
-def test_records_are_exchanged_whole_and_judges_on_units_apart_are_not_compared() -> None:
     # The same units in two records: nothing is shown by two of them.
     found = compared([1] * 10, [1] * 10, [0] * 6 + [1] * 4, [0] * 5 + [1] * 5)
     assert (found.n_records, found.n_differing, found.p, found.interval) == (2, 2, 0.5, None)
@@ -82,9 +79,13 @@ def test_of_records_p_is_that_of_all_sign_flips(sums: list[int]) -> None:
     assert exchange_p(np.array(sums)) == pytest.approx(min(1.0, flipped.pvalue))
 
 
-def test_many_records_are_told_by_the_normal_distribution_without_a_step() -> None:
+def test_many_records_are_told_without_a_step_and_equal_judges_hardly_ever_apart() -> None:
     sums = np.random.default_rng(1).choice([-1, 1], 2_000, p=[0.48, 0.52])
     assert exchange_p(np.append(sums, [1])) == pytest.approx(exchange_p(sums), abs=0.02)
+    told, held = shares(60, 3, (0.2, 0.2), 100)
+    assert told <= 0.1
+    assert held >= 0.88
+    assert shares(150, 2, (0.05, 0.25), 40)[0] >= 0.9
 
 
 def shares(records: int, passages: int, errors: tuple[float, float], studies: int) -> tuple[float, float]:
@@ -107,13 +108,6 @@ def shares(records: int, passages: int, errors: tuple[float, float], studies: in
             intervals += 1
             held += found.interval[0] <= (errors[1] - errors[0]) * (1 - 0.5 * min(errors)) <= found.interval[1]
     return told / studies, held / max(intervals, 1)
-
-
-def test_in_samples_equal_judges_are_hardly_ever_told_apart_and_unequal_ones_mostly_are() -> None:
-    told, held = shares(60, 3, (0.2, 0.2), 100)
-    assert told <= 0.1
-    assert held >= 0.88
-    assert shares(150, 2, (0.05, 0.25), 40)[0] >= 0.9
 
 
 @pytest.mark.soak

@@ -39,7 +39,7 @@ def overlap(found: Landscape, a: str, b: str) -> SiteOverlap:
     return next(each for each in found.overlaps if (each.a, each.b) == (a, b))
 
 
-def test_citations_and_sites_of_each_group() -> None:
+def test_citations_sites_overlap_and_states_of_each_group() -> None:
     found = landscape(told_answers(ROWS))
     a, b = group(found, model_name="a"), group(found, model_name="b")
     assert (a.n_answers, a.n_narratives, a.n_citations, a.citations_median) == (3, 3, 5, 1)
@@ -56,50 +56,11 @@ def test_citations_and_sites_of_each_group() -> None:
     assert (a.sample, a.sites_in_sample) == (0, None)
     whole = group(found)
     assert (whole.n_answers, whole.n_citations, whole.n_sites) == (6, 9, 4)
-
-
-def test_groups_are_compared_by_sites_at_as_many_citations() -> None:
-    found = landscape(told_answers([*ROWS * 4, Told("c", "n1", ("e.example",) * 9)]))
-    a, b, c = (group(found, model_name=name) for name in "abc")
-    # Twelve of a's twenty citations, of 12, 4 and 4: 3 − [0 + 2 · C(16,12)] ÷ C(20,12)
-    assert (a.sample, b.sample, c.sample) == (12, 12, 12)
-    assert (a.sites_in_sample, b.sites_in_sample) == (pytest.approx(3 - 2 * 1820 / 125970), pytest.approx(2))
-    assert c.sites_in_sample is None, "nine are too few"
-
-
-def test_overlap_is_over_all_answers_and_within_narratives() -> None:
     found = overlap(landscape(told_answers(ROWS)), "a", "b")
     assert found.jaccard == pytest.approx(1 / 4)  # a, b, c against a, d
     # n1: {a, b} against {a, d}, 1/3. n2: {a} against {d}, 0. n3: b cites nothing.
     assert (found.n_narratives, found.narrative_jaccard) == (2, pytest.approx(1 / 6))
-    assert found.interval is not None
     assert found.interval.low < 1 / 6 < found.interval.high
-
-
-def test_shares_have_their_denominators_and_intervals() -> None:
-    runs = {"a": RunCounts(5, 1, 1), "b": RunCounts(3, 0, 0)}
-    results = measure_results(Study((), {}, {}, answers=told_answers(ROWS), runs=runs))
-    assert results.landscape is not None
-    without = results.landscape.without_citations
-    assert (without.rate, without.n_units, without.n_narratives) == (pytest.approx(1 / 6), 6, 3)
-    assert without.interval is not None
-    a, b = without.groups
-    assert (a.rate, b.rate) == (0, pytest.approx(1 / 3))
-    assert a.interval is not None
-    assert a.interval.high > a.interval.low
-    assert a.denominators.model_dump() == {
-        **{"asked": 5, "answered": 3, "refused": 1, "failed": 1, "answers": 3},
-        **{"without_citations": 0, "with_unread_sources": 3, "discarded": None},
-    }
-    assert (without.denominators.asked, [each.n_narratives for each in without.differences]) == (8, [3])
-    assert [each.model_dump() for each in results.runs] == [
-        {"model_name": "a", "asked": 5, "answered": 3, "refused": 1, "failed": 1, "before_the_jury": 0},
-        {"model_name": "b", "asked": 3, "answered": 3, "refused": 0, "failed": 0, "before_the_jury": 0},
-    ]
-
-
-def test_states_are_shares_of_citations_and_are_not_compared() -> None:
-    found = landscape(told_answers(ROWS))
     rates = {state: {each.by["model_name"]: each.rate for each in rate.groups} for state, rate in found.states.items()}
     assert rates == {
         "read": {"a": pytest.approx(2 / 5), "b": pytest.approx(3 / 4)},
@@ -114,11 +75,37 @@ def test_states_are_shares_of_citations_and_are_not_compared() -> None:
     assert {each.by["model_name"]: each.rate for each in found.excerpts_only.groups} == {"a": 0, "b": 0.5}
 
 
-def test_only_what_never_was_may_be_fabricated() -> None:
+def test_groups_are_compared_at_as_many_citations_and_only_what_never_was_may_be_fabricated() -> None:
+    found = landscape(told_answers([*ROWS * 4, Told("c", "n1", ("e.example",) * 9)]))
+    a, b, c = (group(found, model_name=name) for name in "abc")
+    # Twelve of a's twenty citations, of 12, 4 and 4: 3 − [0 + 2 · C(16,12)] ÷ C(20,12)
+    assert (a.sample, b.sample, c.sample) == (12, 12, 12)
+    assert (a.sites_in_sample, b.sites_in_sample) == (pytest.approx(3 - 2 * 1820 / 125970), pytest.approx(2))
+    assert c.sites_in_sample is None, "nine are too few"
     cited = ("a.example=unreached", "b.example=gone", "c.example=no_such_site", "=no_address")
     found = landscape(told_answers([Told("a", "n1", cited), Told("b", "n1", ("a.example",))])).may_be_fabricated
     assert (found.rate, found.n_units) == (pytest.approx(2 / 3), 3), "what is not known counts nowhere"
     assert {each.by["model_name"]: each.rate for each in found.groups} == {"a": 1, "b": 0}
+
+
+def test_shares_have_their_denominators_and_intervals() -> None:
+    runs = {"a": RunCounts(5, 1, 1), "b": RunCounts(3, 0, 0)}
+    results = measure_results(Study((), {}, {}, answers=told_answers(ROWS), runs=runs))
+    without = results.landscape.without_citations
+    assert (without.rate, without.n_units, without.n_narratives) == (pytest.approx(1 / 6), 6, 3)
+    assert without.interval is not None
+    a, b = without.groups
+    assert (a.rate, b.rate) == (0, pytest.approx(1 / 3))
+    assert a.interval.high > a.interval.low
+    assert a.denominators.model_dump() == {
+        **{"asked": 5, "answered": 3, "refused": 1, "failed": 1, "answers": 3},
+        **{"without_citations": 0, "with_unread_sources": 3, "discarded": None},
+    }
+    assert (without.denominators.asked, [each.n_narratives for each in without.differences]) == (8, [3])
+    assert [each.model_dump() for each in results.runs] == [
+        {"model_name": "a", "asked": 5, "answered": 3, "refused": 1, "failed": 1, "before_the_jury": 0},
+        {"model_name": "b", "asked": 3, "answered": 3, "refused": 0, "failed": 0, "before_the_jury": 0},
+    ]
 
 
 def test_cited_shown_and_seen_are_counted_apart_with_their_denominators() -> None:
@@ -153,16 +140,13 @@ def test_what_cannot_be_compared_is_told() -> None:
     assert (nothing.runs, nothing.landscape, nothing.narrative_verdicts, nothing.passages) == ((), None, None, ())
 
 
-def test_crossed_groups_are_compared_within_a_level() -> None:
+def test_crossed_groups_are_compared_within_a_level_and_no_citations_give_no_sites() -> None:
     rows = [row._replace(language=language) for row in ROWS for language in ("de", "en")]
     found = landscape(told_answers(rows), by=("model_name", "language"))
     levels = [*({"language": name} for name in ("de", "en")), *({"model_name": name} for name in "ab")]
     assert [each.within for each in found.overlaps] == [{}, {}, *levels]
     assert [each.by for each in found.overlaps] == ["model_name", "language", *["model_name"] * 2, *["language"] * 2]
     assert overlap(found, "de", "en").narrative_jaccard == 1
-
-
-def test_answers_without_any_citation_have_no_sites_and_no_answers_no_figures() -> None:
     found = landscape(told_answers([Told("a", "n1"), Told("b", "n1")]))
     whole, apart = group(found), overlap(found, "a", "b")
     told = (whole.citations_mean, whole.effective_sites, whole.top_site_share, whole.sites_in_sample)
@@ -210,7 +194,7 @@ def verdicts(rows: list[Told]) -> NarrativeVerdicts:
     return found
 
 
-def test_verdicts_are_shares_of_the_answers_that_were_read() -> None:
+def test_verdicts_are_shares_of_the_answers_read_and_who_affirms_what_others_reject_stands_out() -> None:
     said = {"a": ("affirms", "affirms", "rejects", "neither"), "b": ("rejects", "rejects", "rejects", "")}
     found = verdicts(
         [
@@ -224,9 +208,6 @@ def test_verdicts_are_shares_of_the_answers_that_were_read() -> None:
     affirms, difference = found.verdicts["affirms"], found.verdicts["rejects"].differences[0]
     assert (affirms.n_units, affirms.denominators.answers, found.n_without_patterns) == (7, 8, {"fr": 1})
     assert (difference.n_narratives, difference.difference) == (3, pytest.approx(-2 / 3))
-
-
-def test_a_provider_that_affirms_what_others_reject_stands_out() -> None:
     rows = [
         Told(model, f"n{at}", verdict="affirms" if model == "c" and at % 2 else "rejects")
         for at in range(60)

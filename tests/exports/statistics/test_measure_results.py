@@ -34,22 +34,18 @@ SMALL = study_of(
 )
 
 
-def test_a_rate_is_the_mean_over_units_and_a_difference_is_paired_on_the_narratives_that_both_have() -> None:
+def test_rates_and_paired_differences_of_shares_majorities_decisions_and_weights() -> None:
     found = label_of(measure_results(SMALL))
     assert found.rate == pytest.approx((1 + 1 / 2 + 2 / 3 + 0 + 0) / 5)
     assert (found.n_units, found.n_narratives, found.n_undecided) == (5, 3, 0)
     rates = {group.by["model_name"]: group.rate for group in found.groups}
     assert rates == {"a": pytest.approx(5 / 9), "b": pytest.approx(1 / 4)}
-    assert found.interval is not None
     assert 0 <= found.interval.low < found.rate < found.interval.high <= 1
     difference = only(found.differences)
     assert (difference.a, difference.b, difference.n_narratives, difference.stands_out) == ("a", "b", 2, False)
     measured = (difference.rate_a, difference.rate_b, difference.difference)
     assert measured == pytest.approx(((1 + 2 / 3) / 2, 1 / 4, (1 / 2 + 2 / 3) / 2))
     assert difference.p == difference.p_holm == 0.5  # of the four sign flips two are as large
-
-
-def test_majority_leaves_ties_undecided_and_adjudicated_takes_decisions_then_unanimous_votes() -> None:
     found = label_of(measure_results(SMALL, consensus="majority"))
     assert found.rate == pytest.approx((1 + 1 + 0 + 0) / 4)
     assert (found.n_units, found.n_undecided) == (4, 1)
@@ -58,9 +54,6 @@ def test_majority_leaves_ties_undecided_and_adjudicated_takes_decisions_then_una
     found = label_of(measure_results(decided, consensus="adjudicated"))
     assert found.rate == pytest.approx((1 + 1 + 0 + 0) / 4)  # n2/a is disputed, and nobody decided
     assert (found.n_units, found.n_undecided) == (4, 1)
-
-
-def test_weights_count_the_units_that_a_unit_stands_for() -> None:
     odds = {record: 0.5 if record.startswith("n1") else 1.0 for record in SMALL.narratives}
     measured = measure_results(SMALL._replace(probabilities=odds))
     found = label_of(measured)
@@ -69,7 +62,7 @@ def test_weights_count_the_units_that_a_unit_stands_for() -> None:
     assert only(found.differences).difference == pytest.approx((2 * 1 / 2 + 2 / 3) / 3)
 
 
-def test_crossed_groups_are_compared_only_within_a_level_of_the_other_column() -> None:
+def test_crossed_groups_are_compared_within_a_level_and_the_unknown_and_the_too_many_are_not() -> None:
     study = study_of(
         [helpful(n, m, 1, language=lang) for n in ("n1", "n2") for m in ("a", "b") for lang in ("de", "en")]
     )
@@ -86,14 +79,18 @@ def test_crossed_groups_are_compared_only_within_a_level_of_the_other_column() -
         ("language", {"model_name": "b"}, "de", "en"),
     ]
     assert all(each.p == 1 and each.interval is not None for each in found.differences)
-
-
-def test_what_is_not_known_is_listed_last_and_never_compared() -> None:
     measured = measure_results(study_of([helpful("n1", model, 1) for model in ("", "a", "b")]))
     found = label_of(measured)
     assert [group.by["model_name"] for group in found.groups] == ["a", "b", ""]
     assert (only(found.differences).a, only(found.differences).undefined) == ("a", "one_narrative")
     assert measured.remarks == ("The `model_name` of 1 record is not known; it is compared with none.",)
+    answers = [helpful(n, f"model {m:02d}", 1, language=lang) for n in "xy" for m in range(26) for lang in ("de", "en")]
+    measured = measure_results(study_of(answers), by=("model_name", "language"))
+    found = label_of(measured)
+    assert len(found.groups) == 26 + 2 + 52
+    assert {(each.by, len(each.within)) for each in found.differences} == {("language", 0), ("language", 1)}
+    assert measured.remarks[0].startswith("Groups by `model_name` that differ in `model_name` make 325 pairs; they are")
+    assert len(measured.remarks) == 2
 
 
 @pytest.mark.parametrize(
@@ -125,12 +122,25 @@ def full(narrative: str, contradicted: int, on_topic: int) -> Answer:
     )
 
 
-def test_a_finding_joins_tasks_and_counts_answers_without_every_part() -> None:
+def test_a_finding_joins_tasks_takes_the_worst_passage_and_needs_its_tasks_and_a_label() -> None:
     study = study_of([full("n1", 1, 1), full("n2", 0, 0), full("n3", 0, 1), helpful("n4", "a", 1)])
     found = measure_results(study).findings["serious_problem"]
     assert (found.title, found.rate) == ("Serious problem", pytest.approx(2 / 3))
     assert (found.n_units, found.n_incomplete) == (3, 1)
     assert found.missing == dict.fromkeys((label.removeprefix("not ") for label in SERIOUS_PROBLEM.any), 1)
+    passages = [[{"misleading": 0}], [{"misleading": 1}], [{"topically_relevant": 1}]]
+    study = study_of([Answer("n1", "a", {}, passages=passages)])
+    definitions = {
+        "misled": FindingDefinition(title="Misled", any=("misleading",)),
+        "lost": FindingDefinition(title="Lost", any=("not misleading",)),
+    }
+    found = measure_results(study, findings=definitions).findings
+    assert (found["misled"].rate, found["lost"].rate) == (1, 1)
+    found = measure_results(SMALL).findings["serious_problem"]
+    assert (found.rate, found.undefined, found.n_incomplete) == (None, "no_units", 5)
+    for names, message in ((("unsafe_contents",), "'unsafe_contents', which no task has"), ((), "names no label")):
+        with pytest.raises(InputError, match=message):
+            measure_results(SMALL, findings={"bad": FindingDefinition(title="Bad", any=names)})
 
 
 def test_one_vote_among_several_makes_no_finding_and_a_tie_half_of_one() -> None:
@@ -178,25 +188,6 @@ def test_a_jury_that_slips_finds_hardly_anything_in_flawless_answers() -> None:
     assert rate < 0.06  # the largest share of votes would be .16
 
 
-def test_a_finding_takes_the_worst_passage() -> None:
-    passages = [[{"misleading": 0}], [{"misleading": 1}], [{"topically_relevant": 1}]]
-    study = study_of([Answer("n1", "a", {}, passages=passages)])
-    definitions = {
-        "misled": FindingDefinition(title="Misled", any=("misleading",)),
-        "lost": FindingDefinition(title="Lost", any=("not misleading",)),
-    }
-    found = measure_results(study, findings=definitions).findings
-    assert (found["misled"].rate, found["lost"].rate) == (1, 1)
-
-
-def test_a_finding_without_its_tasks_has_no_rate_and_one_without_a_label_is_refused() -> None:
-    found = measure_results(SMALL).findings["serious_problem"]
-    assert (found.rate, found.undefined, found.n_incomplete) == (None, "no_units", 5)
-    for names, message in ((("unsafe_contents",), "'unsafe_contents', which no task has"), ((), "names no label")):
-        with pytest.raises(InputError, match=message):
-            measure_results(SMALL, findings={"bad": FindingDefinition(title="Bad", any=names)})
-
-
 def test_denominators_come_from_runs_provenance_and_discards() -> None:
     provenance = {
         record: {**columns, "n_sources": "0" if "n1" in record else "3", "n_read": "0" if "n1" in record else "2"}
@@ -241,13 +232,3 @@ def test_providers_are_not_compared_by_passages_that_citejury_chose() -> None:
     assert len(label_of(found).differences) == 1
     assert any("providers are not compared by them" in remark for remark in found.remarks)
     assert label_of(measure_results(chosen, by=("language",)), "misleading").groups[0].by == {"language": "en"}
-
-
-def test_too_many_groups_have_rates_and_are_not_compared() -> None:
-    answers = [helpful(n, f"model {m:02d}", 1, language=lang) for n in "xy" for m in range(26) for lang in ("de", "en")]
-    measured = measure_results(study_of(answers), by=("model_name", "language"))
-    found = label_of(measured)
-    assert len(found.groups) == 26 + 2 + 52
-    assert {(each.by, len(each.within)) for each in found.differences} == {("language", 0), ("language", 1)}
-    assert measured.remarks[0].startswith("Groups by `model_name` that differ in `model_name` make 325 pairs; they are")
-    assert len(measured.remarks) == 2

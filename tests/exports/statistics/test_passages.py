@@ -68,11 +68,16 @@ def test_precision_hits_and_ranks_of_contexts_that_came_with_their_records() -> 
     assert found.reciprocal_rank["evidence_sufficient"].rate == pytest.approx((1 / 2 + 0 + 1) / 3)
     by_model = {each.by["model_name"]: each.rate for each in found.reciprocal_rank["topically_relevant"].groups}
     assert by_model == {"a": pytest.approx(1 / 4), "b": 1}
-    assert found.ndcg is not None
     # Gains n1/a 0, 2, .5: DCG 2/log2(3) + .5/2, best 2 + .5/log2(3).
     first = (2 / np.log2(3) + 0.25) / (2 + 0.5 / np.log2(3))
     assert found.ndcg.rate == pytest.approx((first + 1 + 1) / 3)
     assert [each.n_narratives for each in found.ndcg.differences] == [1]
+    found = only(ranked({("n1", "a"): ((0, 0), (0, 0))}))
+    assert (found.ndcg.rate, found.reciprocal_rank["topically_relevant"].rate) == (0, 0)
+    orders = list(itertools.permutations([(2, 0), (1, 0), (0, 0)]))
+    records = {(f"n{at}", "a"): order for at, order in enumerate(orders)}
+    found = only(ranked(records)).reciprocal_rank["topically_relevant"]
+    assert found.rate == pytest.approx(np.mean([1 / (order.index((2, 0)) + 1) for order in orders]))
 
 
 @pytest.mark.parametrize("contexts", ["selected", "", "of another version"])
@@ -86,7 +91,7 @@ def test_our_own_selection_and_contexts_of_unknown_origin_have_no_ranking_and_no
         assert (label.groups, label.differences) == ((), ())
 
 
-def test_both_kinds_are_kept_apart_and_weights_count() -> None:
+def test_kinds_are_apart_weights_count_and_a_passage_nobody_judged_leaves_precision_only() -> None:
     study = ranked({("n1", "a"): ((2, 2),), ("n2", "a"): ((0, 0),), ("n1", "b"): ((2, 2),)})
     kinds = {
         name: row | {"contexts": "selected" if "/a/" in name else "supplied"} for name, row in study.provenance.items()
@@ -97,11 +102,7 @@ def test_both_kinds_are_kept_apart_and_weights_count() -> None:
         ("selected", 2, pytest.approx(0.8)),
         ("supplied", 1, 1),
     ]
-
-
-def test_a_record_with_a_passage_that_nobody_judged_has_precision_only() -> None:
     found = only(ranked({**RECORDS, ("n3", "a"): ((2, 2),)}, unjudged=frozenset({2})))
-    assert found.ndcg is not None
     units = (found.precision["topically_relevant"].n_units, found.hit_rate["topically_relevant"].n_units)
     assert (found.n_records, found.n_gaps, units, found.ndcg.n_units) == (4, 3, (4, 1), 1)
     # Runs tell of passages after the last that was judged.
@@ -112,15 +113,8 @@ def test_a_record_with_a_passage_that_nobody_judged_has_precision_only() -> None
     # Ratings without ranks.
     study = ranked(RECORDS)
     found = only(study._replace(tables=(study.tables[0]._replace(unit_ranks=None),)))
-    assert found.ndcg is not None
     assert (found.n_gaps, found.ndcg.rate, found.ndcg.undefined) == (3, None, "no_units")
     assert found.precision["topically_relevant"].rate == pytest.approx(0.5)
-
-
-def test_no_relevant_passage_is_a_figure_of_zero() -> None:
-    found = only(ranked({("n1", "a"): ((0, 0), (0, 0))}))
-    assert found.ndcg is not None
-    assert (found.ndcg.rate, found.reciprocal_rank["topically_relevant"].rate) == (0, 0)
 
 
 def test_ndcg_is_that_of_scikit_learn() -> None:
@@ -130,17 +124,9 @@ def test_ndcg_is_that_of_scikit_learn() -> None:
         for at in range(80)
     }
     found = only(ranked(records)).ndcg
-    assert found is not None
     each = []
     for passages in records.values():
         gains = [[(relevant + enough) / 2 for relevant, enough in passages]]
         order = [list(range(len(passages), 0, -1))]
         each.append(float(oracles.metrics.ndcg_score(gains, order)))
     assert found.rate == pytest.approx(np.mean(each), abs=1e-9)
-
-
-def test_every_order_of_three_passages_has_the_reciprocal_rank_of_its_first_hit() -> None:
-    orders = list(itertools.permutations([(2, 0), (1, 0), (0, 0)]))
-    records = {(f"n{at}", "a"): order for at, order in enumerate(orders)}
-    found = only(ranked(records)).reciprocal_rank["topically_relevant"]
-    assert found.rate == pytest.approx(np.mean([1 / (order.index((2, 0)) + 1) for order in orders]))

@@ -68,39 +68,9 @@ def test_without_clusters_rate_and_interval_are_those_of_ppi_python(
     assert found.ends == pytest.approx((low, high), abs=1e-9)
 
 
-def test_weight_is_the_one_of_the_smallest_variance() -> None:
-    """By hand: y = 1, 0 labelled with f = .8, .4, and f = .6, .2 not labelled, each in a narrative of its own.
-
-    Covariance .1 (÷ n), variance of all f .0667 (÷ n − 1), so λ = 1.5, at most 4 ÷ 2 = 2;
-    rate = .5 − 1.5 · (.6 − .5) = .35.
-    """
+def test_the_weight_has_the_smallest_variance_and_gaps_ties_and_weights_count_by_peoples_votes() -> None:
     found = prediction_powered(units_of(np.array([1.0, 0, 0, 0]), np.array([0.8, 0.4, 0.6, 0.2]), 2))
     assert (found.weight, found.rate) == (pytest.approx(1.5), pytest.approx(0.35))
-
-
-def test_copies_within_narratives_tell_no_more_than_one_of_them() -> None:
-    values, p_yes = powered_case("probabilities", 90, 810)
-    once = prediction_powered(units_of(values, p_yes, 90))
-    copies = prediction_powered(units_of(np.repeat(values, 4), np.repeat(p_yes, 4), 360, a_narrative=4))
-    apart = prediction_powered(units_of(np.repeat(values, 4), np.repeat(p_yes, 4), 360))
-    assert copies.rate == pytest.approx(once.rate, abs=0.01)
-    assert copies.ends[1] - copies.ends[0] == pytest.approx(once.ends[1] - once.ends[0], rel=0.06)
-    assert apart.ends[1] - apart.ends[0] < 0.6 * (copies.ends[1] - copies.ends[0])
-
-
-def test_units_of_one_narrative_of_which_some_are_labelled_are_one_case() -> None:
-    """The other units of labelled narratives tell less than units of new ones: they are alike."""
-    values, p_yes = powered_case("probabilities", 60, 240)
-    narratives = np.tile(np.arange(60), 5)
-    voted = np.arange(300) < 60
-    given = np.where(voted, np.tile(values[:60], 5), np.nan)
-    alike = Units(narratives, voted, given, np.ones(300), np.tile(p_yes[:60], 5))
-    found, alone = prediction_powered(alike), rate_ends(values[:60], np.ones(60), np.ones(60))
-    assert found.rate == pytest.approx(values[:60].mean())
-    assert found.ends[1] - found.ends[0] == pytest.approx(alone[1] - alone[0], rel=0.02)
-
-
-def test_units_left_out_by_the_judge_ties_and_weights_count_by_peoples_votes() -> None:
     values, p_yes = powered_case("probabilities", 100, 900)
     lacking = p_yes.copy()
     lacking[:5] = np.nan
@@ -115,6 +85,29 @@ def test_units_left_out_by_the_judge_ties_and_weights_count_by_peoples_votes() -
     found = prediction_powered(units_of(values, p_yes, 100)._replace(weights=weights))
     own = weights[:100] / weights[:100].sum()
     assert found.rate == pytest.approx(own @ values[:100] - found.weight * (own @ p_yes[:100] - p_yes.mean()))
+
+
+def test_copies_and_labelled_narratives_are_one_case_each_and_a_perfect_judge_leaves_a_width() -> None:
+    values, p_yes = powered_case("probabilities", 90, 810)
+    once = prediction_powered(units_of(values, p_yes, 90))
+    copies = prediction_powered(units_of(np.repeat(values, 4), np.repeat(p_yes, 4), 360, a_narrative=4))
+    apart = prediction_powered(units_of(np.repeat(values, 4), np.repeat(p_yes, 4), 360))
+    assert copies.rate == pytest.approx(once.rate, abs=0.01)
+    assert copies.ends[1] - copies.ends[0] == pytest.approx(once.ends[1] - once.ends[0], rel=0.06)
+    assert apart.ends[1] - apart.ends[0] < 0.6 * (copies.ends[1] - copies.ends[0])
+    values, p_yes = powered_case("probabilities", 60, 240)
+    narratives = np.tile(np.arange(60), 5)
+    voted = np.arange(300) < 60
+    given = np.where(voted, np.tile(values[:60], 5), np.nan)
+    alike = Units(narratives, voted, given, np.ones(300), np.tile(p_yes[:60], 5))
+    found, alone = prediction_powered(alike), rate_ends(values[:60], np.ones(60), np.ones(60))
+    assert found.rate == pytest.approx(values[:60].mean())
+    assert found.ends[1] - found.ends[0] == pytest.approx(alone[1] - alone[0], rel=0.02)
+    values = CASE[0]
+    found = prediction_powered(units_of(values, values.copy(), 60))
+    alone = rate_ends(values[:60], np.ones(60), np.ones(60))
+    assert found.rate == pytest.approx(values.mean(), abs=0.005)
+    assert 0.25 < (found.ends[1] - found.ends[0]) / (alone[1] - alone[0]) < 0.4
 
 
 @pytest.mark.parametrize(
@@ -134,14 +127,6 @@ def test_where_the_judge_cannot_help_the_figures_are_peoples_and_not_of_width_0(
     assert (found.rate, found.weight) == (pytest.approx(values[:60].mean()), 0)
     assert found.ends == rate_ends(values[:60], np.ones(60), np.ones(60))
     assert found.ends[1] > found.ends[0]
-
-
-def test_a_perfect_judge_narrows_by_what_it_judged_more_and_leaves_a_width() -> None:
-    values = CASE[0]
-    found = prediction_powered(units_of(values, values.copy(), 60))
-    alone = rate_ends(values[:60], np.ones(60), np.ones(60))
-    assert found.rate == pytest.approx(values.mean(), abs=0.005)
-    assert 0.25 < (found.ends[1] - found.ends[0]) / (alone[1] - alone[0]) < 0.4
 
 
 @pytest.mark.parametrize("sampling", ["narratives", "records", "weights"])

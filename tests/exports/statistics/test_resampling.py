@@ -68,7 +68,7 @@ def resampled(sums: FloatArray | SparseSums, resamples: int, seed: int = 0, fram
     return found
 
 
-def test_a_case_worked_by_hand() -> None:
+def test_a_case_worked_by_hand_of_which_only_records_of_the_frame_are_drawn() -> None:
     # Records 0, 0, 3 and 9; their mean is 3. Leaving one out: 12/3 = 4, 4, 3, 1, whose mean is 3.
     # u = mean − value: −1, −1, 0, 2; Σu² = 6, Σu³ = −1 − 1 + 8 = 6.
     # Acceleration 6/(6·6^1.5) = 6^−1.5; jackknife error √(3/4 · 6) = √4.5.
@@ -79,9 +79,6 @@ def test_a_case_worked_by_hand() -> None:
     # The mean of four draws has variance (9 + 9 + 0 + 36)/4/4 = 3.375.
     assert found.resampled.mean() == pytest.approx(3, abs=5 * math.sqrt(3.375 / 500))
     assert found.resampled.var() == pytest.approx(3.375, rel=0.3)
-
-
-def test_only_records_of_the_frame_are_drawn() -> None:
     found = resampled(records_of(1, 1000, 2), 200, frame=[True, False, True])
     assert (found.n_records, set(found.resampled[:, 0])) == (2, {1, 1.5, 2})
     nothing = resampled(records_of(1, 2), 10, frame=[False, False])
@@ -89,23 +86,17 @@ def test_only_records_of_the_frame_are_drawn() -> None:
     assert interval(nothing, 0) == "undefined"
 
 
-def test_figures_of_separate_calls_come_from_the_same_resamples_and_another_seed_draws_others() -> None:
+def test_separate_calls_sparse_sums_and_any_order_give_the_same_resamples_to_the_last_digit() -> None:
     first, second = records_of(*range(30)), records_of(*(5 - 2 * value for value in range(30)))
     alone, other = resampled(first, 700, 3), resampled(np.hstack([second, np.zeros((30, 300))]), 700, 3)
     assert other.resampled == pytest.approx(5 - 2 * alone.resampled)
     assert (resampled(first, 700, 4).resampled != alone.resampled).any()
-
-
-def test_sparse_sums_give_what_dense_ones_do() -> None:
     dense = np.random.default_rng(0).integers(0, 3, (40, 2)).astype(np.float64) + 0.1
     records, columns = np.nonzero(dense)
     halves = SparseSums(records.repeat(2), columns.repeat(2), (dense[records, columns] / 2).repeat(2), (40, 2))
     one, other = (resampled(each, 60, frame=np.arange(40) % 4 > 0) for each in (dense, halves))
     for field in ("estimates", "resampled", "acceleration", "jackknife_se"):
         assert getattr(one, field) == pytest.approx(getattr(other, field), rel=1e-9), field
-
-
-def test_added_in_any_order_sums_are_the_same_to_the_last_digit() -> None:
     generator = np.random.default_rng(0)
     values = generator.random((5000, 3)) * [1, 1e-7, 1e9]
     rounded = exact_addends(values, 5000)
@@ -138,15 +129,17 @@ def test_an_interval_is_refused_with_its_reason(given: Replicates, refused: str 
     assert (undefined_share(given.resampled[:, 0]) > UNDEFINED_SHARE) == (refused == "undefined_resamples")
 
 
-def test_replicates_equal_to_a_threshold_but_for_rounding_are_not_below_it() -> None:
+def test_thresholds_forgive_rounding_and_bca_is_by_hand_and_without_bias_the_percentile_interval() -> None:
     assert share_below(np.array([0.79, 0.8 - 2**-52, 0.8, 0.9]), 0.8) == 0.25
-
-
-def test_without_bias_or_acceleration_bca_is_the_percentile_interval() -> None:
     found = interval(replicates(EVEN), 0)
     assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx((0.025, 0.975))
     assert (found.method, found.unit) == ("bca", "record_uuid")
+    # z0 = 0.1, a = 0.05: 0.1 + (0.1 − 1.959964)/(1 + 0.05·1.859964) = −1.601682; Φ = 0.054613.
+    # 0.1 + (0.1 + 1.959964)/(1 − 0.05·2.059964) = 2.396498; Φ = 0.991724.
+    assert bca_levels(0.1, 0.05) == pytest.approx((0.054613, 0.991724), abs=1e-5)
+    assert bca_levels(math.inf, 0.05) is None
+    assert bca_levels(0.0, 0.6) is None
 
 
 @pytest.mark.parametrize(
@@ -166,14 +159,6 @@ def test_where_bca_is_no_help_the_expanded_percentile_is_named(given: Replicates
     assert (found.low, found.high) == pytest.approx(ends, abs=1e-11)
 
 
-def test_levels_of_bca_by_hand() -> None:
-    # z0 = 0.1, a = 0.05: 0.1 + (0.1 − 1.959964)/(1 + 0.05·1.859964) = −1.601682; Φ = 0.054613.
-    # 0.1 + (0.1 + 1.959964)/(1 − 0.05·2.059964) = 2.396498; Φ = 0.991724.
-    assert bca_levels(0.1, 0.05) == pytest.approx((0.054613, 0.991724), abs=1e-5)
-    assert bca_levels(math.inf, 0.05) is None
-    assert bca_levels(0.0, 0.6) is None
-
-
 @pytest.mark.parametrize(
     ("degrees", "quantile"),
     [(1, 12.706204736), (2, 4.302652730), (9, 2.262157163), (30, 2.042272456), (5000, 1.960438)],
@@ -182,7 +167,7 @@ def test_quantiles_of_student_are_those_of_the_tables(degrees: int, quantile: fl
     assert student_quantile(degrees) == pytest.approx(quantile, abs=1e-6)
 
 
-def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> None:
+def test_figures_depend_on_the_seed_and_not_on_what_else_is_resampled_nor_in_what_order() -> None:
     ratings = drawn(units=120, annotators=4, share=0.6, records=40)
     joint, task = measure_figures(ratings, 300, 5), task_patterns(ratings)
     pairs = [PairEstimators(task, label) for label in task.labels]
@@ -193,6 +178,11 @@ def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> 
     supports = [LabelEstimators(task, label, own).support for label, own in zip(task.labels, pairs, strict=True)]
     read = zip(annotators, supports, measure_exchange(ratings), strict=True)
     assert joint.annotators == tuple(found for each, *more in read for found in each.read(alone, *more))
+    ratings = drawn(units=100, annotators=3, share=0.8, records=30)
+    first, second, third = (measure_figures(ratings, 200, seed) for seed in (7, 7, 8))
+    assert first == second
+    one, other = (each.labels["proper_action"] for each in (first, third))
+    assert (one.intervals == other.intervals, one.krippendorff_alpha == other.krippendorff_alpha) == (False, True)
 
 
 def test_units_told_by_pattern_give_what_single_units_give(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +206,7 @@ def flat(value: object, name: str = "") -> dict[str, object]:
     return {name: value}
 
 
-def test_macro_alpha_moves_as_one_with_its_labels() -> None:
+def test_macro_alpha_moves_as_one_with_its_labels_and_units_never_tell_as_much_as_more_would() -> None:
     # Three labels answered alike have one alpha, so their mean has its interval; if they were resampled each on its
     # own, the interval of the mean would be 1/√3 as wide.
     ratings = drawn(units=60, annotators=3, share=1, records=60)
@@ -227,8 +217,18 @@ def test_macro_alpha_moves_as_one_with_its_labels() -> None:
     assert found.macro.n_labels_with_alpha == 3
     assert found.macro.macro_alpha == pytest.approx(found.labels["proper_action"].krippendorff_alpha)
     mean = found.macro.macro_interval
-    assert mean is not None
     assert (mean.low, mean.high) == pytest.approx((alpha.low, alpha.high), abs=1e-9)
+    # Each record has one unit on which the two agree and one on which they differ: records differ less than units.
+    rows = [
+        Row(f"r{record:02d}", name, (int(name == "a" or unit == 0),), f"c{unit}")
+        for record in range(26)
+        for unit in range(2)
+        for name in "ab"
+    ]
+    rows += [Row("r99", name, (0,), "c0") for name in "ab"]
+    found = measure_figures(ratings_of(rows), 300, 0).labels["proper_action"]
+    assert (found.design_effect or 1) < 0.9
+    assert found.n_effective == found.n_pairable_items == 53
 
 
 def test_a_record_with_one_pairable_unit_has_a_design_effect_of_exactly_one() -> None:
@@ -248,28 +248,6 @@ def test_a_record_with_one_pairable_unit_has_a_design_effect_of_exactly_one() ->
     together = measure_figures(ratings_of(rows), 300, 0).labels["proper_action"]
     assert together.design_effect not in (None, 1)
     assert together.n_effective == pytest.approx(min(160, 160 / (together.design_effect or 1)))
-
-
-def test_units_never_tell_as_much_as_more_of_them_would() -> None:
-    # Each record has one unit on which the two agree and one on which they differ: records differ less than units.
-    rows = [
-        Row(f"r{record:02d}", name, (int(name == "a" or unit == 0),), f"c{unit}")
-        for record in range(26)
-        for unit in range(2)
-        for name in "ab"
-    ]
-    rows += [Row("r99", name, (0,), "c0") for name in "ab"]
-    found = measure_figures(ratings_of(rows), 300, 0).labels["proper_action"]
-    assert (found.design_effect or 1) < 0.9
-    assert found.n_effective == found.n_pairable_items == 53
-
-
-def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
-    ratings = drawn(units=100, annotators=3, share=0.8, records=30)
-    first, second, third = (measure_figures(ratings, 200, seed) for seed in (7, 7, 8))
-    assert first == second
-    one, other = (each.labels["proper_action"] for each in (first, third))
-    assert (one.intervals == other.intervals, one.krippendorff_alpha == other.krippendorff_alpha) == (False, True)
 
 
 DIGEST = """

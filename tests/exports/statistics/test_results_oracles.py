@@ -13,7 +13,6 @@ from exports.statistics.rates import difference_ends, flip_p, rate_ends
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results
-from exports.statistics.study import Study
 from tests.support import oracles
 from tests.support.drawn_studies import draw_votes, study_of_votes
 from tests.support.study_data import Answer, study_of
@@ -43,30 +42,24 @@ def test_sign_flips_few_of_which_are_all_counted_agree_with_scipy() -> None:
         assert p == pytest.approx(expected, abs=5 * (2 * expected / 60_000) ** 0.5 + 0.1 * expected)
 
 
-def test_a_p_does_not_depend_on_what_else_is_tested_nor_on_order_or_sign() -> None:
+def test_a_p_depends_on_no_other_order_or_sign_is_as_small_as_flips_allow_and_counts_ties() -> None:
     generator = np.random.default_rng(2)
     sums = [generator.normal(0.2, 1, size) for size in (30, 200, 31, 5, 193, 222)]
     together = flip_p(sums, 20_000, 0)
     assert together == [flip_p([each], 20_000, 0)[0] for each in sums]
     assert flip_p([-generator.permutation(each) for each in sums[::-1]], 20_000, 0) == pytest.approx(together[::-1])
     assert flip_p([np.concatenate([each, np.zeros(7)]) for each in sums], 20_000, 0) == together
-
-
-def test_a_p_that_is_certain_is_as_small_as_the_flips_allow_and_ties_count_as_large() -> None:
     assert flip_p([np.ones(200)], 20_000, 0) == [1 / 20_001]
     assert flip_p([np.zeros(3), np.ones(1)], 20_000, 0) == [1, 1]
     thirds = np.array([1 / 3, 2 / 3, -1 / 3, 1 / 3, 1 / 3] * 5)
     assert flip_p([thirds], 50_000, 0) == pytest.approx(flip_p([(thirds * 12).round()], 50_000, 0), abs=1e-12)
 
 
-def test_an_interval_is_wilsons_without_clusters_and_copies_tell_no_more_than_their_narratives() -> None:
+def test_intervals_are_wilsons_without_clusters_and_of_differences_students_with_two_imagined() -> None:
     yes, ones = (np.arange(3000) < 400).astype(np.float64), np.ones(3000)
-    wilson = oracles.proportion.proportion_confint(400, 3000, method="wilson")
+    wilson = oracles.stats.binomtest(400, 3000).proportion_ci(method="wilson")
     assert rate_ends(yes, ones, ones) == pytest.approx(wilson, abs=2e-4)
     assert rate_ends(5 * yes, 5 * ones, 5 * ones) == pytest.approx(wilson, abs=1e-3)
-
-
-def test_the_interval_of_a_difference_is_students_with_two_imagined_narratives() -> None:
     differences = np.array([0.5, 0.0, 1.0, -0.5, 0.25])
     mean = differences.mean()
     squares = float(((differences - mean) ** 2).sum()) + 0.6
@@ -180,10 +173,3 @@ def numbers_of(label: LabelResults) -> list[float]:
     found = [end for each in intervals if each is not None for end in (each.low, each.high)]
     found += [each.rate for each in (label, *label.groups) if each.rate is not None]
     return found + [each.p for each in label.differences if each.p is not None]
-
-
-def test_the_same_study_gives_the_same_bytes() -> None:
-    votes = draw_votes(np.random.default_rng(5), np.full((3, 5), 0.4), 30)
-    study: Study = study_of_votes({"generation": votes})
-    first, second = (measure_results(study, by=("model_name", "language"), seed=7) for _ in range(2))
-    assert first.model_dump_json() == second.model_dump_json()

@@ -16,7 +16,6 @@ from tests.support.juries import Jury, jury_ratings
 
 SEED = 20261122
 REPORTS, SAMPLE = 400, 60
-MOST_FALSE = 0.07
 LEAST_FOUND = 0.9
 SHAPES = {"retrieval": (23, 2), "grounding": (23, 1), "generation": (57, 1)}  # Records and passages of each task
 JURIES = {
@@ -34,8 +33,6 @@ ERRORS = {
     "one in five wrong": {"error": 0.2},
     "one record in seven at random": {"error": 0.05, "off": 0.15},
 }
-every_jury = pytest.mark.parametrize("jury", JURIES.values(), ids=JURIES)
-every_error = pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 rare_and_common = pytest.mark.parametrize("prevalence", [0.05, 0.5])
 
 
@@ -84,14 +81,14 @@ def test_a_sample_of_reports_on_equals_hardly_ever_names_anybody(name: str, prev
 
 @pytest.mark.soak
 @rare_and_common
-@every_error
-@every_jury
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize("jury", JURIES.values(), ids=JURIES)
 def test_at_most_seven_reports_of_a_hundred_on_equals_name_anybody(
     jury: Jury, error: dict[str, float], prevalence: float
 ) -> None:
     share = false_share(replace(jury, prevalence=prevalence, **error), REPORTS)
     sys.stdout.write(f"named somebody: {share:.3f}\n")
-    assert share <= MOST_FALSE
+    assert share <= 0.07
 
 
 CAREFUL = {

@@ -74,7 +74,6 @@ def _names_a_winner(generator: np.random.Generator, n_narratives: int) -> bool:
         ]
     found = measure_results(Study((), {}, {}, answers=told_answers(rows, PATTERNS)))
     assert found.landscape is not None
-    assert found.narrative_verdicts is not None
     verdicts = found.narrative_verdicts.verdicts.values()
     return any(each.stands_out for label in verdicts for each in label.differences)
 
