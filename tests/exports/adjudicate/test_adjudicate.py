@@ -97,7 +97,7 @@ def list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_htt
     (jury.export / "manifest.json").write_text(json.dumps(manifest))
 
 
-def test_patterns_are_votes_that_come_more_than_once() -> None:
+def test_patterns_come_more_than_once_and_a_unit_pushed_twice_is_asked_for_the_labels_of_both() -> None:
     said = {"r1": (1, 0, 1), "r2": (1, 0, 1), "r3": (0, 1, 1)}
     rows = [
         Row(record, name, (vote,)) for record, votes in said.items() for name, vote in zip("abc", votes, strict=True)
@@ -105,6 +105,9 @@ def test_patterns_are_votes_that_come_more_than_once() -> None:
     found = find_disagreements(ratings_of(rows))
     assert pattern_rows(found)[1:] == [(2, "proper_action", "a, c yes; b no")]
     assert pattern_rows([item for item in found if item.record_uuid == "r3"]) == []
+    blind, votes = Asked(frozenset({"helpful"}), frozenset({"anna"})), Asked(frozenset({"complete"}), frozenset())
+    assert votes.with_more(blind) == blind.with_more(votes) == Asked(blind.labels | votes.labels, frozenset({"anna"}))
+    assert blind.with_more(None) == blind
 
 
 def adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_names(jury: Jury) -> None:
@@ -345,9 +348,3 @@ def test_adjudicators_of_an_earlier_campaign_see_the_query_where_their_dataset_c
     copy = jury.records(target)["adjudication-2-grounding-en r1"]["fields"]
     (source,) = (record["fields"] for _, page in owner.record_pages(earlier_id) for record in page)
     assert copy == source | ({} if is_earlier else {"query": "Query 1?"})
-
-
-def test_a_unit_pushed_blind_and_with_votes_is_asked_for_the_labels_of_both() -> None:
-    blind, votes = Asked(frozenset({"helpful"}), frozenset({"anna"})), Asked(frozenset({"complete"}), frozenset())
-    assert votes.with_more(blind) == blind.with_more(votes) == Asked(blind.labels | votes.labels, frozenset({"anna"}))
-    assert blind.with_more(None) == blind

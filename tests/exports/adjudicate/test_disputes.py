@@ -23,7 +23,7 @@ def judged(quoted: tuple[str, ...], **answers: tuple[bool, float]) -> JudgedUnit
     return JudgedUnits(labels, {}, {(record, ""): ("some words",) for record in quoted})
 
 
-def test_a_dispute_is_a_quoted_answer_against_the_majority_and_a_tie_is_none() -> None:
+def test_a_dispute_is_a_quoted_answer_against_the_majority_also_of_controls_in_an_order_that_tells_nothing() -> None:
     ratings = ratings_of(jury(r1=(1, 1, 0), r2=(0, 0, 0), r3=(0, 0, 1), r4=(1, 0)), "grounding")
     said = judged(("r1", "r3", "r4", "r9"), r1=NO, r2=YES, r3=NO, r4=YES, r9=YES)
     found = find_disputes([ratings], {}, {"grounding": said})
@@ -32,9 +32,6 @@ def test_a_dispute_is_a_quoted_answer_against_the_majority_and_a_tie_is_none() -
     assert (found.n_without_quote, found.n_unknown) == (1, 1)
     for chosen in ({"labels": ["helpful"]}, {"tasks": ["retrieval"]}):
         assert find_disputes([ratings], {}, {"grounding": said}, **chosen).units == {}
-
-
-def test_controls_are_disputed_like_all_other_units_and_the_order_tells_nothing() -> None:
     rows = jury(**{f"r{number}": (number % 2,) * 3 for number in range(12)})
     judges = {f"r{number}": NO if number % 2 else YES for number in range(12)} | {"k1": YES}
     said = judged(tuple(judges), **judges)
@@ -46,15 +43,12 @@ def test_controls_are_disputed_like_all_other_units_and_the_order_tells_nothing(
     assert records.index("k1") not in (0, len(records) - 1)
 
 
-def test_a_quote_stands_where_only_marks_and_white_space_differ() -> None:
+def test_a_quote_stands_where_only_marks_differ_and_answers_are_shown_alike_with_quotes_escaped() -> None:
     text = "Honey “eases”  the cough – of children."
     assert standing_quotes(text, ['honey "eases" the cough', "Honey cures", "", "honey “eases” the cough"]) == (
         'honey "eases" the cough',
         "honey “eases” the cough",
     )
-
-
-def test_both_answers_are_shown_alike_and_quotes_are_escaped() -> None:
     quotes = ["<b>zeal</b>\nof bees", "Apples"]
     for wording in map(read_wording, ("en", "de", "ja")):
         shown = dispute_text(quotes, "grounding", wording, ["support_present"])

@@ -48,17 +48,6 @@ def test_a_person_keeps_their_pseudonym_when_others_come_until_the_key_is_lost(
     assert any("had pseudonyms too, and their key file was not there" in warning for warning in lost.warnings)
 
 
-def test_no_file_of_an_anonymous_export_names_or_numbers_an_annotator(generation: Bench, tmp_path: Path) -> None:
-    answered_by(generation, "anna", "ben")
-    anna = username(generation, "anna")
-    found = generation.export(tmp_path / "out", anonymized=True, extended=True, annotators=(anna,))
-    (row,) = found["generation"]
-    assert row["response_id"] == ""
-    text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir())
-    assert not [secret for secret in (anna, generation.annotators["anna"]) if secret in text]
-    assert manifest_of(tmp_path / "out")["filters"]["annotators"] == [row["annotator_id"]]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="no file modes on Windows")
 def test_a_key_file_is_for_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "key.json"
@@ -74,22 +63,9 @@ def test_a_key_file_is_for_its_owner_only(tmp_path: Path) -> None:
         os.umask(before)
 
 
-def test_a_key_file_in_the_export_or_one_that_is_none_is_refused_and_untouched(
+def test_no_file_of_an_anonymous_export_tells_an_annotator_and_a_key_is_not_overwritten(
     generation: Bench, tmp_path: Path
 ) -> None:
-    answered_by(generation, "anna")
-    out, mine = tmp_path / "out", tmp_path / "mine.json"
-    for place in ("out/key.json", "out", "out/below/key.json"):
-        with pytest.raises(OutputError, match="would be inside the export"):
-            export_csv(generation.client, generation.workspace, out, PSEUDONYMS, key_file=tmp_path / place)
-    for content in ("", "[]", '{"annotators": {}}', '{"citejury_annotator_key": 2, "annotators": {}}'):
-        mine.write_text(content, encoding="utf-8")
-        with pytest.raises(InputError, match="no key file"):
-            export_csv(generation.client, generation.workspace, out, PSEUDONYMS, key_file=mine)
-        assert mine.read_text(encoding="utf-8") == content
-
-
-def test_a_key_changed_by_another_export_meanwhile_is_not_overwritten(generation: Bench, tmp_path: Path) -> None:
     answered_by(generation, "anna")
     path = tmp_path / "key.json"
 
@@ -104,3 +80,20 @@ def test_a_key_changed_by_another_export_meanwhile_is_not_overwritten(generation
         )
     assert [path.name for path in tmp_path.iterdir()] == ["key.json"]
     assert "another" in path.read_text(encoding="utf-8")
+    answered_by(generation, "anna", "ben")
+    anna = username(generation, "anna")
+    found = generation.export(tmp_path / "out", anonymized=True, extended=True, annotators=(anna,))
+    (row,) = found["generation"]
+    assert row["response_id"] == ""
+    text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir())
+    assert not [secret for secret in (anna, generation.annotators["anna"]) if secret in text]
+    assert manifest_of(tmp_path / "out")["filters"]["annotators"] == [row["annotator_id"]]
+    out, mine = tmp_path / "out", tmp_path / "mine.json"
+    for place in ("out/key.json", "out", "out/below/key.json"):
+        with pytest.raises(OutputError, match="would be inside the export"):
+            export_csv(generation.client, generation.workspace, out, PSEUDONYMS, key_file=tmp_path / place)
+    for content in ("", "[]", '{"annotators": {}}', '{"citejury_annotator_key": 2, "annotators": {}}'):
+        mine.write_text(content, encoding="utf-8")
+        with pytest.raises(InputError, match="no key file"):
+            export_csv(generation.client, generation.workspace, out, PSEUDONYMS, key_file=mine)
+        assert mine.read_text(encoding="utf-8") == content

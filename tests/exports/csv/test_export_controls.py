@@ -52,7 +52,7 @@ def files(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.iterdir() if path.name not in (MANIFEST_FILE, INDEX_FILE)}
 
 
-def test_controls_repeats_and_practice_are_rows_only_where_they_are_asked_for(
+def test_controls_repeats_and_practice_are_rows_where_they_are_asked_for_and_no_annotator_reads_them(
     generation: Bench, mixed: Bench, tmp_path: Path
 ) -> None:
     out, anna, ben = tmp_path / "out", username(mixed, "anna"), username(mixed, "ben")
@@ -79,9 +79,21 @@ def test_controls_repeats_and_practice_are_rows_only_where_they_are_asked_for(
     assert (changes.total("left out"), changes.total("gone")) == (3, 0)
     every = mixed.export(tmp_path / "every", with_controls=True, every_response=True)
     assert {row["record_uuid"] for row in every["generation"]} == {"r1", "known", "again", "case"}
-
-
-def test_practice_is_exported_where_its_round_is_named(mixed: Bench, tmp_path: Path) -> None:
+    ids = {}
+    for _, page in mixed.client.record_pages(mixed.datasets["generation"]):
+        ids |= {each["external_id"]: each["id"] for each in page}
+    user = mixed.annotators["ben"]
+    mixed.client.request("POST", f"/workspaces/{mixed.workspace_id}/users", json={"user_id": user})
+    key = next(each for each in mixed.client.request("GET", "/users")["items"] if each["id"] == user)["api_key"]
+    with Argilla(mixed.server.url, key) as ben:
+        base = f"/me/datasets/{mixed.datasets['generation']}/records"
+        told = [
+            ben.request("GET", f"/records/{ids['known']}"),
+            ben.request("POST", f"{base}/search", json={"query": {"text": {"q": "known"}}}),
+            ben.request("POST", f"{base}/search", json={}),
+        ]
+    for said in told:
+        assert not any(word in str(said) for word in (ASSIGNMENT, "'purpose'", "unsafe_content': False", "citejury"))
     mixed.datasets["practice"] = make_dataset(mixed.client, mixed.workspace_id, "generation", "practice")
     put(mixed, "lesson", CASE, "anna", task="practice")
     assert pairs(mixed.export(tmp_path / "out")["generation"]) == [("r1", username(mixed, "anna"))]
@@ -120,21 +132,3 @@ def test_an_update_keeps_the_controls_of_a_record_in_tasks_where_nothing_changed
     both.export(tmp_path / "full")
     assert files(tmp_path / "out") == files(tmp_path / "full")
     assert len({row["task"] for row in read_csv(tmp_path / "out" / CONTROLS_FILE)}) == 2
-
-
-def test_an_annotator_reads_nothing_of_what_a_record_is_for(mixed: Bench) -> None:
-    ids = {}
-    for _, page in mixed.client.record_pages(mixed.datasets["generation"]):
-        ids |= {each["external_id"]: each["id"] for each in page}
-    user = mixed.annotators["ben"]
-    mixed.client.request("POST", f"/workspaces/{mixed.workspace_id}/users", json={"user_id": user})
-    key = next(each for each in mixed.client.request("GET", "/users")["items"] if each["id"] == user)["api_key"]
-    with Argilla(mixed.server.url, key) as ben:
-        base = f"/me/datasets/{mixed.datasets['generation']}/records"
-        told = [
-            ben.request("GET", f"/records/{ids['known']}"),
-            ben.request("POST", f"{base}/search", json={"query": {"text": {"q": "known"}}}),
-            ben.request("POST", f"{base}/search", json={}),
-        ]
-    for said in told:
-        assert not any(word in str(said) for word in (ASSIGNMENT, "'purpose'", "unsafe_content': False", "citejury"))

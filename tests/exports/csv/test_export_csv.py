@@ -147,7 +147,9 @@ def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order_of_answ
     ]
 
 
-def test_the_same_data_gives_the_same_bytes_and_the_manifest_names_them(generation: Bench, tmp_path: Path) -> None:
+def test_the_same_data_gives_the_same_bytes_and_the_command_says_what_it_did(
+    generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answered_by(generation, "anna")
     first = export_csv(generation.client, generation.workspace, tmp_path / "one").manifest
     assert first.files == export_csv(generation.client, generation.workspace, tmp_path / "one").manifest.files
@@ -162,6 +164,16 @@ def test_the_same_data_gives_the_same_bytes_and_the_manifest_names_them(generati
     assert manifest["datasets"][0]["id"] == generation.datasets["generation"]
     assert manifest["server"] == generation.server.url
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
+    monkeypatch.setenv("ARGILLA_API_KEY", generation.server.owner_api_key)
+    out = tmp_path / "out"
+    options = ["--workspace", generation.workspace, "--api-url", generation.server.url, "--until"]
+    result = CliRunner().invoke(csv_command, [str(out), *options, "2100-01-01"], catch_exceptions=False)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert ["generation.csv", "1", "1", "1"] in [line.split() for line in result.stderr.splitlines()]
+    assert f"Next: `citejury exports agreement {out}`" in result.stderr
+    result = CliRunner().invoke(csv_command, [str(out), *options, "yesterday"])
+    assert result.exit_code == 2
+    assert "'yesterday' is no date or time" in result.stderr
 
 
 def test_extended_columns_name_statuses_ids_broken_rules_and_provenance(bench: Bench, tmp_path: Path) -> None:
@@ -244,22 +256,6 @@ def test_an_export_is_read_back_by_the_strict_reader(bench: Bench, tmp_path: Pat
     assert [(table.task, len(table.units), len(table.unit_records)) for table in found.tables] == [
         (task, 6, 3) for task in TASKS
     ]
-
-
-def test_the_command_says_what_it_did_and_what_comes_next(
-    generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answered_by(generation, "anna")
-    monkeypatch.setenv("ARGILLA_API_KEY", generation.server.owner_api_key)
-    out = tmp_path / "out"
-    options = ["--workspace", generation.workspace, "--api-url", generation.server.url, "--until"]
-    result = CliRunner().invoke(csv_command, [str(out), *options, "2100-01-01"], catch_exceptions=False)
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert ["generation.csv", "1", "1", "1"] in [line.split() for line in result.stderr.splitlines()]
-    assert f"Next: `citejury exports agreement {out}`" in result.stderr
-    result = CliRunner().invoke(csv_command, [str(out), *options, "yesterday"])
-    assert result.exit_code == 2
-    assert "'yesterday' is no date or time" in result.stderr
 
 
 def test_a_stamp_of_the_server_and_a_moment_without_offset_count_as_utc() -> None:

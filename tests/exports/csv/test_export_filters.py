@@ -45,7 +45,7 @@ def other(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]
     return generation_bench(argilla_server, client, users)
 
 
-def test_a_window_does_not_hold_its_end(bench: Bench, tmp_path: Path) -> None:
+def test_a_window_does_not_hold_its_end_and_a_round_is_a_choice_and_a_column(bench: Bench, tmp_path: Path) -> None:
     answered_by(bench, "anna")
     (row,) = bench.export(tmp_path / "out")["generation"]
     moment = datetime.fromisoformat(row["created_at"])
@@ -54,6 +54,17 @@ def test_a_window_does_not_hold_its_end(bench: Bench, tmp_path: Path) -> None:
     assert manifest_of(tmp_path / "out")["filters"]["until"] == later.isoformat().replace("+00:00", "Z")
     with pytest.raises(NotFoundError, match=rf"no submitted response before \S+, .*from {moment.isoformat()[:19]}"):
         bench.export(tmp_path / "out", until=moment)
+    pilot = make_dataset(bench.client, bench.workspace_id, "generation", "pilot")
+    answered_by(bench._replace(datasets={"generation": pilot}), "ben", record_uuid="r2")
+    both = bench.export(tmp_path / "out", extended=True)["generation"]
+    assert [(row["record_uuid"], row["round"], row["dataset_id"], row["workspace"]) for row in both] == [
+        ("r1", "production", bench.datasets["generation"], bench.workspace),
+        ("r2", "pilot", pilot, bench.workspace),
+    ]
+    assert [row["record_uuid"] for row in bench.export(tmp_path / "out", rounds=("pilot",))["generation"]] == ["r2"]
+    assert [dataset["round"] for dataset in manifest_of(tmp_path / "out")["datasets"]] == ["pilot"]
+    with pytest.raises(NotFoundError, match=r"no dataset of the round 'plot'; there are: .*round pilot"):
+        bench.export(tmp_path / "out", rounds=("plot",))
 
 
 def test_only_named_annotators_and_languages_are_exported_and_a_typo_is_named(bench: Bench, tmp_path: Path) -> None:
@@ -76,21 +87,6 @@ def test_only_named_annotators_and_languages_are_exported_and_a_typo_is_named(be
         with pytest.raises(NotFoundError, match=said):
             bench.export(tmp_path / "none", **wanted)
     assert not (tmp_path / "none").exists()
-
-
-def test_a_round_is_a_choice_and_a_column(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna")
-    pilot = make_dataset(bench.client, bench.workspace_id, "generation", "pilot")
-    answered_by(bench._replace(datasets={"generation": pilot}), "ben", record_uuid="r2")
-    both = bench.export(tmp_path / "out", extended=True)["generation"]
-    assert [(row["record_uuid"], row["round"], row["dataset_id"], row["workspace"]) for row in both] == [
-        ("r1", "production", bench.datasets["generation"], bench.workspace),
-        ("r2", "pilot", pilot, bench.workspace),
-    ]
-    assert [row["record_uuid"] for row in bench.export(tmp_path / "out", rounds=("pilot",))["generation"]] == ["r2"]
-    assert [dataset["round"] for dataset in manifest_of(tmp_path / "out")["datasets"]] == ["pilot"]
-    with pytest.raises(NotFoundError, match=r"no dataset of the round 'plot'; there are: .*round pilot"):
-        bench.export(tmp_path / "out", rounds=("plot",))
 
 
 def test_a_round_that_a_machine_filled_in_is_left_out_unless_it_is_named(bench: Bench, tmp_path: Path) -> None:

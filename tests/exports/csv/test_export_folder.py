@@ -36,42 +36,6 @@ def test_a_folder_that_holds_something_else_and_one_that_may_not_be_replaced_are
         check_folder(Path())
 
 
-def test_a_folder_filled_while_we_read_is_refused_at_the_end(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-
-    def fill_meanwhile() -> None:
-        with staged_folder(out):
-            out.mkdir()
-            (out / "mine.txt").touch()
-
-    with pytest.raises(OutputError, match=r"'mine\.txt'"):
-        fill_meanwhile()
-    assert [path.name for path in out.iterdir()] == ["mine.txt"]
-
-
-def test_an_export_through_a_link_replaces_what_the_link_points_to(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    with staged_folder(tmp_path / "link") as work:
-        (work / "export" / "retrieval.csv").touch()
-    assert (tmp_path / "link").is_symlink()
-    assert [path.name for path in (tmp_path / "real").iterdir()] == ["retrieval.csv"]
-
-
-def test_the_spool_gives_rows_back_in_order_and_forgets_one_dataset_only(tmp_path: Path) -> None:
-    def row(record_uuid: str, rank: int, line: bytes = b"x") -> SpooledRow:
-        return SpooledRow("retrieval", False, record_uuid, rank, "c", "anna", "id", line)
-
-    with Spool(tmp_path / "spool") as spool:
-        spool.add("a", [row("é", 1), row("z", 10), row("z", 2)])
-        spool.add("b", [row("b", 1)])
-        assert (spool.keep_new("b", ["1"]), spool.keep_new("b", ["1", "2"])) == ({"1"}, {"2"})
-        spool.forget("b")
-        assert spool.keep_new("b", ["1"]) == {"1"}
-        assert [found[0] for found in spool.rows("retrieval", discarded=False)] == ["z", "z", "é"]
-        assert list(spool.rows("retrieval", discarded=True)) == []
-
-
 def export_once(out: Path, text: str) -> None:
     with staged_folder(out) as work:
         (work / "export" / "retrieval.csv").write_text(text, encoding="utf-8")
@@ -108,13 +72,43 @@ def test_what_a_killed_export_left_is_mended_by_the_next(tmp_path: Path) -> None
     assert (out / "retrieval.csv").read_text(encoding="utf-8") == "second"
 
 
-def test_two_exports_to_one_folder_at_once_are_refused(tmp_path: Path) -> None:
+def test_a_folder_takes_one_export_at_once_through_links_and_not_when_filled_and_the_spool_is_in_order(
+    tmp_path: Path,
+) -> None:
     with (
         staged_folder(tmp_path / "out"),
         pytest.raises(OutputError, match="Another `exports csv` is writing"),
         staged_folder(tmp_path / "out"),
     ):
         pytest.fail("the second was not refused")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with staged_folder(tmp_path / "link") as work:
+        (work / "export" / "retrieval.csv").touch()
+    assert (tmp_path / "link").is_symlink()
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["retrieval.csv"]
+    out = tmp_path / "out"
+
+    def fill_meanwhile() -> None:
+        with staged_folder(out):
+            out.mkdir()
+            (out / "mine.txt").touch()
+
+    with pytest.raises(OutputError, match=r"'mine\.txt'"):
+        fill_meanwhile()
+    assert [path.name for path in out.iterdir()] == ["mine.txt"]
+
+    def row(record_uuid: str, rank: int, line: bytes = b"x") -> SpooledRow:
+        return SpooledRow("retrieval", False, record_uuid, rank, "c", "anna", "id", line)
+
+    with Spool(tmp_path / "spool") as spool:
+        spool.add("a", [row("é", 1), row("z", 10), row("z", 2)])
+        spool.add("b", [row("b", 1)])
+        assert (spool.keep_new("b", ["1"]), spool.keep_new("b", ["1", "2"])) == ({"1"}, {"2"})
+        spool.forget("b")
+        assert spool.keep_new("b", ["1"]) == {"1"}
+        assert [found[0] for found in spool.rows("retrieval", discarded=False)] == ["z", "z", "é"]
+        assert list(spool.rows("retrieval", discarded=True)) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")

@@ -59,7 +59,7 @@ class Marked:
         return export, [EvidenceRow.model_validate_json(line) for line in lines]
 
 
-def test_a_mark_comes_back_as_the_words_of_its_original_passage(
+def test_a_mark_comes_back_as_words_of_its_passage_beside_the_same_csv_files(
     owner: Argilla, users: dict[str, str], tmp_path: Path
 ) -> None:
     work = Marked(owner, "optional")
@@ -80,6 +80,19 @@ def test_a_mark_comes_back_as_the_words_of_its_original_passage(
     described = manifest_of(tmp_path / "out")["files"][-1]
     assert (described["file"], described["rows"], described["records"]) == ("evidence.jsonl", 2, 1)
     assert not [warning for warning in export.warnings if "mark" in warning]
+    marked, without = Marked(owner, "optional"), Marked(owner, "off")
+    lines = []
+    for number, (work, marks) in enumerate(((marked, [marked.mark("First")]), (marked, []), (without, []))):
+        work.answer(users["anna"], *marks)
+        out = tmp_path / str(number)
+        export_csv(owner, work.workspace, out)
+        (row,) = read_csv(out / "grounding.csv")
+        lines.append((out / "grounding.csv").read_text().replace(row["created_at"], "then"))
+    assert lines[0] == lines[1] == lines[2]
+    assert (tmp_path / "1" / "evidence.jsonl").read_bytes() == b""
+    assert not (tmp_path / "2" / "evidence.jsonl").exists()
+    export_csv(owner, without.workspace, tmp_path / "0")  # what lies there is an export and may be replaced
+    assert not (tmp_path / "0" / "evidence.jsonl").exists()
 
 
 def test_a_mark_over_a_heading_is_cut_and_those_on_a_heading_are_named_in_one_short_line(
@@ -107,21 +120,3 @@ def test_a_mark_over_a_heading_is_cut_and_those_on_a_heading_are_named_in_one_sh
     assert ": 7 marks (" in told
     assert told.count("r1 by ") == 5
     assert ", and 2 more; an export with `--annotator NAME`" in told
-
-
-def test_the_csv_files_are_the_same_with_and_without_marks(
-    owner: Argilla, users: dict[str, str], tmp_path: Path
-) -> None:
-    marked, without = Marked(owner, "optional"), Marked(owner, "off")
-    lines = []
-    for number, (work, marks) in enumerate(((marked, [marked.mark("First")]), (marked, []), (without, []))):
-        work.answer(users["anna"], *marks)
-        out = tmp_path / str(number)
-        export_csv(owner, work.workspace, out)
-        (row,) = read_csv(out / "grounding.csv")
-        lines.append((out / "grounding.csv").read_text().replace(row["created_at"], "then"))
-    assert lines[0] == lines[1] == lines[2]
-    assert (tmp_path / "1" / "evidence.jsonl").read_bytes() == b""
-    assert not (tmp_path / "2" / "evidence.jsonl").exists()
-    export_csv(owner, without.workspace, tmp_path / "0")  # what lies there is an export and may be replaced
-    assert not (tmp_path / "0" / "evidence.jsonl").exists()

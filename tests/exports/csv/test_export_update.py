@@ -295,24 +295,12 @@ def test_the_index_tells_nobody_of_an_anonymous_export_whose_update_needs_its_ke
     assert [file["rows"] for file in manifest_of(out)["files"]] == [2, 2]
 
 
-def test_what_is_no_export_cannot_be_updated(generation: Bench, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no export"):
-        update_csv(generation.client, tmp_path / "absent")
-    answered_by(generation, "anna")
-    export_csv(generation.client, generation.workspace, tmp_path / "out")
-    manifest = manifest_of(tmp_path / "out")
-    manifest["filters"]["since"] = "2026-03-01T00:00:00Z"
-    (tmp_path / "out" / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(InputError, match="former `--since`"):
-        update_csv(generation.client, tmp_path / "out")
-
-
 def run(bench: Bench, monkeypatch: pytest.MonkeyPatch, *words: str, text: str | None = None) -> Result:
     monkeypatch.setenv("ARGILLA_API_KEY", bench.server.owner_api_key)
     return CliRunner().invoke(csv_command, [*words, "--api-url", bench.server.url], input=text)
 
 
-def test_an_update_keeps_its_options_and_takes_no_others(
+def test_an_update_keeps_its_options_takes_no_others_and_needs_an_export(
     generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answered_by(generation, "anna")
@@ -326,9 +314,20 @@ def test_an_update_keeps_its_options_and_takes_no_others(
     assert done.exit_code == 0, done.output
     assert "No row of" in done.stderr
     assert manifest_of(tmp_path / "out")["filters"]["extended"] is True
+    with pytest.raises(InputError, match="holds no export"):
+        update_csv(generation.client, tmp_path / "absent")
+    answered_by(generation, "anna")
+    export_csv(generation.client, generation.workspace, tmp_path / "out")
+    manifest = manifest_of(tmp_path / "out")
+    manifest["filters"]["since"] = "2026-03-01T00:00:00Z"
+    (tmp_path / "out" / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(InputError, match="former `--since`"):
+        update_csv(generation.client, tmp_path / "out")
 
 
-def test_annotators_are_told_nothing_of_what_changed(generation: Bench) -> None:
+def test_annotators_are_told_nothing_of_what_changed_and_others_before_the_folder_changes(
+    generation: Bench, tmp_path: Path
+) -> None:
     (record_id,) = many(generation, 1)
     body = {"username": f"x{record_id[:8]}", "first_name": "x", "password": "12345678", "role": "annotator"}
     person = generation.client.request("POST", "/users", json=body)
@@ -340,9 +339,6 @@ def test_annotators_are_told_nothing_of_what_changed(generation: Bench) -> None:
         with Argilla(generation.server.url, key) as annotator, pytest.raises(NotAllowedError):
             annotator.request("GET", address, params={"ids": record_id})
         assert generation.client.request("GET", address, params={"ids": record_id})["items"]
-
-
-def test_changes_are_told_before_the_folder_changes(generation: Bench, tmp_path: Path) -> None:
     ids = many(generation, 3)
     export_csv(generation.client, generation.workspace, tmp_path / "out")
     before = content(tmp_path / "out")

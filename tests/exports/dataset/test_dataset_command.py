@@ -31,16 +31,14 @@ def source(tmp_path: Path) -> Path:
     return write_export(tmp_path / "in", "generation", [row("generation", "r1")])
 
 
-def test_an_earlier_dataset_is_replaced_even_when_datasets_left_its_cache_there(tmp_path: Path, source: Path) -> None:
+def test_an_earlier_dataset_is_replaced_and_other_files_exports_and_lacking_texts_are_refused(
+    tmp_path: Path, source: Path
+) -> None:
     make(tmp_path / "out", source)
     (tmp_path / "out" / "datasets" / "generation" / "train" / "cache-0123.arrow").write_bytes(b"")
     make(tmp_path / "out", write_export(source, "generation", [row("generation", "r2")]))
     assert [found["record_uuid"] for found in rows_of(tmp_path / "out", "merged")] == ["r2"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
-
-
-def test_a_file_of_somebody_else_is_never_replaced_and_an_export_is_no_dataset(tmp_path: Path, source: Path) -> None:
-    make(tmp_path / "out", source)
     for place in ("thesis.txt", "parquet/thesis.txt", "datasets/generation/thesis.txt"):
         (tmp_path / "out" / place).write_text("my thesis", encoding="utf-8")
         with pytest.raises(OutputError, match=r"thesis\.txt', which is no part of a dataset"):
@@ -51,6 +49,15 @@ def test_a_file_of_somebody_else_is_never_replaced_and_an_export_is_no_dataset(t
     with pytest.raises(OutputError, match=r"generation\.csv"):
         make(source, source)
     assert (source / "generation.csv").is_file()
+    manifest = {"citejury": "0.1.0", "files": [], "filters": {"spreadsheet_safe": True}}
+    (source / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(InputError, match="`--spreadsheet-safe`, which changes texts"):
+        make(tmp_path / "out", source)
+    (source / "manifest.json").unlink()
+    lines = (source / "generation.csv").read_text(encoding="utf-8").replace("query,answer,", "query,reply,", 1)
+    (source / "generation.csv").write_text(lines, encoding="utf-8")
+    with pytest.raises(InputError, match="`answer`"):
+        make(tmp_path / "out", source)
 
 
 @pytest.mark.parametrize(
@@ -73,19 +80,7 @@ def test_what_cannot_be_read_leaves_the_earlier_dataset_as_it_was(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
-def test_an_export_for_spreadsheets_or_without_a_text_is_refused(tmp_path: Path, source: Path) -> None:
-    manifest = {"citejury": "0.1.0", "files": [], "filters": {"spreadsheet_safe": True}}
-    (source / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(InputError, match="`--spreadsheet-safe`, which changes texts"):
-        make(tmp_path / "out", source)
-    (source / "manifest.json").unlink()
-    lines = (source / "generation.csv").read_text(encoding="utf-8").replace("query,answer,", "query,reply,", 1)
-    (source / "generation.csv").write_text(lines, encoding="utf-8")
-    with pytest.raises(InputError, match="`answer`"):
-        make(tmp_path / "out", source)
-
-
-def test_the_command_shows_a_table_and_names_what_comes_next(tmp_path: Path) -> None:
+def test_the_command_shows_a_table_names_what_comes_next_and_refuses_bad_options(tmp_path: Path) -> None:
     source = write_export(tmp_path / "in", "generation", [row("generation", f"r{n}") for n in range(30)])
     result = run(tmp_path / "out", "--from", source, "--split", "50,25,25", "--seed", "3")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -95,9 +90,6 @@ def test_the_command_shows_a_table_and_names_what_comes_next(tmp_path: Path) -> 
     assert f"datasets.load_from_disk('{tmp_path / 'out' / 'datasets' / 'generation'}')" in result.stderr
     options = json.loads((tmp_path / "out" / "manifest.json").read_bytes())["options"]
     assert options == {"rule": "majority", "shares": {"train": 0.5, "validation": 0.25, "test": 0.25}, "seed": 3}
-
-
-def test_options_that_cannot_be_are_usage_errors(tmp_path: Path) -> None:
     for words, said in (
         (("--round", "pilot"), "`--round` says what to read from Argilla and does not go with `--from`"),
         (("--split", "80,20"), "'80,20' is not three shares"),

@@ -31,28 +31,7 @@ def about(warnings: list[str], *words: str) -> list[str]:
     return [warning for warning in warnings if all(word in warning for word in words)]
 
 
-def test_every_row_of_every_table_has_model_and_narrative(tmp_path: Path) -> None:
-    source = export(tmp_path / "in")
-    told = {f"r{number}": {"model_name": f"m{number}", "narrative_id": f"n{number}"} for number in range(3)}
-    write_provenance(source, **told)
-    written = make(tmp_path / "out", source)
-    for table in TABLES:
-        for found in rows_of(tmp_path / "out", table):
-            expected = TOLD | told[found["record_uuid"]]
-            assert {name: found[name] for name in JOINED} == {name: expected[name] for name in JOINED}, table
-    assert not about(written.warnings, "Null")
-    assert [file.file for file in written.manifest.sources] == [*(f"{task}.csv" for task in LABELS), "provenance.csv"]
-
-
-def test_narratives_of_provenance_keep_records_together(tmp_path: Path) -> None:
-    source = export(tmp_path / "in", 40)
-    write_provenance(source, **{f"r{number}": {"narrative_id": f"n{number // 4}"} for number in range(40)})
-    make(tmp_path / "out", source)
-    found = {(r["narrative_id"], r["group"], r["split"]) for r in rows_of(tmp_path / "out", "merged")}
-    assert len({name for name, _, _ in found}) == len({group for _, group, _ in found}) == len(found) == 10
-
-
-def test_what_nothing_or_no_file_tells_of_a_record_is_null_or_empty_and_counted(tmp_path: Path) -> None:
+def test_every_row_has_model_and_narrative_that_keep_records_together_or_null_which_is_counted(tmp_path: Path) -> None:
     source = export(tmp_path / "in")
     written = make(tmp_path / "out", source)
     assert {(r["model_name"], r["narrative_id"]) for r in rows_of(tmp_path / "out", "merged")} == {(None, None)}
@@ -67,6 +46,20 @@ def test_what_nothing_or_no_file_tells_of_a_record_is_null_or_empty_and_counted(
         "`model_name` is empty for 2 of 3 records (the first: r1).",
         "`narrative_id` is empty for 1 of 3 records (the first: r2).",
     ]
+    told = {f"r{number}": {"model_name": f"m{number}", "narrative_id": f"n{number}"} for number in range(3)}
+    write_provenance(source, **told)
+    written = make(tmp_path / "out", source)
+    for table in TABLES:
+        for found in rows_of(tmp_path / "out", table):
+            expected = TOLD | told[found["record_uuid"]]
+            assert {name: found[name] for name in JOINED} == {name: expected[name] for name in JOINED}, table
+    assert not about(written.warnings, "Null")
+    assert [file.file for file in written.manifest.sources] == [*(f"{task}.csv" for task in LABELS), "provenance.csv"]
+    source = export(tmp_path / "in", 40)
+    write_provenance(source, **{f"r{number}": {"narrative_id": f"n{number // 4}"} for number in range(40)})
+    make(tmp_path / "out", source)
+    found = {(r["narrative_id"], r["group"], r["split"]) for r in rows_of(tmp_path / "out", "merged")}
+    assert len({name for name, _, _ in found}) == len({group for _, group, _ in found}) == len(found) == 10
 
 
 def test_a_files_own_columns_come_first_and_a_difference_is_told(tmp_path: Path) -> None:

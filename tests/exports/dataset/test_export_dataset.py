@@ -36,7 +36,7 @@ def write_decisions(path: Path, decisions: dict[UnitLabel, bool]) -> Path:
     return path
 
 
-def test_pandas_reads_typed_columns_in_one_line_and_datasets_knows_the_labels_names(jury: Path) -> None:
+def test_pandas_and_datasets_read_typed_columns_and_a_narrative_is_in_one_split_in_every_task(jury: Path) -> None:
     frame = pandas.read_parquet(jury / "parquet" / "retrieval.parquet")
     types = {name: str(frame.dtypes[name]) for name in frame}
     assert {types[label] for label in LABELS["retrieval"]} == {"boolean"}
@@ -49,6 +49,17 @@ def test_pandas_reads_typed_columns_in_one_line_and_datasets_knows_the_labels_na
     assert train.features["labels_yes"].feature.names == list(LABELS["retrieval"])
     assert "topically_relevant, evidence_sufficient, misleading" in train.info.description
     assert len(train[0]["labels"]) == 3
+    splits: dict[str, set[str]] = {}
+    records: dict[str, set[str]] = {}
+    for task in LABELS:
+        for found in rows_of(jury, task):
+            records.setdefault(found["record_uuid"], set()).add(found["split"])
+            if task != "grounding":
+                splits.setdefault(found["text"], set()).add(found["split"])
+    assert {len(found) for found in (*splits.values(), *records.values())} == {1}
+    assert {split for found in splits.values() for split in found} == {"train", "validation", "test"}
+    for split, rows in datasets.load_from_disk(jury / "datasets" / "grounding").items():
+        assert {records[record].copy().pop() for record in rows["record_uuid"]} == {split}
 
 
 def test_a_tiny_model_trained_on_the_train_split_beats_chance_on_the_test_split(jury: Path) -> None:
@@ -66,21 +77,7 @@ def test_a_tiny_model_trained_on_the_train_split_beats_chance_on_the_test_split(
     assert accuracy > chance + 0.2
 
 
-def test_a_narrative_is_in_one_split_in_every_task(jury: Path) -> None:
-    splits: dict[str, set[str]] = {}
-    records: dict[str, set[str]] = {}
-    for task in LABELS:
-        for found in rows_of(jury, task):
-            records.setdefault(found["record_uuid"], set()).add(found["split"])
-            if task != "grounding":
-                splits.setdefault(found["text"], set()).add(found["split"])
-    assert {len(found) for found in (*splits.values(), *records.values())} == {1}
-    assert {split for found in splits.values() for split in found} == {"train", "validation", "test"}
-    for split, rows in datasets.load_from_disk(jury / "datasets" / "grounding").items():
-        assert {records[record].copy().pop() for record in rows["record_uuid"]} == {split}
-
-
-def test_the_vector_holds_the_booleans_in_their_order_and_is_null_where_a_label_is_left_out(tmp_path: Path) -> None:
+def test_the_vector_holds_the_booleans_hostile_text_arrives_and_an_empty_split_is_told(tmp_path: Path) -> None:
     rows = [
         row("generation", "r1", helpful=""),
         row("generation", "r2", helpful="True"),
@@ -96,9 +93,24 @@ def test_the_vector_holds_the_booleans_in_their_order_and_is_null_where_a_label_
     assert written.facts[0].sources["helpful"] == {"none": 1, "single": 2}
     (unit, *_) = rows_of(tmp_path / "out", "generation_consensus")
     assert (unit["helpful"], unit["helpful_vote_share"], unit["labels"]) == (None, None, None)
+    hostile = row("generation", "001", "a|b <img src=x> [c](d)", notes=HOSTILE, query=HOSTILE, answer="")
+    make(tmp_path / "out", write_export(tmp_path / "in", "generation", [hostile]))
+    (found,) = rows_of(tmp_path / "out", "generation")
+    assert (found["notes"], found["text"], found["text_pair"], found["record_uuid"]) == (HOSTILE, HOSTILE, "", "001")
+    saved = datasets.load_from_disk(tmp_path / "out" / "datasets" / "generation")[found["split"]]
+    assert saved[0]["notes"] == HOSTILE
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "alert" not in card
+    assert "<img" not in card
+    assert r"| generation | a\|b &lt;img src=x&gt; \[c\](d) | 1 |" in card
+    written = make(tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r1")]))
+    found = datasets.load_from_disk(tmp_path / "out" / "datasets" / "generation")
+    assert sorted(len(rows) for rows in found.values()) == [0, 0, 1]
+    assert len({str(rows.features) for rows in found.values()}) == 1
+    assert sum("is empty for generation: there are 1 groups" in warning for warning in written.warnings) == 2
 
 
-def test_a_tie_is_null_until_an_adjudicator_decides(tmp_path: Path) -> None:
+def test_a_tie_is_null_until_an_adjudicator_decides_and_decisions_on_other_units_are_told(tmp_path: Path) -> None:
     split = [row("generation", "r1", "anna", helpful="True"), row("generation", "r1", "ben")]
     source = write_export(tmp_path / "in", "generation", split)
     make(tmp_path / "out", source)
@@ -111,9 +123,6 @@ def test_a_tie_is_null_until_an_adjudicator_decides(tmp_path: Path) -> None:
     (unit,) = rows_of(tmp_path / "out", "generation_consensus")
     assert (unit["helpful"], unit["helpful_vote_share"], unit["helpful_source"]) == (True, 0.5, "adjudicated")
     assert (unit["labels"], unit["labels_yes"]) == ([0, 0, 1, 0, 0], [2])
-
-
-def test_decisions_on_units_that_are_not_here_are_told_for_every_task(tmp_path: Path) -> None:
     source = write_export(tmp_path / "in", "generation", [row("generation", "r1")])
     of_others = {("r9", "", "helpful"): True, ("r1", "", "support_present"): True, ("r2", "", "source_cited"): True}
     decisions = write_decisions(tmp_path / "decisions.csv", {("r1", "", "helpful"): True, **of_others})
@@ -195,27 +204,6 @@ def test_columns_of_an_extended_export_are_kept_and_join_narratives(tmp_path: Pa
     assert {r["model_name"] for r in rows_of(tmp_path / "out", "merged")} == {"grok"}
     assert any("`mood`" in warning for warning in written.warnings)
     assert "mood" not in found[0]
-
-
-def test_hostile_text_arrives_as_it_is_and_stays_out_of_the_card(tmp_path: Path) -> None:
-    hostile = row("generation", "001", "a|b <img src=x> [c](d)", notes=HOSTILE, query=HOSTILE, answer="")
-    make(tmp_path / "out", write_export(tmp_path / "in", "generation", [hostile]))
-    (found,) = rows_of(tmp_path / "out", "generation")
-    assert (found["notes"], found["text"], found["text_pair"], found["record_uuid"]) == (HOSTILE, HOSTILE, "", "001")
-    saved = datasets.load_from_disk(tmp_path / "out" / "datasets" / "generation")[found["split"]]
-    assert saved[0]["notes"] == HOSTILE
-    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert "alert" not in card
-    assert "<img" not in card
-    assert r"| generation | a\|b &lt;img src=x&gt; \[c\](d) | 1 |" in card
-
-
-def test_an_empty_split_is_told_and_can_be_loaded(tmp_path: Path) -> None:
-    written = make(tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r1")]))
-    found = datasets.load_from_disk(tmp_path / "out" / "datasets" / "generation")
-    assert sorted(len(rows) for rows in found.values()) == [0, 0, 1]
-    assert len({str(rows.features) for rows in found.values()}) == 1
-    assert sum("is empty for generation: there are 1 groups" in warning for warning in written.warnings) == 2
 
 
 def test_the_same_export_gives_the_same_bytes(tmp_path: Path) -> None:

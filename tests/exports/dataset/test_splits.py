@@ -115,15 +115,12 @@ def test_narratives_that_are_added_over_an_earlier_dataset_move_none(first: int,
     assert before.items() <= after.items()
 
 
-def test_few_move_when_records_are_added_and_the_earlier_dataset_is_gone() -> None:
+def test_few_move_when_records_are_added_or_groups_grow_together_and_size_decides_no_split() -> None:
     links = [RecordLink(f"r{number}", f"n{number // 3}", f"q{number // 3}") for number in range(600)]
     before = place_records(group_records(links[:300]), SHARES, 0)
     after = place_records(group_records(links), SHARES, 0)
     assert sum(after[record].split != place.split for record, place in before.items()) < 30
     assert all(after[record].group == place.group for record, place in before.items())
-
-
-def test_where_groups_grow_together_only_they_and_what_no_longer_fits_move() -> None:
     links = [RecordLink(f"r{n}-{m}", f"n{n}", "") for n in range(80) for m in range(5)]
     before = place_records(group_records(links), SHARES, 0)
     one, other = (next(r for r, place in before.items() if place.split == split) for split in ("train", "test"))
@@ -132,9 +129,6 @@ def test_where_groups_grow_together_only_they_and_what_no_longer_fits_move() -> 
     check_shares(after, SHARES)
     assert after[one].split == after[other].split
     assert sum(after[record].split != place.split for record, place in before.items()) <= 10
-
-
-def test_which_split_a_group_gets_does_not_hang_on_its_size() -> None:
     groups = {f"r{n}-{m}": f"g{n}" for n in range(2000) for m in range(1 + n % 5)}
     found = sizes_by_split(place_records(groups, SHARES, 0))
     means = {split: sum(sizes.values()) / len(sizes) for split, sizes in found.items()}

@@ -29,7 +29,7 @@ def write(path: Path, *rows: str, head: str = HEAD) -> Path:
     return path
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_decisions_are_read_again_two_on_one_unit_refused_and_another_file_never_replaced(tmp_path: Path) -> None:
     passage = decision(task="retrieval", chunk_id="d#0", label="misleading", decision=False)
     written = Decisions((decision(adjudicator='=1+1, "dora"\r\n六'), passage))
     write_decisions(tmp_path / "decisions.csv", written)
@@ -39,6 +39,17 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert read_decisions(further) == Decisions((decision(),))
     write_decisions(tmp_path / "decisions.csv", Decisions(()))  # an earlier file is replaced
     assert read_decisions(tmp_path / "decisions.csv") == Decisions(())
+    for second in (ROW, ROW.replace("True", "False")):
+        with pytest.raises(BadRowsError, match="line 3: a row above decides on the same unit and label"):
+            read_decisions(write(tmp_path / "d.csv", ROW, second))
+    with pytest.raises(InputError, match="needs the column `adjudicator` once, found it 0 times"):
+        read_decisions(write(tmp_path / "d.csv", head=HEAD.replace("adjudicator", "judge")))
+    path = tmp_path / "thesis.csv"
+    path.write_text("years of work\n")
+    for write_table in (lambda: write_decisions(path, Decisions(())), lambda: write_scores(path, [])):
+        with pytest.raises(OutputError, match="holds something else"):
+            write_table()
+    assert path.read_text() == "years of work\n"
 
 
 @pytest.mark.parametrize(
@@ -61,24 +72,7 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, problem: str
     assert [f"d.csv, line 3: {problem}" in line for line in caught.value.rows] == [True]
 
 
-def test_two_decisions_on_one_unit_and_a_missing_column_are_refused(tmp_path: Path) -> None:
-    for second in (ROW, ROW.replace("True", "False")):
-        with pytest.raises(BadRowsError, match="line 3: a row above decides on the same unit and label"):
-            read_decisions(write(tmp_path / "d.csv", ROW, second))
-    with pytest.raises(InputError, match="needs the column `adjudicator` once, found it 0 times"):
-        read_decisions(write(tmp_path / "d.csv", head=HEAD.replace("adjudicator", "judge")))
-
-
-def test_another_file_is_never_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "thesis.csv"
-    path.write_text("years of work\n")
-    for write_table in (lambda: write_decisions(path, Decisions(())), lambda: write_scores(path, [])):
-        with pytest.raises(OutputError, match="holds something else"):
-            write_table()
-    assert path.read_text() == "years of work\n"
-
-
-def test_annotators_are_scored_on_the_units_that_have_a_decision() -> None:
+def test_annotators_are_scored_on_the_units_and_passages_that_have_a_decision_only() -> None:
     # Decided are helpful of r1 (yes), r2 (no), r3 (no) and r4 (yes); of r5 nothing is.
     # anna says 1, 1, 0, 0: right of r1 and r3, a yes where no is right (r2), a no where yes is (r4).
     # ben says 0, 0, 0 and nothing of r4: right of r2 and r3.
@@ -97,9 +91,6 @@ def test_annotators_are_scored_on_the_units_that_have_a_decision() -> None:
         {"task": "generation", "label": "helpful", "annotator": "ben", "n": 3, "n_agree": 2, "agreement": 2 / 3}
         | {"n_no": 2, "yes_when_no": 0, "n_yes": 1, "no_when_yes": 1},
     ]
-
-
-def test_a_decision_on_one_passage_scores_that_passage_only() -> None:
     # Of retrieval a unit is a passage. The decision is on d#0: what anna says of d#1 and of the label beside it is not
     # scored, and neither is a passage of the same name in another record.
     rows = [Row("r1", "anna", (1, 0), "d#0"), Row("r1", "anna", (0, 1), "d#1"), Row("r2", "anna", (0, 0), "d#0")]

@@ -87,12 +87,46 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_patterns_come_from_the_table_of_each_language(tmp_path: Path) -> None:
+def test_patterns_and_findings_come_from_their_tables_which_settings_let_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tables = [f'[verdicts.{name}]\naffirms = ["{yes}"]\nrejects = ["{no}"]\n' for name, yes, no in WORDS]
     assert read_verdict_patterns(write(tmp_path, "".join(['workspace = "w"\n', *tables]))) == {
         name: VerdictPatterns(affirms=(yes,), rejects=(no,)) for name, yes, no in WORDS
     }
     assert read_verdict_patterns(tmp_path / "missing.toml") == read_verdict_patterns(write(tmp_path, "")) == {}
+    path = write(
+        tmp_path,
+        """
+        workspace = "mine"
+        [findings.sourcing]
+        title = "Sourcing problem"
+        any = ["fabricated_source", "not source_cited"]
+        [findings.off_topic]
+        title = "Off topic"
+        any = ["not response_on_topic"]
+        """,
+    )
+    assert read_findings(path) == {
+        "sourcing": FindingDefinition(title="Sourcing problem", any=("fabricated_source", "not source_cited")),
+        "off_topic": FindingDefinition(title="Off topic", any=("not response_on_topic",)),
+    }
+    for none in (
+        tmp_path / "missing.toml",
+        *(write(tmp_path, text) for text in ("", 'workspace = "mine"', "[findings]")),
+    ):
+        assert read_findings(none) == {"serious_problem": SERIOUS_PROBLEM}
+    monkeypatch.chdir(tmp_path)
+    tables = '[findings.x]\ntitle = "X"\nany = ["helpful"]\n[verdicts.en]\naffirms = ["yes"]\n'
+    write(tmp_path, f'workspace = "mine"\n{tables}')
+    assert read_settings().workspace == "mine"
+    write(tmp_path, f'openai_api_key = "sk-secret"\n{tables}')
+    with pytest.raises(SettingsError, match="keys come from the environment only") as caught:
+        read_settings()
+    assert "sk-secret" not in str(caught.value)
+    write(tmp_path, f'finding = "x"\n{tables}')
+    with pytest.raises(SettingsError, match="unknown setting `finding`"):
+        read_settings()
 
 
 @pytest.mark.parametrize(
@@ -115,30 +149,6 @@ def test_bad_patterns_are_refused_in_a_sentence(tmp_path: Path, text: str, wante
     with pytest.raises(SettingsError, match=wanted) as found:
         read_verdict_patterns(write(tmp_path, text))
     assert "\n" not in str(found.value) or "TOML" in wanted
-
-
-def test_findings_come_in_the_order_of_the_file(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        """
-        workspace = "mine"
-        [findings.sourcing]
-        title = "Sourcing problem"
-        any = ["fabricated_source", "not source_cited"]
-        [findings.off_topic]
-        title = "Off topic"
-        any = ["not response_on_topic"]
-        """,
-    )
-    assert read_findings(path) == {
-        "sourcing": FindingDefinition(title="Sourcing problem", any=("fabricated_source", "not source_cited")),
-        "off_topic": FindingDefinition(title="Off topic", any=("not response_on_topic",)),
-    }
-    for none in (
-        tmp_path / "missing.toml",
-        *(write(tmp_path, text) for text in ("", 'workspace = "mine"', "[findings]")),
-    ):
-        assert read_findings(none) == {"serious_problem": SERIOUS_PROBLEM}
 
 
 @pytest.mark.parametrize(
@@ -165,17 +175,3 @@ def test_a_finding_that_cannot_be_used_is_refused_in_a_plain_sentence(tmp_path: 
         read_findings(write(tmp_path, text))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value).replace(str(tmp_path), "")
-
-
-def test_settings_let_the_tables_pass_and_still_refuse_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tables = '[findings.x]\ntitle = "X"\nany = ["helpful"]\n[verdicts.en]\naffirms = ["yes"]\n'
-    write(tmp_path, f'workspace = "mine"\n{tables}')
-    assert read_settings().workspace == "mine"
-    write(tmp_path, f'openai_api_key = "sk-secret"\n{tables}')
-    with pytest.raises(SettingsError, match="keys come from the environment only") as caught:
-        read_settings()
-    assert "sk-secret" not in str(caught.value)
-    write(tmp_path, f'finding = "x"\n{tables}')
-    with pytest.raises(SettingsError, match="unknown setting `finding`"):
-        read_settings()

@@ -57,7 +57,7 @@ def test_every_spelling_of_yes_and_no_is_read_and_a_blank_label_is_missing(
     assert [each.labels for each in read_responses(path, "generation")] == [(1, 1, value, 0, 0)] * len(texts)
 
 
-def test_every_bad_cell_is_listed_with_file_line_and_column(tmp_path: Path) -> None:
+def test_every_bad_cell_is_listed_with_file_line_and_column_of_several_files_together(tmp_path: Path) -> None:
     path = generation_csv(
         tmp_path,
         {"helpful": "maybe", "incomplete": "2"},
@@ -75,9 +75,6 @@ def test_every_bad_cell_is_listed_with_file_line_and_column(tmp_path: Path) -> N
         "generation.csv, line 5, `created_at`",
         "generation.csv, line 6, `created_at`",
     ]
-
-
-def test_bad_cells_of_several_files_are_listed_together(tmp_path: Path) -> None:
     files = [generation_csv(tmp_path, {"helpful": "x"}), generation_csv(tmp_path / "b", {"helpful": "y"})]
     with pytest.raises(BadRowsError, match="2 cells") as caught:
         read_tables(files)
@@ -101,22 +98,16 @@ def test_a_rank_that_is_no_whole_number_from_one_is_listed(tmp_path: Path, rank:
         list(read_responses(path, "retrieval"))
 
 
-def test_a_time_without_offset_is_utc(tmp_path: Path) -> None:
+def test_a_time_without_offset_a_byte_order_mark_and_large_cells_are_fine_and_drafts_no_rating(tmp_path: Path) -> None:
     rows = [{"created_at": "2025-03-01T10:00:00"}, {"created_at": "2025-03-01T12:00:00+02:00"}]
     found = {response.created_at for response in read_responses(generation_csv(tmp_path, *rows), "generation")}
     assert found == {datetime(2025, 3, 1, 10, tzinfo=UTC)}
-
-
-def test_a_byte_order_mark_more_columns_another_order_and_a_cell_of_a_megabyte_are_fine(tmp_path: Path) -> None:
     path = generation_csv(
         tmp_path, {"mine": "x", "answer": "x" * 1_000_000}, columns=("mine", *reversed(COLUMNS["generation"]))
     )
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     (response,) = read_responses(path, task_of(path))
     assert (response.record_uuid, response.annotator_id, response.line) == ("r1", "anna", 2)
-
-
-def test_a_row_that_says_it_was_not_submitted_is_no_rating(tmp_path: Path) -> None:
     statuses = [{"response_status": status, "annotator_id": status} for status in ("submitted", "discarded", "draft")]
     found = read_tables([generation_csv(tmp_path, *statuses, columns=STATUS_COLUMNS)])
     assert (found.tables[0].annotators, found.tables[0].discards) == (("submitted",), {"discarded": 1})
@@ -136,9 +127,29 @@ def test_a_missing_or_doubled_column_is_named(tmp_path: Path, columns: tuple[str
         task_of(generation_csv(tmp_path, columns=columns))
 
 
-def test_columns_that_fit_two_tasks_are_told_apart_by_the_task_column(tmp_path: Path) -> None:
+def test_tasks_rounds_languages_and_apostrophes_are_read_and_repeated_rows_listed(tmp_path: Path) -> None:
     columns = tuple(dict.fromkeys(COLUMNS["grounding"] + COLUMNS["generation"]))
     assert task_of(generation_csv(tmp_path, {}, columns=columns)) == "generation"
+    rows = [
+        {"round": "production", "record_uuid": "r1"},
+        {"round": "calibration", "record_uuid": "r2", "created_at": "2025-02-01T10:00:00+00:00"},
+        {"round": "", "record_uuid": "r3"},
+    ]
+    (ratings,) = read_tables([generation_csv(tmp_path, *rows, columns=(*COLUMNS["generation"], "round"))]).tables
+    assert (ratings.rounds, ratings.response_rounds.tolist()) == (("calibration", "production"), [1, 0, -1])
+    rows = [
+        {"annotator_id": name, "language": code} for name, code in {"a": "und", "b": "en", "c": "de", "d": ""}.items()
+    ]
+    (ratings,) = read_tables([generation_csv(tmp_path, *rows, {"record_uuid": "r2"})]).tables
+    assert ratings.unit_languages == ("de", "und")
+    (ratings,) = read_tables([generation_csv(tmp_path, {"annotator_id": "'anna'", "record_uuid": "'"})]).tables
+    assert (ratings.annotators, ratings.records) == (("'anna'",), ("'",))
+    found = read_tables([generation_csv(tmp_path, *[{}] * 30)])
+    assert found.tables[0].n_duplicates == 29
+    assert found.remarks[0].endswith("generation.csv, line 12; and 19 more.")
+    files = [generation_csv(tmp_path, {}), generation_csv(tmp_path / "b", {})]
+    (remark,) = read_tables(files).remarks
+    assert remark.endswith(f"Repeated at: {files[1]}, line 2.")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +186,7 @@ def test_a_folder_stands_for_its_task_files_and_each_is_read_once(tmp_path: Path
     assert export_files([tmp_path, path]) == [path, discarded]
 
 
-def test_the_discarded_file_of_a_folder_is_counted_and_gives_no_ratings(tmp_path: Path) -> None:
+def test_a_discarded_file_is_counted_an_empty_one_tells_of_none_and_its_absence_nothing(tmp_path: Path) -> None:
     discards = [
         {"annotator_id": "ben", "response_status": "discarded", "helpful": "", "record_uuid": f"r{n}"} for n in (1, 2)
     ]
@@ -189,9 +200,6 @@ def test_the_discarded_file_of_a_folder_is_counted_and_gives_no_ratings(tmp_path
     generation_csv(tmp_path, later, columns=STATUS_COLUMNS, name="generation_discarded.csv")
     (ratings,) = read_tables(export_files([tmp_path])).tables
     assert (ratings.annotators, ratings.discards, ratings.n_duplicates) == (("ben",), {"anna": 1}, 1)
-
-
-def test_an_empty_discarded_file_tells_that_there_are_none_and_its_absence_tells_nothing(tmp_path: Path) -> None:
     path = generation_csv(tmp_path, {"response_status": "submitted"}, columns=STATUS_COLUMNS)
     assert read_tables([path]).tables[0].discards is None
     discarded = generation_csv(tmp_path, columns=STATUS_COLUMNS, name="generation_discarded.csv")
@@ -199,33 +207,6 @@ def test_an_empty_discarded_file_tells_that_there_are_none_and_its_absence_tells
     generation_csv(tmp_path, {}, name="generation_discarded.csv")
     with pytest.raises(InputError, match="has no column `response_status`"):
         read_tables([discarded])
-
-
-def test_of_many_repeated_rows_the_first_are_listed_with_the_folder_where_names_are_the_same(tmp_path: Path) -> None:
-    found = read_tables([generation_csv(tmp_path, *[{}] * 30)])
-    assert found.tables[0].n_duplicates == 29
-    assert found.remarks[0].endswith("generation.csv, line 12; and 19 more.")
-    files = [generation_csv(tmp_path, {}), generation_csv(tmp_path / "b", {})]
-    (remark,) = read_tables(files).remarks
-    assert remark.endswith(f"Repeated at: {files[1]}, line 2.")
-
-
-def test_rounds_are_read_in_the_order_of_their_first_response(tmp_path: Path) -> None:
-    rows = [
-        {"round": "production", "record_uuid": "r1"},
-        {"round": "calibration", "record_uuid": "r2", "created_at": "2025-02-01T10:00:00+00:00"},
-        {"round": "", "record_uuid": "r3"},
-    ]
-    (ratings,) = read_tables([generation_csv(tmp_path, *rows, columns=(*COLUMNS["generation"], "round"))]).tables
-    assert (ratings.rounds, ratings.response_rounds.tolist()) == (("calibration", "production"), [1, 0, -1])
-
-
-def test_a_unit_with_several_languages_has_the_first_that_is_known(tmp_path: Path) -> None:
-    rows = [
-        {"annotator_id": name, "language": code} for name, code in {"a": "und", "b": "en", "c": "de", "d": ""}.items()
-    ]
-    (ratings,) = read_tables([generation_csv(tmp_path, *rows, {"record_uuid": "r2"})]).tables
-    assert ratings.unit_languages == ("de", "und")
 
 
 @pytest.mark.parametrize("mark", FORMULA_STARTS)
@@ -246,11 +227,6 @@ def test_a_line_of_csv_is_the_csv_modules(cells: list[str | int]) -> None:
     line = io.StringIO(newline="")
     csv.writer(line).writerow(cells)
     assert csv_line(cells) == line.getvalue().encode()
-
-
-def test_an_apostrophe_of_its_own_stays_in_a_name(tmp_path: Path) -> None:
-    (ratings,) = read_tables([generation_csv(tmp_path, {"annotator_id": "'anna'", "record_uuid": "'"})]).tables
-    assert (ratings.annotators, ratings.records) == (("'anna'",), ("'",))
 
 
 @given(

@@ -14,7 +14,7 @@ from tests.support.python_api_data import three_records, without_inputs, write_e
 RECORDS: dict[str, dict[str, str]] = {"000": {}, "001": {"model_name": "grok"}, "002": {"arm": "b", "n_gone": "0"}}
 
 
-def test_columns_are_joined_and_typed_and_na_where_not_known(tmp_path: Path) -> None:
+def test_columns_are_joined_and_typed_the_files_own_stay_and_a_bad_provenance_is_an_error(tmp_path: Path) -> None:
     path = write_export(tmp_path / "generation.csv", *three_records())
     write_provenance(tmp_path, **RECORDS)
     for source in (tmp_path, path):
@@ -30,9 +30,6 @@ def test_columns_are_joined_and_typed_and_na_where_not_known(tmp_path: Path) -> 
         assert frame["n_gone"].tolist()[-1] == 0
         assert frame["n_unfetched"].isna().all()
         assert (frame["answer_timestamp"] == pd.Timestamp("2026-03-01T09:00:00Z")).all()
-
-
-def test_an_empty_file_has_the_same_types_and_columns_that_the_file_has_itself_stay_as_they_are(tmp_path: Path) -> None:
     write_provenance(tmp_path, **RECORDS)
     full = read_task(write_export(tmp_path / "full.csv", *three_records()))
     assert full.dtypes.to_dict() == read_task(write_export(tmp_path / "empty.csv")).dtypes.to_dict()
@@ -41,6 +38,14 @@ def test_an_empty_file_has_the_same_types_and_columns_that_the_file_has_itself_s
     frame = read_task(own)
     assert (set(frame["model_name"]), set(frame["narrative_id"])) == ({"the file's own"}, {"n1"})
     assert list(frame.columns).count("model_name") == 1
+    write_export(tmp_path / "generation.csv", *three_records())
+    (tmp_path / "provenance.csv").write_text("record_uuid,model\n", encoding="utf-8")
+    with pytest.raises(InputError, match="has no column `narrative_id`"):
+        read_task(tmp_path)
+    path = write_provenance(tmp_path, **RECORDS)
+    path.write_bytes(path.read_bytes() + path.read_bytes().splitlines()[1])
+    with pytest.raises(BadRowsError, match="1 cell or row of `provenance"):
+        read_task(tmp_path)
 
 
 def test_figures_and_disagreements_are_those_without_provenance(tmp_path: Path) -> None:
@@ -92,14 +97,3 @@ def test_what_is_not_known_is_na_and_told(
     assert [str(warning.message) for warning in caught] == sentences
     assert {warning.filename for warning in caught} == {__file__}
     assert {name: frame[name].isna().tolist() for name in is_na} == is_na
-
-
-def test_a_provenance_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    write_export(tmp_path / "generation.csv", *three_records())
-    (tmp_path / "provenance.csv").write_text("record_uuid,model\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has no column `narrative_id`"):
-        read_task(tmp_path)
-    path = write_provenance(tmp_path, **RECORDS)
-    path.write_bytes(path.read_bytes() + path.read_bytes().splitlines()[1])
-    with pytest.raises(BadRowsError, match="1 cell or row of `provenance"):
-        read_task(tmp_path)

@@ -22,7 +22,7 @@ def write(folder: Path, *rows: str, head: str = HEAD) -> Path:
     return folder / "provenance.csv"
 
 
-def test_each_record_has_its_cells_by_column(tmp_path: Path) -> None:
+def test_each_record_has_its_cells_and_further_ones_by_column_and_other_bytes_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, ROW, ROW.replace("r1", "001").replace("openai", ""))
     found = read_provenance([path])
     assert (found.columns, list(found.rows)) == (tuple(HEAD.split(","))[1:], ["r1", "001"])
@@ -30,13 +30,14 @@ def test_each_record_has_its_cells_by_column(tmp_path: Path) -> None:
     assert found.rows["001"]["model_name"] == ""
     (file,) = found.files
     assert (file.file, file.rows, file.sha256) == ("provenance.csv", 2, hashlib.sha256(path.read_bytes()).hexdigest())
-
-
-def test_further_columns_are_kept_wherever_they_stand_and_a_missing_one_is_not_known(tmp_path: Path) -> None:
     found = read_provenance([write(tmp_path, f"sunny,{ROW}", head=f"mood,{HEAD}")])
     assert (found.rows["r1"]["mood"], found.rows["r1"]["narrative_id"]) == ("sunny", "n1")
     found = read_provenance([write(tmp_path, "r1,openai,n1", head="record_uuid,model_name,narrative_id")])
     assert found.rows == {"r1": {"model_name": "openai", "narrative_id": "n1"}}
+    path = write(tmp_path, ROW)
+    path.write_bytes(path.read_bytes() + ROW.replace("r1", "r2").replace("myth", "Lüge").encode("latin-1"))
+    with pytest.raises(InputError, match="is not UTF-8"):
+        read_provenance([path])
 
 
 @pytest.mark.parametrize(
@@ -56,13 +57,6 @@ def test_a_bad_header_is_refused(tmp_path: Path, head: str, problem: str) -> Non
         read_provenance([write(tmp_path, head=head)])
 
 
-def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, ROW)
-    path.write_bytes(path.read_bytes() + ROW.replace("r1", "r2").replace("myth", "Lüge").encode("latin-1"))
-    with pytest.raises(InputError, match="is not UTF-8"):
-        read_provenance([path])
-
-
 def test_every_bad_row_and_count_is_listed_with_its_line(tmp_path: Path) -> None:
     rows = [ROW, ROW.replace("openai", "grok"), f"{ROW},more".replace("r1", "r2"), ROW.replace("r1", " ")]
     bad = ROW.replace("r1", "r2").replace(",3,2,1,", ",many,2.0,-1,")
@@ -79,14 +73,11 @@ def test_every_bad_row_and_count_is_listed_with_its_line(tmp_path: Path) -> None
     ]
 
 
-def test_a_file_for_spreadsheets_says_the_same(tmp_path: Path) -> None:
+def test_a_file_for_spreadsheets_says_the_same_and_two_exports_are_put_together(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain", ROW.replace("r1", "-1").replace("n1", "=n").replace("gpt-5", "'quoted'"))
     safe = write(tmp_path / "safe", ROW.replace("r1", "'-1").replace("n1", "'=n").replace("gpt-5", "'quoted'"))
     safe.write_bytes(b"\xef\xbb\xbf" + safe.read_bytes())
     assert read_provenance([safe]).rows == read_provenance([plain]).rows
-
-
-def test_what_two_exports_say_is_put_together_and_a_difference_is_told(tmp_path: Path) -> None:
     first = write(tmp_path / "a", ROW.replace("gpt-5", ""), ROW.replace("r1", "r2"))
     second = write(tmp_path / "b", ROW.replace("openai", "grok"), ROW.replace("r1", "r3"))
     found = read_provenance([first, second])
@@ -98,22 +89,18 @@ def test_what_two_exports_say_is_put_together_and_a_difference_is_told(tmp_path:
     ]
 
 
-def test_the_file_is_found_in_a_folder_beside_a_csv_file_and_by_its_name(tmp_path: Path) -> None:
+def test_the_file_is_found_in_a_folder_by_name_and_by_pattern_and_a_bad_row_named_with_its_export(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path / "in", ROW)
     (tmp_path / "in" / "generation.csv").touch()
     (tmp_path / "none").mkdir()
     assert provenance_files([tmp_path / "in", tmp_path / "in" / "generation.csv", path, tmp_path / "none"]) == [path]
     assert read_provenance([]) == ({}, (), (), [])
-
-
-def test_a_pattern_of_all_csv_files_of_an_export_names_its_ratings(tmp_path: Path) -> None:
     path = write(tmp_path, ROW)
     (tmp_path / "generation.csv").touch()
     assert export_files(sorted(tmp_path.glob("*.csv"))) == [tmp_path / "generation.csv"]
     assert export_files([path]) == [path]
-
-
-def test_of_two_exports_the_one_with_the_bad_row_is_named(tmp_path: Path) -> None:
     spring, autumn = write(tmp_path / "spring", ROW), write(tmp_path / "autumn", "r2")
     with pytest.raises(BadRowsError, match=r"^1 cell or row of `provenance\.csv` cannot be read") as caught:
         read_provenance([spring, autumn])
@@ -131,7 +118,9 @@ STUDIES = st.lists(TRACES, min_size=1, max_size=12).map(lambda found: {f"r{at}":
 
 
 @given(STUDIES)
-def test_the_same_id_and_query_are_one_narrative_whatever_the_order(traces: dict[str, RecordTraces]) -> None:
+def test_the_same_id_and_query_are_one_narrative_and_an_id_alone_is_not_where_nothing_joins_exports(
+    traces: dict[str, RecordTraces],
+) -> None:
     told = tell_narratives(traces, FOLDERS).clusters
     assert told.keys() == traces.keys()
     assert tell_narratives(dict(reversed(traces.items())), FOLDERS).clusters == told
@@ -141,11 +130,6 @@ def test_the_same_id_and_query_are_one_narrative_whatever_the_order(traces: dict
                 assert told[a] == told[b]
             if one.narrative_id and other.narrative_id and one.narrative_id != other.narrative_id:
                 assert told[a] != told[b]
-
-
-@given(STUDIES)
-def test_an_id_is_not_one_narrative_where_nothing_joins_its_exports(traces: dict[str, RecordTraces]) -> None:
-    told = tell_narratives(traces, FOLDERS).clusters
     for narrative in ("n1", "n2"):
         named = {name: trace for name, trace in traces.items() if trace.narrative_id == narrative}
         if any(len(trace.folders) > 1 or not trace.query for trace in named.values()):

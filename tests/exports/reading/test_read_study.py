@@ -13,7 +13,7 @@ from pipeline.core.errors import InputError
 from tests.support.export_folders import AT, Answer, campaign, provenance_rows, vote_rows, write_export, write_rows
 
 
-def test_provenance_narratives_and_votes_come_from_one_folder(tmp_path: Path) -> None:
+def test_provenance_narratives_and_votes_come_from_a_folder_and_contradictions_are_counted(tmp_path: Path) -> None:
     folder = write_export(tmp_path / "export", campaign())
     read = read_study([folder])
     assert [table.task for table in read.study.tables] == ["grounding", "generation"]
@@ -22,9 +22,17 @@ def test_provenance_narratives_and_votes_come_from_one_folder(tmp_path: Path) ->
     assert [file.file for file in read.inputs] == ["grounding.csv", "generation.csv", "provenance.csv"]
     assert (read.study.discarded, read.remarks) == (None, [])
     assert read_study([folder / "grounding.csv"]).study.provenance["r-gemini-01"]["model_name"] == "gemini"
+    answers = campaign(narratives=1)
+    one = write_export(tmp_path / "one", answers)
+    other = write_export(tmp_path / "other", answers)
+    rows = [row | {"model_name": "grok"} for row in provenance_rows(answers)]
+    write_rows(other / "provenance.csv", rows)
+    read = read_study([one, other])
+    assert read.study.provenance["r-claude-00"]["model_name"] == "claude"
+    assert any("say different things of 3 cells" in remark for remark in read.remarks)
 
 
-def test_without_provenance_the_columns_of_extended_tell(tmp_path: Path) -> None:
+def test_columns_of_extended_tell_provenance_and_a_record_without_id_joins_by_query(tmp_path: Path) -> None:
     rows = [
         row | {"model_name": row["record_uuid"].split("-")[1], "narrative_id": row["record_uuid"][-2:]}
         for row in vote_rows("generation", campaign())
@@ -33,6 +41,9 @@ def test_without_provenance_the_columns_of_extended_tell(tmp_path: Path) -> None
     assert read.study.provenance["r-claude-03"] == {"language": "en", "model_name": "claude", "narrative_id": "03"}
     assert read.study.narratives["r-claude-03"] == read.study.narratives["r-gemini-03"] == "03"
     assert read.remarks == []
+    answers = campaign(narratives=2)
+    lost = Answer("lost", "grok", "", answers[0].query, {"anna": ()})
+    assert read_study([write_export(tmp_path, [*answers, lost])]).study.narratives["lost"] == "n00"
 
 
 def test_without_any_provenance_the_same_query_is_the_same_narrative_and_both_are_said(tmp_path: Path) -> None:
@@ -49,12 +60,6 @@ def test_without_any_provenance_the_same_query_is_the_same_narrative_and_both_ar
     read = read_study([write_export(tmp_path / "bare", campaign(), tasks=("grounding",), provenance=False)])
     assert len(set(read.study.narratives.values())) == 36
     assert "neither narrative nor query is known: each counts as a narrative of its own" in read.remarks[-1]
-
-
-def test_a_record_without_id_joins_the_narrative_that_has_its_query(tmp_path: Path) -> None:
-    answers = campaign(narratives=2)
-    lost = Answer("lost", "grok", "", answers[0].query, {"anna": ()})
-    assert read_study([write_export(tmp_path, [*answers, lost])]).study.narratives["lost"] == "n00"
 
 
 def test_ids_of_two_campaigns_that_mean_different_queries_are_kept_apart(tmp_path: Path) -> None:
@@ -92,18 +97,7 @@ def test_two_files_of_one_folder_may_be_of_two_campaigns_and_translations_under_
     ]
 
 
-def test_two_exports_that_contradict_each_other_about_a_record_are_told_with_a_count(tmp_path: Path) -> None:
-    answers = campaign(narratives=1)
-    one = write_export(tmp_path / "one", answers)
-    other = write_export(tmp_path / "other", answers)
-    rows = [row | {"model_name": "grok"} for row in provenance_rows(answers)]
-    write_rows(other / "provenance.csv", rows)
-    read = read_study([one, other])
-    assert read.study.provenance["r-claude-00"]["model_name"] == "claude"
-    assert any("say different things of 3 cells" in remark for remark in read.remarks)
-
-
-def test_weights_are_for_exactly_the_records_with_votes(tmp_path: Path) -> None:
+def test_weights_and_decisions_come_along_and_those_of_unknown_records_are_told(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign(narratives=1))
     names = ("r-claude-00", "r-gemini-00", "r-perplexity-00")
     rows = [{"record_uuid": name, "stratum": "x", "inclusion_probability": "0.25"} for name in (*names, "unknown")]
@@ -111,6 +105,12 @@ def test_weights_are_for_exactly_the_records_with_votes(tmp_path: Path) -> None:
     assert read.study.probabilities == dict.fromkeys(names, 0.25)
     assert read.remarks == ["`sample.csv` has 1 record without votes in these exports; they do not count."]
     assert read.inputs[-1].file == "sample.csv"
+    row = {"task": "generation", "record_uuid": "r-claude-00", "chunk_id": "", "label": "helpful", "decision": "True"}
+    row |= {"adjudicator": "dora", "created_at": AT}
+    decisions = write_rows(tmp_path / "decisions.csv", [row, row | {"record_uuid": "elsewhere", "decision": "False"}])
+    read = read_study([export], decisions=decisions)
+    assert read.study.decisions == {("r-claude-00", "", "helpful"): True, ("elsewhere", "", "helpful"): False}
+    assert read.remarks == ["`decisions.csv` decides on units or labels without votes in these exports: 1."]
 
 
 BAD = r"w\.csv, line 2, `inclusion_probability`: found '"
@@ -132,16 +132,6 @@ def test_weights_that_cannot_be_used_are_refused(
     rows = [{"record_uuid": "r-claude-00", column: text} for text in probabilities]
     with pytest.raises(InputError, match=message):
         read_study([export], weights=write_rows(tmp_path / "w.csv", rows))
-
-
-def test_decisions_come_along_and_those_of_unknown_units_are_counted(tmp_path: Path) -> None:
-    export = write_export(tmp_path / "export", campaign(narratives=1))
-    row = {"task": "generation", "record_uuid": "r-claude-00", "chunk_id": "", "label": "helpful", "decision": "True"}
-    row |= {"adjudicator": "dora", "created_at": AT}
-    decisions = write_rows(tmp_path / "decisions.csv", [row, row | {"record_uuid": "elsewhere", "decision": "False"}])
-    read = read_study([export], decisions=decisions)
-    assert read.study.decisions == {("r-claude-00", "", "helpful"): True, ("elsewhere", "", "helpful"): False}
-    assert read.remarks == ["`decisions.csv` decides on units or labels without votes in these exports: 1."]
 
 
 def write_discards(folder: Path, task: str, answers: list[Answer], created_at: str = AT) -> None:

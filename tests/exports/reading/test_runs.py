@@ -73,7 +73,7 @@ def test_questions_are_counted_by_arm_and_with_their_providers(tmp_path: Path) -
     assert asked_of({"arm": "mad", "language": "en"}) is None
 
 
-def test_sites_are_those_behind_googles_redirects_or_none(tmp_path: Path) -> None:
+def test_sites_are_those_behind_redirects_another_study_is_left_out_and_errors_count_alone(tmp_path: Path) -> None:
     write_run(tmp_path)
     answers = read_runs([tmp_path / "run"]).answers
     cited: dict[str, list[str]] = {}
@@ -90,19 +90,34 @@ def test_sites_are_those_behind_googles_redirects_or_none(tmp_path: Path) -> Non
     write_run(tmp_path, {"gemini": {"n1": (body, 200)}}, name="hidden")
     answers = read_runs([tmp_path / "hidden"]).answers
     assert [answers.sites.names[number] for number in answers.sites.numbers.tolist()] == ["", "a.example"]
+    write_run(tmp_path, {"openai": PAYLOADS["openai"]}, name="other")
+    records = [record.record_uuid for record in read_records(tmp_path / "run")]
+    found = read_runs([tmp_path / "run", tmp_path / "other"], {*records, "another"})
+    assert found.counts == COUNTS
+    assert found.remarks == [
+        f"`{tmp_path / 'other'}` has nothing to do with this export: none of its 4 answers is among the 10 records. It "
+        "is left out.",
+        "Records of the export that are in none of the runs: 1 of 10. Figures from runs do not count them.",
+    ]
+    assert set(found.provenance) == set(records), "a refusal that the jury saw has provenance too"
+    told = next(row for row in found.provenance.values() if row["model_name"] == "openai" and row["n_sources"] == "2")
+    assert {name: told[name] for name in ("narrative_id", "n_read", "n_unfetched")} == {
+        "narrative_id": "n1",
+        "n_read": "0",
+        "n_unfetched": "2",
+    }
+    for name in ("openai", "gemini", "grok"):
+        (tmp_path / "run" / f"{name}.csv").unlink()
+    assert read_runs([tmp_path / "run"], {"a record"}).counts == {"grok": RunCounts(3, 1, 2)}
 
 
-def test_what_stands_in_several_places_counts_once(tmp_path: Path) -> None:
+def test_what_stands_twice_counts_once_and_records_tell_of_fetching_but_not_of_what_was_asked(tmp_path: Path) -> None:
     write_run(tmp_path)
     run = tmp_path / "run"
     shutil.copytree(run, tmp_path / "copy")
     found = read_runs([run, run, tmp_path / "copy", tmp_path / "x" / ".." / "run"])
     assert (found.counts, len(found.answers.record_uuids)) == (COUNTS, 6)
     assert found.remarks == ["Runs that are named more than once: 2; each counts once."]
-
-
-def test_records_after_fetching_tell_more_than_the_run(tmp_path: Path) -> None:
-    write_run(tmp_path)
     records = list(read_records(tmp_path / "run"))
     fetched = [with_states(record, "gone", "read") for record in records]
     write_records(tmp_path / "records.jsonl", fetched)
@@ -112,26 +127,6 @@ def test_records_after_fetching_tell_more_than_the_run(tmp_path: Path) -> None:
         assert (states.count("gone"), states.count("read"), states.count("unfetched")) == (5, 3, 0)
         assert found.counts == COUNTS
         assert len(found.answers.record_uuids) == 6, "a refusal is among the records and is no answer"
-
-
-def test_how_sources_are_cited_reaches_figures_and_provenance_and_is_unknown_in_earlier_records(tmp_path: Path) -> None:
-    body = {**said("Yes [1].", "https://a.example/1"), "citations": ["https://a.example/1", "https://b.example/2"]}
-    write_run(tmp_path, {"grok": {"n1": (body, 200)}})
-    (record,) = read_records(tmp_path / "run")
-    (told,) = read_runs([tmp_path / "run"], {record.record_uuid}).provenance.values()
-    assert [told[name] for name in ("n_sources", "n_cited", "n_shown", "n_seen")] == ["2", "0", "1", "1"]
-    earlier = tmp_path / "records.jsonl"
-    value = record.model_dump(mode="json")
-    for source in value["sources"]:
-        del source["cited"]
-    earlier.write_text(json.dumps(value) + "\n", encoding="utf-8")
-    found = read_runs([earlier], {record.record_uuid})
-    assert found.answers.cited.tolist() == [NOT_TOLD, NOT_TOLD]
-    assert "n_cited" not in found.provenance[record.record_uuid]
-
-
-def test_records_alone_do_not_tell_what_was_asked(tmp_path: Path) -> None:
-    write_run(tmp_path)
     records = tmp_path / "records.jsonl"
     write_records(records, read_records(tmp_path / "run"))
     found = read_runs([records])
@@ -148,6 +143,22 @@ def test_records_alone_do_not_tell_what_was_asked(tmp_path: Path) -> None:
         *[("errors.jsonl", 3), ("openai.csv", 4), ("gemini.csv", 4), ("grok.csv", 1), ("records.jsonl", 9)]
     ]
     assert files[-1].sha256 == sha256(records.read_bytes()).hexdigest()
+
+
+def test_how_sources_are_cited_reaches_figures_and_provenance_and_is_unknown_in_earlier_records(tmp_path: Path) -> None:
+    body = {**said("Yes [1].", "https://a.example/1"), "citations": ["https://a.example/1", "https://b.example/2"]}
+    write_run(tmp_path, {"grok": {"n1": (body, 200)}})
+    (record,) = read_records(tmp_path / "run")
+    (told,) = read_runs([tmp_path / "run"], {record.record_uuid}).provenance.values()
+    assert [told[name] for name in ("n_sources", "n_cited", "n_shown", "n_seen")] == ["2", "0", "1", "1"]
+    earlier = tmp_path / "records.jsonl"
+    value = record.model_dump(mode="json")
+    for source in value["sources"]:
+        del source["cited"]
+    earlier.write_text(json.dumps(value) + "\n", encoding="utf-8")
+    found = read_runs([earlier], {record.record_uuid})
+    assert found.answers.cited.tolist() == [NOT_TOLD, NOT_TOLD]
+    assert "n_cited" not in found.provenance[record.record_uuid]
 
 
 def test_a_killed_run_counts_what_is_there(tmp_path: Path) -> None:
@@ -174,38 +185,7 @@ def test_an_error_of_a_call_that_was_answered_since_does_not_count(tmp_path: Pat
     assert read_runs([run]).counts["openai"] == RunCounts(3, 0, 0)
 
 
-def test_files_that_do_not_hold_what_their_manifest_says_are_told(tmp_path: Path) -> None:
-    write_run(tmp_path)
-    (tmp_path / "run" / "grok.csv").unlink()
-    found = read_runs([tmp_path / "run"])
-    assert found.counts["grok"] == RunCounts(3, 1, 2)
-    assert found.remarks == [
-        f"`{tmp_path / 'run'}`: its manifest tells of 12 questions with an answer or an error, and its files hold "
-        "8 answers and 3 errors: somebody changed them. What the files hold counts."
-    ]
-
-
-def test_a_run_of_another_study_is_left_out_and_told(tmp_path: Path) -> None:
-    write_run(tmp_path)
-    write_run(tmp_path, {"openai": PAYLOADS["openai"]}, name="other")
-    records = [record.record_uuid for record in read_records(tmp_path / "run")]
-    found = read_runs([tmp_path / "run", tmp_path / "other"], {*records, "another"})
-    assert found.counts == COUNTS
-    assert found.remarks == [
-        f"`{tmp_path / 'other'}` has nothing to do with this export: none of its 4 answers is among the 10 records. It "
-        "is left out.",
-        "Records of the export that are in none of the runs: 1 of 10. Figures from runs do not count them.",
-    ]
-    assert set(found.provenance) == set(records), "a refusal that the jury saw has provenance too"
-    told = next(row for row in found.provenance.values() if row["model_name"] == "openai" and row["n_sources"] == "2")
-    assert {name: told[name] for name in ("narrative_id", "n_read", "n_unfetched")} == {
-        "narrative_id": "n1",
-        "n_read": "0",
-        "n_unfetched": "2",
-    }
-
-
-def test_one_id_in_two_studies_is_two_narratives(tmp_path: Path) -> None:
+def test_narratives_are_of_their_study_verdicts_of_their_language_and_a_torn_file_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path)
     records = [record for record in read_records(tmp_path / "run") if record.provenance.narrative_id != "n4"]
 
@@ -221,30 +201,6 @@ def test_one_id_in_two_studies_is_two_narratives(tmp_path: Path) -> None:
     together = read_runs([tmp_path / "both.jsonl"]).answers
     assert (len(apart.narratives.names), len(set(apart.columns["narrative_id"].names))) == (6, 3)
     assert len(together.narratives.names) == 3
-
-
-def test_a_run_without_any_answer_counts_its_errors(tmp_path: Path) -> None:
-    write_run(tmp_path)
-    for name in ("openai", "gemini", "grok"):
-        (tmp_path / "run" / f"{name}.csv").unlink()
-    assert read_runs([tmp_path / "run"], {"a record"}).counts == {"grok": RunCounts(3, 1, 2)}
-
-
-def test_a_research_run_is_one_question(tmp_path: Path) -> None:
-    write_run(tmp_path)
-    stored = (tmp_path / "run" / "openai.csv").read_bytes().decode().split("\r\n")
-    rows = [row.replace(",openai,", ",pipeline,") for row in stored if not row.startswith(("n2", "n3", "n4"))]
-    folder = tmp_path / "research"
-    folder.mkdir()
-    (folder / "pipeline.csv").write_text("\r\n".join(rows), encoding="utf-8", newline="")
-    write_records(folder / "records.jsonl", [with_states(next(read_records(folder)), "read", "read")])
-    found = read_runs([folder])
-    assert found.counts == {"pipeline": RunCounts(1, 0, 0)}
-    assert [STATES[number] for number in found.answers.states.tolist()] == ["read", "read"]
-
-
-def test_verdicts_are_read_by_language_of_the_answer_or_if_it_is_too_short_of_its_question(tmp_path: Path) -> None:
-    write_run(tmp_path)
     readers = verdict_readers({"en": VerdictPatterns(affirms=("yes",), rejects=("no",))})
     records = [
         record.model_copy(update={"language": "de" if record.answer.startswith("Nein") else "en"})
@@ -258,6 +214,30 @@ def test_verdicts_are_read_by_language_of_the_answer_or_if_it_is_too_short_of_it
     write_run(tmp_path, {"openai": {"n1": (said("No."), 200)}}, name="short")
     answers = read_runs([tmp_path / "short"], verdicts=readers).answers
     assert (answers.columns["language"].names, answers.verdicts.tolist()) == (("und",), [VERDICTS.index("rejects")])
+    file = tmp_path / "run" / "openai.csv"
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(CitejuryError, match="pipeline check"):
+        read_runs([tmp_path / "run"])
+
+
+def test_a_research_run_is_one_question_and_files_unlike_their_manifest_are_told(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    stored = (tmp_path / "run" / "openai.csv").read_bytes().decode().split("\r\n")
+    rows = [row.replace(",openai,", ",pipeline,") for row in stored if not row.startswith(("n2", "n3", "n4"))]
+    folder = tmp_path / "research"
+    folder.mkdir()
+    (folder / "pipeline.csv").write_text("\r\n".join(rows), encoding="utf-8", newline="")
+    write_records(folder / "records.jsonl", [with_states(next(read_records(folder)), "read", "read")])
+    found = read_runs([folder])
+    assert found.counts == {"pipeline": RunCounts(1, 0, 0)}
+    assert [STATES[number] for number in found.answers.states.tolist()] == ["read", "read"]
+    (tmp_path / "run" / "grok.csv").unlink()
+    found = read_runs([tmp_path / "run"])
+    assert found.counts["grok"] == RunCounts(3, 1, 2)
+    assert found.remarks == [
+        f"`{tmp_path / 'run'}`: its manifest tells of 12 questions with an answer or an error, and its files hold "
+        "8 answers and 3 errors: somebody changed them. What the files hold counts."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -279,11 +259,3 @@ def test_what_is_no_run_is_refused(tmp_path: Path, make: object, wanted: str) ->
     make(path)
     with pytest.raises(InputError, match=wanted):
         read_runs([path])
-
-
-def test_a_finished_run_with_a_torn_file_is_refused(tmp_path: Path) -> None:
-    write_run(tmp_path)
-    file = tmp_path / "run" / "openai.csv"
-    file.write_bytes(file.read_bytes()[:-40])
-    with pytest.raises(CitejuryError, match="pipeline check"):
-        read_runs([tmp_path / "run"])

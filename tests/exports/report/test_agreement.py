@@ -79,7 +79,7 @@ def test_a_whole_export_comes_out_to_nine_digits() -> None:
     assert [file.rows for file in found.inputs] == [expected[task]["n_rows"] for task in expected]
 
 
-def test_a_case_worked_by_hand() -> None:
+def test_a_case_worked_by_hand_and_what_answers_cannot_show_is_undefined_with_its_reason() -> None:
     # Units, as (no, yes): A (0,2), B (1,1), C (2,0), D (1,2), E (0,1); E is a singleton.
     # Pairable are A to D: n0 = 0+1+2+1 = 4, n1 = 2+1+0+2 = 5, n = 9.
     # d = 2·n0·n1/(m−1): 0, 2, 0, 4/2 = 2; Σd = 4.      alpha = 1 − (n−1)·Σd/(2·n0·n1) = 1 − 8·4/40 = 1/5.
@@ -93,9 +93,6 @@ def test_a_case_worked_by_hand() -> None:
     by_hand |= {"percent_agreement": 7 / 12, "brennan_prediger": 1 / 6, "gwet_ac1": 107 / 482, "fleiss_kappa": 43 / 418}
     by_hand |= {"positive_agreement": 4 / 7, "negative_agreement": 2 / 5, "full_agreement_share": 2 / 4}
     assert {name: getattr(found, name) for name in by_hand} == pytest.approx(by_hand)
-
-
-def test_what_such_answers_cannot_show_is_undefined_with_its_reason() -> None:
     unanimous = measure((0, 3), (0, 3))
     lacking = ("krippendorff_alpha", "fleiss_kappa", "negative_agreement")
     assert unanimous.undefined == dict.fromkeys(lacking, "no_variation") | {
@@ -136,7 +133,7 @@ def test_the_order_of_rows_and_the_names_of_annotators_do_not_matter(
     assert (first.labels, first.constraint_violations) == (second.labels, second.constraint_violations)
 
 
-def test_of_several_answers_to_one_unit_the_newest_counts_and_the_others_are_told(tmp_path: Path) -> None:
+def test_repeats_blank_labels_broken_rules_and_missing_rows_are_told(tmp_path: Path) -> None:
     path = write_generation(
         tmp_path / "generation.csv",
         generation_row("r1", "anna", "1,1,1,1,1", "2025-03-02T01:00:00+02:00"),
@@ -148,17 +145,11 @@ def test_of_several_answers_to_one_unit_the_newest_counts_and_the_others_are_tol
     assert (figures.n_duplicates, figures.labels["helpful"].percent_agreement) == (1, 1)
     assert "generation.csv, line 3" in measured.remarks[0]
     assert measured.agreement.latest_response == "2025-03-01T23:00:00+00:00"
-
-
-def test_a_blank_label_is_missing_for_that_label_only(tmp_path: Path) -> None:
     rows = generation_row("r1", "anna", "1,,1,0,0"), generation_row("r1", "ben")
     labels = measure_files([write_generation(tmp_path / "generation.csv", *rows)]).agreement.tasks["generation"].labels
     assert (labels["response_on_topic"].n_ratings, labels["response_on_topic"].n_pairable_items) == (1, 0)
     assert labels["response_on_topic"].undefined["krippendorff_alpha"] == "single_annotator"
     assert labels["helpful"].n_pairable_items == 1
-
-
-def test_broken_rules_are_counted_and_a_passage_id_that_repeats_across_records_is_not_one_unit(tmp_path: Path) -> None:
     said = {("r1", "a"): "0,1,1", ("r1", "b"): "1,1,1", ("r2", "c"): "1,0,0"}
     end = "retrieval,en,2025-03-01T10:00:00+00:00"
     rows = [f"q,p,c1,d,1,{labels},,{record},{name},{end}" for (record, name), labels in said.items()]
@@ -167,9 +158,6 @@ def test_broken_rules_are_counted_and_a_passage_id_that_repeats_across_records_i
     broken = {"evidence_requires_relevance": 1, "evidence_excludes_misleading": 2}
     assert figures.constraint_violations == broken
     assert (figures.n_units, figures.labels["misleading"].n_pairable_items) == (2, 1)
-
-
-def test_a_task_without_rows_has_no_figures_and_no_rows_at_all_are_refused(tmp_path: Path) -> None:
     write_generation(tmp_path / "generation.csv", generation_row("r1", "anna"))
     (tmp_path / "grounding.csv").write_text(",".join(COLUMNS["grounding"]) + "\r\n", encoding="utf-8")
     figures = measure_files([tmp_path]).agreement.tasks["grounding"]

@@ -99,22 +99,6 @@ def test_what_is_not_ours_is_never_overwritten_and_nothing_else_is_written(tmp_p
     )
 
 
-def test_the_json_is_valid_by_the_schema_that_the_command_prints_and_every_field_is_described(tmp_path: Path) -> None:
-    schema = json.loads(run("--schema").stdout)
-    run(write_export(tmp_path / "export"), "--out", tmp_path / "out", *QUICK)
-    found = json.loads((tmp_path / "out" / "agreement.json").read_bytes())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(found, schema)
-    assert found.pop("version") == 1
-    for wrong in ({**found, "version": 2}, found):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, schema)
-    for name, model in {**schema["$defs"], "Agreement": schema}.items():
-        for field, described in model["properties"].items():
-            referred = schema["$defs"].get(described.get("$ref", "").removeprefix("#/$defs/"), {})
-            assert "description" in {**referred, **described}, f"{name}.{field}"
-
-
 @pytest.mark.rare
 def test_two_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export")
@@ -131,18 +115,19 @@ def test_two_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
 
 
-def test_the_seed_changes_only_what_is_resampled(tmp_path: Path) -> None:
-    export, figures = write_export(tmp_path / "export"), []
-    for seed in (0, 1):
-        assert run(export, "--out", tmp_path / "out", *QUICK, "--seed", seed).exit_code == 0
-        figures.append(json.loads((tmp_path / "out" / "agreement.json").read_bytes()))
-    first, other = (found["tasks"]["generation"]["labels"]["helpful"] for found in figures)
-    assert first["krippendorff_alpha"] == other["krippendorff_alpha"]
-    assert first["standard_error"] != other["standard_error"]
-    assert (figures[1]["seed"], figures[1]["resamples"]) == (1, 100)
-
-
-def test_the_gate_fails_after_everything_is_written_and_names_each_label(tmp_path: Path) -> None:
+def test_bad_options_are_refused_the_gate_names_labels_the_seed_resamples_and_the_schema_holds(tmp_path: Path) -> None:
+    export = write_export(tmp_path / "export")
+    for words in (
+        *("--fail-under -1", "--fail-under 1.01", "--fail-under nan", "--fail-under high"),
+        *("--fail-under 0.5 --on upper", "--fail-under 0.5 --fail-label helpfull", "--on point"),
+        *("--fail-label helpful", "--resamples 10", "--seed -1"),
+    ):
+        assert run(export, "--out", tmp_path / "out", *words.split()).exit_code == 2, words
+    assert run().exit_code == 2
+    result = run("nowhere", "--out", tmp_path / "out")
+    assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (1, "", 1)
+    assert result.stderr.startswith("Error: There is no file or folder")
+    assert not (tmp_path / "out").exists()
     export, out = write_export(tmp_path / "export"), tmp_path / "out"
     result = run(export, "--out", out, *QUICK, "--fail-under", "0.95")
     assert (result.exit_code, names_in(out)) == (1, WRITTEN)
@@ -159,21 +144,27 @@ def test_the_gate_fails_after_everything_is_written_and_names_each_label(tmp_pat
         (("0.9", "--on", "point"), 1),
     ):
         assert run(*words, "--fail-under", *more).exit_code == code
-
-
-def test_options_that_make_no_sense_are_usage_errors_and_a_wrong_path_is_our_error(tmp_path: Path) -> None:
-    export = write_export(tmp_path / "export")
-    for words in (
-        *("--fail-under -1", "--fail-under 1.01", "--fail-under nan", "--fail-under high"),
-        *("--fail-under 0.5 --on upper", "--fail-under 0.5 --fail-label helpfull", "--on point"),
-        *("--fail-label helpful", "--resamples 10", "--seed -1"),
-    ):
-        assert run(export, "--out", tmp_path / "out", *words.split()).exit_code == 2, words
-    assert run().exit_code == 2
-    result = run("nowhere", "--out", tmp_path / "out")
-    assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (1, "", 1)
-    assert result.stderr.startswith("Error: There is no file or folder")
-    assert not (tmp_path / "out").exists()
+    export, figures = write_export(tmp_path / "export"), []
+    for seed in (0, 1):
+        assert run(export, "--out", tmp_path / "out", *QUICK, "--seed", seed).exit_code == 0
+        figures.append(json.loads((tmp_path / "out" / "agreement.json").read_bytes()))
+    first, other = (found["tasks"]["generation"]["labels"]["helpful"] for found in figures)
+    assert first["krippendorff_alpha"] == other["krippendorff_alpha"]
+    assert first["standard_error"] != other["standard_error"]
+    assert (figures[1]["seed"], figures[1]["resamples"]) == (1, 100)
+    schema = json.loads(run("--schema").stdout)
+    run(write_export(tmp_path / "export"), "--out", tmp_path / "out", *QUICK)
+    found = json.loads((tmp_path / "out" / "agreement.json").read_bytes())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(found, schema)
+    assert found.pop("version") == 1
+    for wrong in ({**found, "version": 2}, found):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+    for name, model in {**schema["$defs"], "Agreement": schema}.items():
+        for field, described in model["properties"].items():
+            referred = schema["$defs"].get(described.get("$ref", "").removeprefix("#/$defs/"), {})
+            assert "description" in {**referred, **described}, f"{name}.{field}"
 
 
 def test_hostile_names_reach_the_tables_as_they_are_and_no_terminal(tmp_path: Path) -> None:

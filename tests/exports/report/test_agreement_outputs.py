@@ -24,7 +24,7 @@ def rows_of(table: Table, **options: bool) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(table.csv(**options).decode("utf-8-sig"), newline="")))
 
 
-def test_tables_hold_numbers_in_full_precision_reasons_for_empty_cells_and_rows_for_slices_and_changes() -> None:
+def test_tables_hold_every_figure_the_same_columns_without_rows_and_hostile_names_as_they_are() -> None:
     tables = agreement_tables(agreement(retrieval=RICH))
     first, second = rows_of(tables["labels.csv"])
     assert [first["label"], second["label"]] == ["misleading", "topically_relevant"]
@@ -39,9 +39,6 @@ def test_tables_hold_numbers_in_full_precision_reasons_for_empty_cells_and_rows_
     ]
     assert slices[0]["positive_rates"] == '{"=1+1": 0.25}'
     assert rows_of(tables["changes.csv"])[0]["p_holm"] == "0.012"
-
-
-def test_tables_have_the_same_columns_without_a_single_row_and_columns_for_every_interval() -> None:
     full, empty = agreement_tables(agreement(retrieval=RICH)), agreement_tables(agreement())
     names = ("tasks", "labels", "pairs", "annotators", "slices", "changes", "conditional")
     assert list(full) == [f"{name}.csv" for name in names]
@@ -50,25 +47,19 @@ def test_tables_have_the_same_columns_without_a_single_row_and_columns_for_every
         assert len({len(row) for row in table.rows}) == 1, name
     floats = {name for name, field in LabelAgreement.model_fields.items() if field.annotation == float | None}
     assert floats - set(STATISTICS) == {"undefined_resamples", "standard_error", "design_effect", "n_effective"}
-
-
-def test_tables_keep_hostile_names_as_they_are_unless_a_spreadsheet_is_to_open_them() -> None:
     table = agreement_tables(agreement(retrieval=RICH))["annotators.csv"]
     assert rows_of(table)[0]["rater"] == HOSTILE
     safe = rows_of(table, spreadsheet_safe=True)[0]
     assert (safe["rater"], float(safe["bias_index"])) == (f"'{HOSTILE}", -0.1)
 
 
-def test_markdown_shows_figures_rounds_and_findings_and_nothing_that_a_name_makes_of_it() -> None:
+def test_markdown_opens_with_what_the_jury_found_and_no_name_has_power_in_it() -> None:
     page = agreement_markdown(agreement(retrieval=RICH))
     assert "| misleading | 169 | .74 \\[.62, .83\\] | 10% | .80 | 89% | .92 | .83 | 69% |" in page
     assert "fell by .20" in page
     assert "\x1b" not in page
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
-
-
-def test_markdown_opens_with_what_the_jury_found_and_names_of_models_have_no_power_in_it() -> None:
     page = agreement_markdown(agreement(retrieval=RICH), results((HOSTILE_MODEL, "gemini", "plain")))
     first, *blocks = page.split("\n\n")
     assert (first, blocks[0]) == ("<!-- citejury exports agreement -->", "## What the jury found")
@@ -80,9 +71,6 @@ def test_markdown_opens_with_what_the_jury_found_and_names_of_models_have_no_pow
     assert "<img" not in page
     assert "\x1b" not in page
     assert blocks.index("## Agreement between annotators") == 7
-
-
-def test_a_name_is_read_from_markdown_as_it_was_written() -> None:
     page = f"- ⚠ Without {escape_markdown(HOSTILE)}.\n\n| a |\n|---|\n| {escape_markdown(HOSTILE)} |\n"
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
     inline = [child for token in tokens for child in token.children or ()]
@@ -93,16 +81,13 @@ def test_a_name_is_read_from_markdown_as_it_was_written() -> None:
     assert not re.search(r"[@#]\w|www\.", page)  # GitHub links these even where they are escaped
 
 
-def test_latex_commands_and_columns_cannot_come_from_a_name_which_keeps_its_letters() -> None:
+def test_the_latex_table_is_well_formed_and_a_name_that_keeps_its_letters_is_no_command() -> None:
     assert escape_markdown("evidence_sufficient – é漢 1.5") == "evidence\\_sufficient – é漢 1.5"
     assert escape_markdown("a\\|b") == "a\\\\\\|b"
     found = escape_latex(HOSTILE)
     assert r"\input" not in found
     assert not re.search(r"(?<!\\)[%&#$_^~](?!\\alpha|\^)", found.replace("$-$", ""))
     assert escape_latex("naïve_50% – Þ漢") == r"naïve\_50\% \textendash{} ??"
-
-
-def test_the_latex_table_is_well_formed() -> None:
     page = agreement_latex(agreement(retrieval=RICH, grounding=task({HOSTILE: label(-0.1, -0.2, 0.1)})))
     assert_well_formed(page)
     assert r"topically\_relevant & 169 & \textendash{} & .80 & 89\% & .92 & .83 & 69\% \\" in page

@@ -15,13 +15,10 @@ def helpful(found: LabelAgreement) -> TaskAgreement:
     return task({"helpful": found})
 
 
-def test_a_coefficient_is_printed_as_in_papers_and_nothing_steers_a_terminal() -> None:
+def test_coefficients_are_printed_as_in_papers_and_the_methods_sentence_names_what_a_reader_needs() -> None:
     shown = {0.744: ".74", -0.05: "-.05", 1: "1.00", -1: "-1.00", 0: ".00", -0.001: ".00", None: "–"}
     assert {value: words.decimal(value) for value in shown} == shown
     assert printable("a\x1b[31m\r\n\u202eb\x00é漢") == "a�[31m���b�é漢"
-
-
-def test_the_methods_sentence_names_everything_that_a_reader_needs() -> None:
     found = agreement(retrieval=task({"misleading": label()}), grounding=task({"source_cited": label()}))
     assert words.label_sentence(found, "retrieval", "misleading") == (
         "α = .74 [.62, .83] (Krippendorff, nominal; 95 % BCa bootstrap over 43 records / 169 passages, B = 2,000, "
@@ -39,7 +36,7 @@ def test_the_methods_sentence_names_everything_that_a_reader_needs() -> None:
     assert words.macro_sentence(found, "generation") == ""
 
 
-def test_every_warning_comes_in_words_with_the_labels_it_is_about() -> None:
+def test_warnings_people_who_cannot_be_told_apart_and_discards_come_in_words() -> None:
     found = list(words.warning_sentences(RICH))
     assert found[0].startswith("α is undefined for topically_relevant: all answers")
     assert f"misleading: {ADVICE['RARE_CLASS']}" in found
@@ -48,6 +45,13 @@ def test_every_warning_comes_in_words_with_the_labels_it_is_about() -> None:
         of_label = code in str(LabelAgreement.model_fields["warnings"].annotation)
         figures = task({"a": label(warnings=(code,)), "b": label()}) if of_label else task({}, warnings=(code,))
         assert any(ADVICE[code] in sentence for sentence in words.warning_sentences(figures)), code
+    untold = {"p": None, "p_holm": None, "undefined": {"p": "no_exchange", "p_holm": "no_exchange"}}
+    pair = tuple(against_rest(name, 0.1, 0.0, 0.2).model_copy(update=untold) for name in ("anna", "ben"))
+    (sentence,) = words.warning_sentences(task({}, annotators_vs_rest=pair))
+    assert sentence.startswith("Whether an annotator stands out cannot be told")
+    assert words.discard_sentence(RICH.discards).startswith("4 answers discarded, 2.4% of all (=HYPERLINK")
+    assert words.discard_sentence(Discards(n_responses=0, share=0.0, by_annotator={"anna": 0.0})) == ""
+    assert words.discard_sentence(None) == ""
 
 
 def test_a_label_is_judged_by_both_ends_of_its_interval() -> None:
@@ -85,19 +89,6 @@ def test_findings_are_changes_and_those_who_stand_out_most_and_nobody_for_an_int
     alone = task({}, annotators_vs_rest=(against_rest("carla", 0.3, 0.2, 0.4, p_holm=0.051),))
     assert list(words.finding_sentences(alone)) == []
     assert "carla" not in agreement_terminal(agreement(retrieval=alone))
-
-
-def test_where_nobody_can_be_told_apart_that_is_said() -> None:
-    untold = {"p": None, "p_holm": None, "undefined": {"p": "no_exchange", "p_holm": "no_exchange"}}
-    pair = tuple(against_rest(name, 0.1, 0.0, 0.2).model_copy(update=untold) for name in ("anna", "ben"))
-    (sentence,) = words.warning_sentences(task({}, annotators_vs_rest=pair))
-    assert sentence.startswith("Whether an annotator stands out cannot be told")
-
-
-def test_discards_are_told_by_annotator_and_only_where_there_are_any() -> None:
-    assert words.discard_sentence(RICH.discards).startswith("4 answers discarded, 2.4% of all (=HYPERLINK")
-    assert words.discard_sentence(Discards(n_responses=0, share=0.0, by_annotator={"anna": 0.0})) == ""
-    assert words.discard_sentence(None) == ""
 
 
 def test_the_table_has_one_line_a_label_whatever_names_there_are_and_explains_a_star_where_one_is() -> None:

@@ -46,7 +46,9 @@ def told(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_report_and_markdown_show_each_annotators_figures_and_what_is_said_of_whom(told: Path) -> None:
+def test_reports_show_each_annotators_controls_and_agreement_is_the_same_without_them(
+    told: Path, tmp_path: Path
+) -> None:
     page = (told / "report.html").read_text(encoding="utf-8")
     part = page.partition('id="controls"')[2].partition("<section")[0]
     assert 'href="#controls"' in page
@@ -57,11 +59,6 @@ def test_report_and_markdown_show_each_annotators_figures_and_what_is_said_of_wh
     (line,) = [line for line in text.splitlines() if line.startswith("| anna")]
     cells = [cell.split()[0] for cell in line.strip("|").split("|")]
     assert cells[1:6] == ["10", "100%", "100%", "2", "50%"]
-
-
-def test_agreement_itself_is_the_same_with_and_without_controls_which_are_no_ratings(
-    told: Path, tmp_path: Path
-) -> None:
     (tmp_path / "bare").mkdir()
     assert measured(tmp_path / "bare", []).exit_code == 0
     bare = tmp_path / "bare" / "out"

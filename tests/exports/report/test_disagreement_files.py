@@ -36,7 +36,9 @@ def found_in(path: Path) -> list[Disagreement]:
     return with_details(find_disagreements(read_tables(export_files([path])).tables[0]), [path])
 
 
-def test_texts_and_notes_of_the_newest_submitted_responses_are_filled_in(tmp_path: Path) -> None:
+def test_newest_texts_and_notes_are_filled_in_patterns_counted_and_only_an_earlier_list_replaced(
+    tmp_path: Path,
+) -> None:
     path = write_export(
         tmp_path / "generation.csv",
         row("anna", "True", notes="old"),
@@ -48,6 +50,17 @@ def test_texts_and_notes_of_the_newest_submitted_responses_are_filled_in(tmp_pat
     (found,) = found_in(path)
     assert (found.text, found.text_pair, found.notes) == ("Q?", HOSTILE, {"anna": HOSTILE})
     assert (found.record_id, found.link) == ("", "")
+    rows = [row(who, helpful, record) for record in ("r1", "r2") for who, helpful in PAIRS]
+    rows += [row("anna", "False", "r3"), row("ben", "True", "r3")]
+    patterns = count_patterns(found_in(write_export(tmp_path / "generation.csv", *rows)))
+    assert [(each.n_units, each.pattern) for each in patterns] == [(2, "anna yes; ben no"), (1, "ben yes; anna no")]
+    path = tmp_path / "list.csv"
+    for safe in (False, True, False):
+        write_disagreements_csv(path, [], spreadsheet_safe=safe)
+    path.write_text("task,label\n")
+    with pytest.raises(OutputError, match="holds something else"):
+        write_disagreements_csv(path, [])
+    assert path.read_text() == "task,label\n"
 
 
 def write_grounding(path: Path, *records: str) -> Path:
@@ -126,20 +139,3 @@ def test_the_list_keeps_hostile_text_as_data_and_one_for_spreadsheets_holds_no_f
     safe = read(out)
     assert {each["text"] for each in safe} == {"'@SUM(A1)"}
     assert all(float(each["influence"]) < 0 for each in safe)
-
-
-def test_only_an_earlier_list_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "list.csv"
-    for safe in (False, True, False):
-        write_disagreements_csv(path, [], spreadsheet_safe=safe)
-    path.write_text("task,label\n")
-    with pytest.raises(OutputError, match="holds something else"):
-        write_disagreements_csv(path, [])
-    assert path.read_text() == "task,label\n"
-
-
-def test_patterns_are_counted_over_units(tmp_path: Path) -> None:
-    rows = [row(who, helpful, record) for record in ("r1", "r2") for who, helpful in PAIRS]
-    rows += [row("anna", "False", "r3"), row("ben", "True", "r3")]
-    patterns = count_patterns(found_in(write_export(tmp_path / "generation.csv", *rows)))
-    assert [(each.n_units, each.pattern) for each in patterns] == [(2, "anna yes; ben no"), (1, "ben yes; anna no")]

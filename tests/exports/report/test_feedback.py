@@ -59,7 +59,7 @@ def source(tmp_path: Path) -> Path:
     return export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
 
 
-def test_an_answer_differs_from_most_others_never_from_a_tie_or_one_person(tmp_path: Path) -> None:
+def test_an_answer_differs_from_a_decision_or_most_others_never_from_a_tie_or_one_person(tmp_path: Path) -> None:
     votes = {"anna": "yyyy", "ben": "nnn ", "cora": "ny  ", "Jörg Müller": "nn n"}
     found = compare(read_tables([export(tmp_path, votes) / "retrieval.csv"]).tables, {}, 2)
     (relevant, *_) = found.by_annotator["anna"]
@@ -75,9 +75,6 @@ def test_an_answer_differs_from_most_others_never_from_a_tie_or_one_person(tmp_p
     assert found.too_few == 4  # two people each at units 3 and 4
     everybody = compare(read_tables([tmp_path / "retrieval.csv"]).tables, {}, 1)
     assert (everybody.too_few, everybody.by_annotator["anna"][0].compared) == (0, 4)
-
-
-def test_a_decision_comes_before_the_votes(tmp_path: Path) -> None:
     tables = read_tables([export(tmp_path, {"anna": "y", "ben": "n", "cora": "n"}) / "retrieval.csv"]).tables
     found = compare(tables, {("r1", "c1", "topically_relevant"): True}, 2)
     assert found.by_annotator["anna"][0].differences == ()
@@ -114,7 +111,9 @@ def test_her_language_is_that_of_the_campaign(tmp_path: Path, monkeypatch: pytes
     assert '<html lang="de">' in texts["cora"]
 
 
-def test_controls_are_in_no_page_even_where_an_export_has_their_rows(tmp_path: Path, source: Path) -> None:
+def test_controls_are_in_no_page_and_end_it_in_a_sentence_where_they_cannot_be_read(
+    tmp_path: Path, source: Path
+) -> None:
     write_controls(source, "r1")
     page = page_of(tmp_path, "anna", source)
     assert ("Frage 1" in page, "Frage 2" in page) == (False, True)
@@ -122,9 +121,6 @@ def test_controls_are_in_no_page_even_where_an_export_has_their_rows(tmp_path: P
     (source / "retrieval.csv").write_text(table, "utf-8")  # ids that a spreadsheet would run
     write_controls(source, "'=r1")
     assert page_of(tmp_path, "anna", source) == page
-
-
-def test_controls_that_cannot_be_read_end_it_in_a_sentence(tmp_path: Path, source: Path) -> None:
     for written, said in (
         (b"record_uuid,kind\nr1,planted\n", "needs the column"),
         (b"record_uuid\xff\n", "is not UTF-8"),
@@ -150,19 +146,16 @@ def test_practice_is_in_no_page_and_where_it_cannot_be_told_that_is_said(tmp_pat
     assert ("Frage 1" in page, "Frage 2" in page) == (False, True)
 
 
-def test_pages_that_are_wanted_no_longer_go_and_strangers_stay(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run(str(out), "--from", str(export(tmp_path / "1", dict.fromkeys(PEOPLE, "y"))))[0] == 0
-    (out / "feedback-of-a-film.html").write_text("Great.", encoding="utf-8")
-    assert run(str(out), "--from", str(export(tmp_path / "2", dict.fromkeys(PEOPLE[:3], "y"))))[0] == 0
-    names = {path.name for path in out.iterdir()}
-    assert names == {"feedback-anna.html", "feedback-ben.html", "feedback-cora.html", "feedback-of-a-film.html"}
-
-
-def test_what_too_few_others_answered_is_counted_and_where_that_is_all_one_line_says_so(tmp_path: Path) -> None:
+def test_what_too_few_answered_is_counted_and_pages_no_longer_wanted_go(tmp_path: Path) -> None:
     source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "n ", "dora": "  "})
     code, said = run(str(tmp_path / "some"), "--from", str(source))
     assert (code, "Left out: 2 answers that differ from those of fewer than 2 others." in said) == (0, True)
     code, said = run(str(tmp_path / "out"), "--from", str(export(tmp_path / "two", {"anna": "y", "ben": "n"})))
     assert (code, "no unit has a decision or the answers of 3 people" in said) == (1, True)
     assert not (tmp_path / "out").exists()
+    out = tmp_path / "out"
+    assert run(str(out), "--from", str(export(tmp_path / "1", dict.fromkeys(PEOPLE, "y"))))[0] == 0
+    (out / "feedback-of-a-film.html").write_text("Great.", encoding="utf-8")
+    assert run(str(out), "--from", str(export(tmp_path / "2", dict.fromkeys(PEOPLE[:3], "y"))))[0] == 0
+    names = {path.name for path in out.iterdir()}
+    assert names == {"feedback-anna.html", "feedback-ben.html", "feedback-cora.html", "feedback-of-a-film.html"}

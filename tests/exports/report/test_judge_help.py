@@ -151,10 +151,10 @@ def test_every_group_gets_a_rate_with_the_judges_help_and_a_narrower_interval(tm
     assert label["judge_help"] | {"weight": None} == {"judge": "judy", **sizes, "weight": None, "undefined": None}
 
 
-def test_without_a_judge_nothing_changes_but_with_one_the_files_fit_the_schema(tmp_path: Path) -> None:
+def test_without_a_judge_nothing_changes_and_its_help_is_shown_everywhere_by_the_schema(tmp_path: Path) -> None:
     export, judgements, records = a_study(tmp_path)
     assert run(export, "--out", "alone").exit_code == 0
-    helped(export, judgements, records)
+    printed, label = helped(export, judgements, records)
     alone, text = (Path(folder, "results.json").read_text(encoding="utf-8") for folder in ("alone", "out"))
     for word in ("ppi", "judge_help"):
         assert word not in alone + Path("alone/results.csv").read_text(encoding="utf-8")
@@ -162,14 +162,9 @@ def test_without_a_judge_nothing_changes_but_with_one_the_files_fit_the_schema(t
     for written in (alone, text):
         jsonschema.validate(json.loads(written), schema)
     with_help, without = Results.model_validate_json(text), Results.model_validate_json(alone)
-    for name, label in without.tasks["generation"].labels.items():
+    for name, alone in without.tasks["generation"].labels.items():
         other = with_help.tasks["generation"].labels[name]
-        assert (other.rate, other.interval, other.differences) == (label.rate, label.interval, label.differences)
-
-
-def test_it_is_shown_everywhere_with_how_many_were_labelled_and_judged(tmp_path: Path) -> None:
-    export, judgements, records = a_study(tmp_path)
-    printed, label = helped(export, judgements, records)
+        assert (other.rate, other.interval, other.differences) == (alone.rate, alone.interval, alone.differences)
     own = float(np.mean([answer.p_yes for answer in judged_answers(400)]))  # the judge's own rate is nowhere
     assert f"{own:.6f}" not in Path("out/results.json").read_text(encoding="utf-8")
     title = "with the judge's help (people's labels correct it)"
@@ -340,7 +335,7 @@ def refused(export: Path, judgements: Path, records: Path, *words: str) -> str:
     return " ".join(printed.output.split())
 
 
-def test_of_two_judges_one_has_to_be_named(tmp_path: Path) -> None:
+def test_of_two_judges_one_has_to_be_named_and_a_hostile_name_steers_nothing(tmp_path: Path) -> None:
     answers = judged_answers(200, models=("claude",))
     export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 60))
     other: list[JudgedAnswer] = [answer._replace(p_yes=1 - answer.p_yes) for answer in answers]
@@ -353,6 +348,14 @@ def test_of_two_judges_one_has_to_be_named(tmp_path: Path) -> None:
     assert label["judge_help"]["judge"] == "judy"
     _, label = helped(export, judgements, records, "--judge-name", "joe")
     assert label["judge_help"]["weight"] == 0  # it says the contrary, and people alone count
+    hostile = "=1+1|<img src=x>\x1b[31m\u202e \\input{/etc/passwd} `code`"
+    write_lines(judgements, [judgement(answer, model=hostile) for answer in answers])
+    printed, _ = helped(export, judgements, records, "--spreadsheet-safe")
+    assert "\x1b" not in printed.output
+    assert "<img" not in Path("out/results.md").read_text(encoding="utf-8")
+    assert r"\input" not in Path("out/results.tex").read_text(encoding="utf-8")
+    assert "'=1+1" in Path("out/results.csv").read_text(encoding="utf-8-sig")
+    assert "<img" not in measure_results(export, judge=[judgements], records=[records])._repr_html_()
 
 
 def test_judgements_of_other_records_and_files_that_are_none_are_refused(tmp_path: Path) -> None:
@@ -366,16 +369,3 @@ def test_judgements_of_other_records_and_files_that_are_none_are_refused(tmp_pat
     assert "is empty" in refused(export, judgements, empty)
     assert "is empty" in refused(export, empty, records)
     assert (run(export, "--judge", judgements).exit_code, run(export, "--records", records).exit_code) == (2, 2)
-
-
-def test_a_hostile_name_of_a_judge_steers_nothing(tmp_path: Path) -> None:
-    answers = judged_answers(200, models=("claude",))
-    export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 60))
-    hostile = "=1+1|<img src=x>\x1b[31m\u202e \\input{/etc/passwd} `code`"
-    write_lines(judgements, [judgement(answer, model=hostile) for answer in answers])
-    printed, _ = helped(export, judgements, records, "--spreadsheet-safe")
-    assert "\x1b" not in printed.output
-    assert "<img" not in Path("out/results.md").read_text(encoding="utf-8")
-    assert r"\input" not in Path("out/results.tex").read_text(encoding="utf-8")
-    assert "'=1+1" in Path("out/results.csv").read_text(encoding="utf-8-sig")
-    assert "<img" not in measure_results(export, judge=[judgements], records=[records])._repr_html_()

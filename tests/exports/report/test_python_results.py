@@ -76,16 +76,13 @@ def test_tables_are_typed_the_same_with_and_without_figures(tmp_path: Path, expo
             assert not any(value is not pd.NA and math.isnan(value) for value in full[name])
 
 
-def test_the_labels_table_holds_the_figures_and_an_undefined_one_is_missing(tmp_path: Path) -> None:
+def test_labels_disagreements_with_texts_and_what_a_notebook_shows_of_them(tmp_path: Path) -> None:
     result = measure_agreement(write_export(tmp_path / "generation.csv", *three_records()), resamples=20)
     labels = result.to_pandas().set_index("label")
     assert labels.loc["helpful", "percent_agreement"] == pytest.approx(2 / 3)
     assert labels["krippendorff_alpha"].isna().tolist() == [True, True, False, True, True]
     with pytest.raises(InputError, match="no table 'label'; the tables are tasks, labels"):
         result.to_pandas("label")
-
-
-def test_disagreements_come_with_texts_and_notes_from_files_and_frames_alike(tmp_path: Path) -> None:
     rows = three_records()
     rows[-1] |= {"notes": "leaves out <b>half</b>", "query": "why $x$?"}
     rows[-2] |= {"query": "why $x$?"}
@@ -96,6 +93,13 @@ def test_disagreements_come_with_texts_and_notes_from_files_and_frames_alike(tmp
     assert (found.record_uuid, found.label, found.votes) == ("002", "helpful", {"anna": True, "ben": False})
     assert (found.text, found.notes) == ("why $x$?", {"ben": "leaves out <b>half</b>"})
     assert from_file.to_pandas().loc[0, "votes"] == {"anna": True, "ben": False}
+    rows = [row | {"record_uuid": f"{n}-{row['record_uuid']}"} for n in range(30) for row in three_records()]
+    path = write_export(tmp_path / "generation.csv", *rows)
+    agreement, disagreements = measure_agreement(path, resamples=20), find_disagreements(path)
+    assert "α is undefined for proper_action" in agreement._repr_html_()
+    assert disagreements._repr_html_().endswith("<p>and 10 more</p></div>")
+    assert re.fullmatch(r"<AgreementResult generation: 90 units, mean α \S+( \[.*\])?>", repr(agreement))
+    assert repr(disagreements) == "<DisagreementResult 30 disagreements>"
 
 
 def test_disagreements_are_ranked_over_all_tasks_and_cut_on_request(export: Path) -> None:
@@ -122,13 +126,3 @@ def test_a_notebook_shows_hostile_text_as_text(tmp_path: Path) -> None:
         *("caption", "div", "p", "bdi"),
     }
     assert "\x1b" not in shown
-
-
-def test_a_notebook_shows_warnings_in_words_how_much_more_there_is_and_a_short_repr(tmp_path: Path) -> None:
-    rows = [row | {"record_uuid": f"{n}-{row['record_uuid']}"} for n in range(30) for row in three_records()]
-    path = write_export(tmp_path / "generation.csv", *rows)
-    agreement, disagreements = measure_agreement(path, resamples=20), find_disagreements(path)
-    assert "α is undefined for proper_action" in agreement._repr_html_()
-    assert disagreements._repr_html_().endswith("<p>and 10 more</p></div>")
-    assert re.fullmatch(r"<AgreementResult generation: 90 units, mean α \S+( \[.*\])?>", repr(agreement))
-    assert repr(disagreements) == "<DisagreementResult 30 disagreements>"

@@ -38,7 +38,7 @@ def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
     return Page(text)
 
 
-def test_its_parts_stand_in_the_order_in_which_they_are_read(
+def test_its_parts_stand_in_order_and_each_label_once_beside_its_verdict_and_figures(
     page: Page, whole: tuple[Agreement, list[Disagreement]]
 ) -> None:
     assert [text for _, text in page.all("h2")] == [
@@ -70,11 +70,6 @@ def test_its_parts_stand_in_the_order_in_which_they_are_read(
     without = Page(render_report(*whole))
     assert without.all("h2")[0][1] == "How far the annotators agree"
     assert "What the jury found" not in without.text
-
-
-def test_each_label_stands_once_beside_its_verdict_with_the_figures_of_the_agreement(
-    page: Page, whole: tuple[Agreement, list[Disagreement]]
-) -> None:
     (forest,) = [place for place, (_, attributes) in enumerate(page.tags) if attributes.get("class") == "forest"]
     rows = [
         page.texts[place]
@@ -91,16 +86,13 @@ def test_each_label_stands_once_beside_its_verdict_with_the_figures_of_the_agree
             assert f"{ac1:.2f}".lstrip("0") in row
 
 
-def test_headings_never_skip_a_level_and_ids_are_unique(page: Page) -> None:
+def test_headings_skip_no_level_ids_are_unique_and_figures_and_tables_speak_to_screen_readers(page: Page) -> None:
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert {link["href"][1:] for link, _ in page.all("a") if link["href"].startswith("#")} <= set(ids)
-
-
-def test_every_figure_speaks_to_screen_readers_and_every_table_has_a_caption(page: Page) -> None:
     drawings = [place for place, (tag, attributes) in enumerate(page.tags) if tag == "svg" and "role" in attributes]
     assert len(drawings) > 50
     for place in drawings:
@@ -146,7 +138,7 @@ def test_the_weightiest_disagreements_are_shown_with_some_of_each_task_and_the_r
     assert counts[0] == max(item.pattern_count for item in light)
 
 
-def test_each_disagreement_shows_its_query_before_it_is_opened() -> None:
+def test_disagreements_show_their_query_paper_the_first_of_them_and_a_click_a_long_text() -> None:
     tables = [drawn_ratings(task, seed=number) for number, task in enumerate(TASKS)]
     items = [find_disagreements(table)[0] for table in tables]
     texts = {"retrieval": "Why Q1?", "generation": "Why Q2?", "grounding": "An answer."}
@@ -157,9 +149,6 @@ def test_each_disagreement_shows_its_query_before_it_is_opened() -> None:
     heads = [text for _, text in Page(render_report(drawn_agreement(tables), asked)).all("summary")]
     assert all(any(query in text for text in heads) for query in ("Why Q1?", "Why Q2?", "Why Q3?"))
     assert not any("An answer." in text for text in heads)
-
-
-def test_paper_gets_the_first_disagreements_and_a_long_text_is_whole_on_a_click_up_to_a_limit() -> None:
     style = files("exports.report.html").joinpath("style.css").read_text(encoding="utf-8")
     assert f":nth-child(n + {PRINTED + 1} of :not([hidden]))" in style
     ratings = drawn_ratings()
@@ -174,7 +163,22 @@ def test_paper_gets_the_first_disagreements_and_a_long_text_is_whole_on_a_click_
     assert len(page.text) < 6 * LONGEST_TEXT  # two texts and three notes
 
 
-def test_annotators_who_agree_stand_next_to_each_other_under_names_cut_where_they_do_not_differ() -> None:
+def test_axes_hold_values_a_week_without_interval_ends_the_ribbon_and_who_agrees_is_adjacent() -> None:
+    assert (alpha_axis([0.4, None]), alpha_axis([-0.31])) == (Axis(0.0, 1.0), Axis(-0.4, 1.0))
+    assert (difference_axis([]), difference_axis([0.32, -0.1])) == (Axis(-0.1, 0.1), Axis(-0.4, 0.4))
+    assert Axis(-0.4, 1.0).ticks(0.2) == [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert (Axis(0.0, 1.0).percent(0.667), Axis(0.0, 1.0).percent(-3)) == ("66.70%", "0.00%")
+    interval = Interval(low=0.4, high=0.9, method="bca")
+    figures = drawn_agreement([drawn_ratings()]).tasks["generation"]
+    alone = figures.weeks[0].labels["helpful"].model_copy(update={"krippendorff_alpha": 0.7, "interval": interval})
+    weeks = [
+        part.model_copy(
+            update={"labels": {"helpful": alone.model_copy(update={"interval": None}) if place == 2 else alone}}
+        )
+        for place, part in enumerate(figures.weeks)
+    ]
+    drawing = to_html(week_panel("helpful", weeks))
+    assert (len(weeks), drawing.count("<polygon"), drawing.count('class="estimate open"')) == (5, 2, 1)
     rows = [
         Row(f"r{number:02d}", name, (value, value))
         for number in range(40)
@@ -197,27 +201,6 @@ def test_annotators_who_agree_stand_next_to_each_other_under_names_cut_where_the
     ):
         assert short_names(names) == dict(zip(names, short, strict=True))
     assert short_names(["rater.0@example.org", "rater.@example.org"])["rater.@example.org"] != ""
-
-
-def test_axes_hold_their_values() -> None:
-    assert (alpha_axis([0.4, None]), alpha_axis([-0.31])) == (Axis(0.0, 1.0), Axis(-0.4, 1.0))
-    assert (difference_axis([]), difference_axis([0.32, -0.1])) == (Axis(-0.1, 0.1), Axis(-0.4, 0.4))
-    assert Axis(-0.4, 1.0).ticks(0.2) == [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    assert (Axis(0.0, 1.0).percent(0.667), Axis(0.0, 1.0).percent(-3)) == ("66.70%", "0.00%")
-
-
-def test_a_week_without_an_interval_is_an_open_point_beside_which_the_ribbon_ends() -> None:
-    interval = Interval(low=0.4, high=0.9, method="bca")
-    figures = drawn_agreement([drawn_ratings()]).tasks["generation"]
-    alone = figures.weeks[0].labels["helpful"].model_copy(update={"krippendorff_alpha": 0.7, "interval": interval})
-    weeks = [
-        part.model_copy(
-            update={"labels": {"helpful": alone.model_copy(update={"interval": None}) if place == 2 else alone}}
-        )
-        for place, part in enumerate(figures.weeks)
-    ]
-    drawing = to_html(week_panel("helpful", weeks))
-    assert (len(weeks), drawing.count("<polygon"), drawing.count('class="estimate open"')) == (5, 2, 1)
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason=NO_SHARED)

@@ -88,8 +88,23 @@ def field(driver: webdriver.Chrome, name: str) -> Select:
     return Select(driver.find_element(By.NAME, name))
 
 
-def test_filters_narrow_the_list_and_say_how_many_are_left(browser: webdriver.Chrome, report: Path) -> None:
+def test_the_keyboard_reaches_everything_the_list_is_sorted_and_filters_narrow_it(
+    browser: webdriver.Chrome, report: Path
+) -> None:
     opened(browser, report)
+    browser.execute_script(
+        "window.reached = []; addEventListener('focusin', ({target}) =>"
+        " window.reached.push(target.name || target.href || target.localName))"
+    )
+    browser.switch_to.active_element.send_keys(Keys.TAB * 60)
+    reached = browser.execute_script("return window.reached")
+    assert any(name.endswith("#methods") for name in reached)
+    assert {"summary", "div", "task", "order"} <= set(reached)
+    for order in ("weight", "share", "entropy"):
+        field(browser, "order").select_by_value(order)
+        values = [float(value) for value in values_of(browser, order)]
+        assert values == sorted(values, reverse=True)
+        assert len(set(values)) > 1
     everything = len(shown(browser))
     assert everything == SHOWN
     expected = values_of(browser, "task").count('"retrieval"')
@@ -119,27 +134,6 @@ def test_filters_narrow_the_list_and_say_how_many_are_left(browser: webdriver.Ch
     assert all("蜂蜜" in (entry.get_attribute("textContent") or "") for entry in shown(browser))
     words.send_keys(" is nowhere")
     assert shown(browser) == []
-
-
-def test_the_list_is_sorted_by_what_the_reader_chooses(browser: webdriver.Chrome, report: Path) -> None:
-    opened(browser, report)
-    for order in ("weight", "share", "entropy"):
-        field(browser, "order").select_by_value(order)
-        values = [float(value) for value in values_of(browser, order)]
-        assert values == sorted(values, reverse=True)
-        assert len(set(values)) > 1
-
-
-def test_the_keyboard_reaches_parts_filters_and_texts(browser: webdriver.Chrome, report: Path) -> None:
-    opened(browser, report)
-    browser.execute_script(
-        "window.reached = []; addEventListener('focusin', ({target}) =>"
-        " window.reached.push(target.name || target.href || target.localName))"
-    )
-    browser.switch_to.active_element.send_keys(Keys.TAB * 60)
-    reached = browser.execute_script("return window.reached")
-    assert any(name.endswith("#methods") for name in reached)
-    assert {"summary", "div", "task", "order"} <= set(reached)
 
 
 def test_nothing_is_wider_than_the_screen_and_the_page_asks_for_nothing_and_meets_no_error(

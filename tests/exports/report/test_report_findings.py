@@ -36,7 +36,9 @@ def rows_of(page: Page, kind: str) -> list[str]:
     ]
 
 
-def test_each_group_has_a_point_its_numbers_beside_it_and_the_same_in_words(agreement: Agreement) -> None:
+def test_each_group_has_its_point_numbers_words_denominators_and_labels_with_their_questions(
+    agreement: Agreement,
+) -> None:
     page = shown(agreement, results())
     assert "60 answers of 3 models to 12 narratives, judged by 3 people. Newest response 2026-03-01 12:00" in page.text
     assert page.text.startswith("What the jury found")
@@ -48,9 +50,21 @@ def test_each_group_has_a_point_its_numbers_beside_it_and_the_same_in_words(agre
     points = [place for place, (tag, _) in enumerate(page.tags) if tag == "circle"]
     places = [float(page.tags[place][1]["cx"].rstrip("%")) for place in points][:4]
     assert places == pytest.approx([100 * 0.71 / 3, 10, 20, 41], abs=0.01)
+    (table,) = [text for _, text in page.all("table") if text.startswith("What stands behind these shares")]
+    assert "perplexity2420222034" in table  # asked, answered, refused, failed, before the jury, cite nothing, discarded
+    assert "in the chart" in table
+    assert "read" not in table  # nothing tells which sources were read
+    assert "Not known: how many cite a page that was not read." in page.text
+    assert "Left out, since the jury has not judged every part: 7 answers" in page.text
+    told = rows_of(shown(agreement, results()), "shares")
+    (support,) = [text for text in told if text.startswith("support_present")]
+    assert "Is at least one claim of the answer backed by the context?" in support
+    assert support.count("of 20 answers") == 3
+    (helpful,) = [text for text in told if text.startswith("helpful")]
+    assert "– not judged" in helpful
 
 
-def test_every_sentence_is_there_of_many_the_first_are_seen_and_the_others_a_click_away(agreement: Agreement) -> None:
+def test_every_sentence_is_there_and_the_headline_says_how_many_answers_are_left_out(agreement: Agreement) -> None:
     found = results()
     page = shown(agreement, found)
     sentences = [*difference_sentences(found), *incomparable_sentences(found)]
@@ -61,20 +75,6 @@ def test_every_sentence_is_there_of_many_the_first_are_seen_and_the_others_a_cli
     page = shown(agreement, found.model_copy(update={"findings": {"serious_problem": many}}))
     (more,) = [text for _, text in page.all("details") if text.startswith("7 more")]
     assert (more.count("points apart"), page.text.count("points apart")) == (7, 12)
-
-
-def test_denominators_stand_beneath_and_what_is_not_known_is_named(agreement: Agreement) -> None:
-    page = shown(agreement, results())
-    (table,) = [text for _, text in page.all("table") if text.startswith("What stands behind these shares")]
-    assert "perplexity2420222034" in table  # asked, answered, refused, failed, before the jury, cite nothing, discarded
-    assert "in the chart" in table
-    assert "read" not in table  # nothing tells which sources were read
-    assert "Not known: how many cite a page that was not read." in page.text
-    assert "Left out, since the jury has not judged every part: 7 answers" in page.text
-
-
-def test_the_headline_says_at_once_how_many_answers_are_left_out(agreement: Agreement) -> None:
-    found = results()
     finding = found.findings["serious_problem"]
     page = shown(agreement, found)
     assert "Serious problem: 24 % of 60 answers; 7 more were not judged in every part" in page.text
@@ -88,15 +88,6 @@ def test_the_headline_says_at_once_how_many_answers_are_left_out(agreement: Agre
     page = shown(agreement, found.model_copy(update={"findings": {"serious_problem": empty}}))
     assert "Serious problem: cannot be told; 7 answers not judged in every part" in page.text
     assert all(row.endswith("– not judged in every part0 answers, 0 narratives") for row in rows_of(page, "rates")[1:3])
-
-
-def test_each_label_has_its_question_and_a_rate_with_its_basis_in_each_group(agreement: Agreement) -> None:
-    told = rows_of(shown(agreement, results()), "shares")
-    (support,) = [text for text in told if text.startswith("support_present")]
-    assert "Is at least one claim of the answer backed by the context?" in support
-    assert support.count("of 20 answers") == 3
-    (helpful,) = [text for text in told if text.startswith("helpful")]
-    assert "– not judged" in helpful
 
 
 def test_tasks_that_are_never_compared_say_so_and_crossed_groups_are_tables_on_a_click(agreement: Agreement) -> None:
@@ -118,7 +109,7 @@ def test_tasks_that_are_never_compared_say_so_and_crossed_groups_are_tables_on_a
     assert "claude, ja" in table
 
 
-def test_what_runs_tell_and_how_passages_fit_is_a_click_away_and_names_stay_text(agreement: Agreement) -> None:
+def test_what_runs_tell_is_a_click_away_and_results_without_groups_make_a_screen(agreement: Agreement) -> None:
     told = surveyed((HOSTILE[0], "plain"))
     found = results().model_copy(
         update={name: getattr(told, name) for name in ("runs", "landscape", "narrative_verdicts")}
@@ -130,9 +121,6 @@ def test_what_runs_tell_and_how_passages_fit_is_a_click_away_and_names_stay_text
         (text,) = [each for each in blocks if each.startswith(block.title)]
         assert all(str(value) in text for table in block.tables for row in table.rows for value in row)
     assert len(page.all("script")) == 1
-
-
-def test_results_without_groups_or_findings_still_make_a_screen(agreement: Agreement) -> None:
     bare = with_labels(results(), lambda label: {"groups": (), "differences": ()})
     page = shown(agreement, bare.model_copy(update={"by": (), "findings": {}}))
     assert "60 answers to 12 narratives" in page.text

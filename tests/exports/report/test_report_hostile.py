@@ -22,7 +22,7 @@ from tests.support.report_page import Page
 from tests.support.results_data import results
 
 
-def test_the_policy_lets_in_the_style_and_script_of_the_page_alone() -> None:
+def test_the_policy_lets_in_the_pages_own_style_and_script_and_links_lead_to_the_web_only() -> None:
     page = Page(render_report(*whole_report_parts()))
     policy = next(
         meta["content"] for meta, _ in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"
@@ -37,24 +37,6 @@ def test_the_policy_lets_in_the_style_and_script_of_the_page_alone() -> None:
     assert f"script-src 'sha256-{hashes['script']}'" in policy
     assert "unsafe" not in policy
     assert not any(name.startswith("on") or name == "style" for _, attributes in page.tags for name in attributes)
-
-
-def test_hostile_texts_are_text_wherever_they_come_in() -> None:
-    agreement, disagreements, remarks = hostile_report_parts()
-    ratings = drawn_ratings(annotators=("a", "b", "c", "d"))
-    calm_texts = with_texts(find_disagreements(ratings), ["calm"])
-    calm = Page(render_report(drawn_agreement([ratings]), calm_texts, results=results()))
-    page = Page(render_report(agreement, disagreements, remarks=remarks, results=hostile_results()))
-    assert {tag for tag, _ in page.tags} - {tag for tag, _ in calm.tags} <= {"ul", "li"}
-    assert len(page.all("script")) == len(page.all("style")) == 1
-    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
-    assert all(text in page.text for text in HOSTILE)
-    found = page.all("header")[0][1]
-    assert all(text in found for text in (*HOSTILE[:3], *HOSTILE[5:8]))
-    assert not [link for link, _ in page.all("a") if not link["href"].startswith("#")]
-
-
-def test_links_lead_to_the_web_only_and_tell_nobody_where_from() -> None:
     ratings = drawn_ratings()
     found = find_disagreements(ratings)[:1]
     address = "https://argilla.example/dataset/1/annotation-mode?page=1"
@@ -76,12 +58,24 @@ def test_links_lead_to_the_web_only_and_tell_nobody_where_from() -> None:
         assert f'href="{bad}' not in text
 
 
-def test_bidi_controls_and_what_html_forbids_are_taken_out_and_the_rest_is_isolated() -> None:
+def test_hostile_texts_are_text_wherever_they_come_in() -> None:
+    agreement, disagreements, remarks = hostile_report_parts()
+    ratings = drawn_ratings(annotators=("a", "b", "c", "d"))
+    calm_texts = with_texts(find_disagreements(ratings), ["calm"])
+    calm = Page(render_report(drawn_agreement([ratings]), calm_texts, results=results()))
+    page = Page(render_report(agreement, disagreements, remarks=remarks, results=hostile_results()))
+    assert {tag for tag, _ in page.tags} - {tag for tag, _ in calm.tags} <= {"ul", "li"}
+    assert len(page.all("script")) == len(page.all("style")) == 1
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    assert all(text in page.text for text in HOSTILE)
+    found = page.all("header")[0][1]
+    assert all(text in found for text in (*HOSTILE[:3], *HOSTILE[5:8]))
+    assert not [link for link, _ in page.all("a") if not link["href"].startswith("#")]
+
+
+def test_bidi_controls_are_taken_out_and_no_script_style_or_link_to_one_is_built_from_text() -> None:
     assert clean(BIDI) == "leftright? end"
     assert to_html(element("p", "by ", quoted(BIDI))) == '<p>by <bdi dir="auto">leftright? end</bdi></p>'
-
-
-def test_nobody_builds_a_script_a_style_or_a_link_to_a_script_from_text() -> None:
     for tag in ("script", "style"):
         with pytest.raises(ValueError, match="never built from texts"):
             element(tag, "alert(1)")

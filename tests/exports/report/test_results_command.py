@@ -33,7 +33,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def test_it_prints_composite_findings_then_rates_then_what_differs(tmp_path: Path) -> None:
+def test_it_prints_findings_then_rates_then_what_differs_and_of_one_narrative_no_intervals(tmp_path: Path) -> None:
     printed = run(write_export(tmp_path / "export", campaign(narratives=24)))
     assert printed.exit_code == 0, printed.output
     parts = ("about 72 answers to 24 narratives", "Serious problem", "support_present", "helpful", "What differs")
@@ -42,9 +42,14 @@ def test_it_prints_composite_findings_then_rates_then_what_differs(tmp_path: Pat
     assert max(map(len, printed.stdout.splitlines())) <= 80
     assert "perplexity 67 %, claude 0 %: 67 points apart" in printed.stdout
     assert "--out results" in printed.stderr
+    printed = run(write_export(tmp_path / "export", campaign(narratives=1)))
+    said = " ".join(printed.stdout.split())
+    assert "a rate without interval for any label: all of it is on one narrative" in said
+    assert "claude cannot be compared with gemini and perplexity on any label" in said
+    assert "gemini and perplexity cannot be compared on any label" in said
 
 
-def test_it_writes_every_file_and_the_same_bytes_twice_beside_those_of_agreement(tmp_path: Path) -> None:
+def test_it_writes_the_same_files_twice_beside_those_of_agreement_and_refuses_plainly(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign())
     assert run(export, "--out", "out").exit_code == 0
     first = {path.name: path.read_bytes() for path in Path("out").iterdir()}
@@ -58,6 +63,18 @@ def test_it_writes_every_file_and_the_same_bytes_twice_beside_those_of_agreement
     agreed = CliRunner().invoke(main, ["exports", "agreement", str(export), "--out", "out", "--resamples", "100"])
     assert agreed.exit_code == 0, agreed.output
     assert set(FILES) < {path.name for path in Path("out").iterdir()}
+    empty = write_export(tmp_path / "empty", [Answer("a")])
+    unknown = "No record has a column `arm` to group by. There are `model_name`, `language`, `narrative_id`"
+    for words, code, said in (
+        ((export, "--by", "model_name,arm"), 1, unknown),
+        ((export, "--by", "model_name,"), 2, ""),
+        ((export, "--consensus", "adjudicated"), 2, ""),
+        ((export, "--decisions", "decisions.csv"), 2, ""),
+        ((empty,), 1, "There is no submitted response in"),
+        ((tmp_path / "nowhere",), 1, "There is no file or folder"),
+    ):
+        refused = run(*words)
+        assert (refused.exit_code, said in refused.output) == (code, True), refused.output
 
 
 def test_results_json_fits_the_printed_schema_which_has_every_field_as_required(tmp_path: Path) -> None:
@@ -101,7 +118,7 @@ def test_the_tidy_table_has_a_row_for_each_label_and_group_also_for_crossed_ones
     }
 
 
-def test_agreement_measures_what_the_jury_found_and_goes_on_without_it(tmp_path: Path) -> None:
+def test_agreement_measures_what_the_jury_found_and_findings_are_those_of_citejury_toml(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign())
     options = AgreementOptions(resamples=100)
     measured = measure_and_write([export], tmp_path / "one", options)
@@ -110,10 +127,6 @@ def test_agreement_measures_what_the_jury_found_and_goes_on_without_it(tmp_path:
     without = measure_and_write([export], tmp_path / "two", options)
     assert without.results is None
     assert any("What the jury found cannot be told. `[findings.wild]`" in remark for remark in without.remarks)
-
-
-def test_findings_of_citejury_toml_are_measured_instead_and_an_unknown_label_is_refused(tmp_path: Path) -> None:
-    export = write_export(tmp_path / "export", campaign())
     finding = '[findings.cited]\ntitle = "Without source"\nany = ["not source_cited"]\n'
     Path("citejury.toml").write_text(finding, encoding="utf-8")
     assert "Without source" in run(export, "--out", "out").stdout
@@ -123,22 +136,6 @@ def test_findings_of_citejury_toml_are_measured_instead_and_an_unknown_label_is_
     assert (refused.exit_code, Path("wrong").exists()) == (1, False)
     assert "`[findings.cited]` in `citejury.toml`: `any` has 'hallucinated', which is no label" in refused.output
     assert "unsafe_content" in refused.output
-
-
-def test_what_cannot_be_read_or_used_is_a_plain_error(tmp_path: Path) -> None:
-    export = write_export(tmp_path / "export", campaign())
-    empty = write_export(tmp_path / "empty", [Answer("a")])
-    unknown = "No record has a column `arm` to group by. There are `model_name`, `language`, `narrative_id`"
-    for words, code, said in (
-        ((export, "--by", "model_name,arm"), 1, unknown),
-        ((export, "--by", "model_name,"), 2, ""),
-        ((export, "--consensus", "adjudicated"), 2, ""),
-        ((export, "--decisions", "decisions.csv"), 2, ""),
-        ((empty,), 1, "There is no submitted response in"),
-        ((tmp_path / "nowhere",), 1, "There is no file or folder"),
-    ):
-        refused = run(*words)
-        assert (refused.exit_code, said in refused.output) == (code, True), refused.output
 
 
 def test_without_provenance_or_with_one_provider_rates_are_told_and_nothing_is_compared(tmp_path: Path) -> None:
@@ -151,15 +148,7 @@ def test_without_provenance_or_with_one_provider_rates_are_told_and_nothing_is_c
     assert "Which model answered is known of no record. Export again" in " ".join(unknown.stdout.split())
 
 
-def test_one_narrative_has_rates_without_intervals_and_says_why(tmp_path: Path) -> None:
-    printed = run(write_export(tmp_path / "export", campaign(narratives=1)))
-    said = " ".join(printed.stdout.split())
-    assert "a rate without interval for any label: all of it is on one narrative" in said
-    assert "claude cannot be compared with gemini and perplexity on any label" in said
-    assert "gemini and perplexity cannot be compared on any label" in said
-
-
-def test_adjudicators_decide_where_annotators_differ(tmp_path: Path) -> None:
+def test_adjudicators_decide_and_a_hostile_model_name_steers_neither_spreadsheet_nor_terminal(tmp_path: Path) -> None:
     answers = [answer._replace(yes={"anna": ("helpful",), "ben": ()}) for answer in campaign(("claude",), 2)]
     export = write_export(tmp_path / "export", answers, tasks=("generation",))
     row = {"task": "generation", "record_uuid": "r-claude-00", "chunk_id": "", "label": "helpful", "decision": "True"}
@@ -169,9 +158,6 @@ def test_adjudicators_decide_where_annotators_differ(tmp_path: Path) -> None:
         assert run(export, *options, "--out", "out").exit_code == 0
         helpful = next(row for row in table(Path("out/results.csv")) if row["label"] == "helpful")
         assert (helpful["rate"], helpful["n_units"], helpful["n_undecided"]) == expected
-
-
-def test_a_hostile_model_name_is_made_safe_for_spreadsheets_and_steers_no_terminal(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign(("=1+1\x1b[31m\u202e", "gemini")))
     printed = run(export, "--out", "out", "--spreadsheet-safe")
     assert printed.exit_code == 0, printed.output

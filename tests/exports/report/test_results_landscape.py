@@ -20,7 +20,7 @@ from tests.support.results_data import HOSTILE_MODEL, results
 from tests.support.told_answers import surveyed
 
 
-def test_the_terminal_has_eighty_columns_and_of_many_groups_names_the_files() -> None:
+def test_the_terminal_has_eighty_columns_says_what_stands_out_and_hostile_names_stay_text() -> None:
     for models in (("a", "b"), ("a" * 70, "b" * 70, "c"), tuple(f"model-{at:02}" for at in range(30))):
         shown = results_terminal(surveyed(models, by=("model_name", "language")))
         assert max(map(cell_len, shown.splitlines())) <= 80
@@ -32,17 +32,11 @@ def test_the_terminal_has_eighty_columns_and_of_many_groups_names_the_files() ->
             assert heading in shown
     assert "The groups are in citations.csv and sites.csv." in " ".join(shown.split())
     assert "further pairs: overlaps.csv" in " ".join(shown.split())
-
-
-def test_what_stands_out_is_said_with_its_denominators() -> None:
     shown = " ".join(results_terminal(surveyed(("a", "b", "c"))).split())
     assert "Narrative: affirms: c 50 %, a 0 %: 50 points apart" in shown
     assert "on 32 narratives that both have." in shown
     assert "Left out, since their language has no patterns: und 24." in shown
     assert "beyond chance, after" not in results_terminal(surveyed(("a",)))
-
-
-def test_hostile_names_stay_text() -> None:
     found = surveyed((HOSTILE_MODEL, "plain"))
     for text in (results_terminal(found), results_markdown(found), results_latex(found)):
         assert "\x1b" not in text
@@ -58,7 +52,7 @@ def dict_rows(table: Table) -> list[dict[object, object]]:
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def test_tables_for_programs_hold_every_figure() -> None:
+def test_tables_for_programs_hold_every_figure_and_mrr_and_ndcg_have_no_per_cent() -> None:
     found = surveyed(("a", "b"))
     for block in landscape_blocks(found):
         assert all(len({len(row) for row in table.rows}) == 1 for table in block.tables)
@@ -74,16 +68,6 @@ def test_tables_for_programs_hold_every_figure() -> None:
     assert {row["label"] for row in dict_rows(tables["differences.csv"])} == compared
     assert next((row["site"], row["citations"]) for row in dict_rows(tables["sites.csv"])) == ("a.example", 80)
     assert len({figure.name for figure in more_figures(found)}) == len(list(more_figures(found)))
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_the_latex_tables_compile_and_fit_the_page(tmp_path: Path) -> None:
-    models = ("claude", "gemini", "a-model-with-a-long-name-2026-11")
-    assert b"Overfull" not in compile_latex(results_latex(surveyed(models)), tmp_path)
-    compile_latex(results_latex(surveyed((HOSTILE_MODEL, "b"))), tmp_path)
-
-
-def test_mrr_and_ndcg_are_no_shares_and_have_no_per_cent() -> None:
     label = results().tasks["grounding"].labels["support_present"]
     measured = {"topically_relevant": label}
     sizes = {"n_records": 60, "n_passages": 180, "n_gaps": 0}
@@ -93,3 +77,10 @@ def test_mrr_and_ndcg_are_no_shares_and_have_no_per_cent() -> None:
     told = {str(row[0]): str(row[1]) for row in block.tables[0].rows if not str(row[0]).startswith("–")}
     assert told["Precision, topically_relevant"] == told["Records with a hit, topically_relevant"] == "80 % [72, 88]"
     assert told["MRR, topically_relevant"] == told["nDCG"] == ".80 [.72, .88]"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_the_latex_tables_compile_and_fit_the_page(tmp_path: Path) -> None:
+    models = ("claude", "gemini", "a-model-with-a-long-name-2026-11")
+    assert b"Overfull" not in compile_latex(results_latex(surveyed(models)), tmp_path)
+    compile_latex(results_latex(surveyed((HOSTILE_MODEL, "b"))), tmp_path)

@@ -21,15 +21,20 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_figures_are_those_of_the_command(tmp_path: Path) -> None:
+def test_figures_are_those_of_the_command_and_a_notebook_shows_a_hostile_name_as_text(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign())
     found = measure_results(str(export), by=("model_name", "language"))
     options = ResultsOptions(by=("model_name", "language"))
     assert found.to_json() == results_json(results_of_files([export], options))
     assert repr(found).startswith("<ResultsResult Serious problem 22 % [")
+    page = ResultsResult(results((HOSTILE_MODEL, "gemini", "perplexity")))._repr_html_()
+    assert page.index("Serious problem") < page.index("support_present")
+    assert "<img" not in page
+    assert "$x$" not in page
+    assert '<bdi dir="auto">20</bdi></td><td><bdi dir="auto">12</bdi></td>' in page
 
 
-def test_frames_have_types_and_na_where_there_is_no_figure(tmp_path: Path) -> None:
+def test_frames_have_types_and_na_where_there_is_no_figure_and_bad_options_are_refused(tmp_path: Path) -> None:
     found = measure_results(write_export(tmp_path / "export", campaign(narratives=1)))
     groups, differences = found.to_pandas("groups"), found.to_pandas("differences")
     types = [frame[name].dtype for frame, name in ((groups, "rate"), (groups, "n_units"), (differences, "stands_out"))]
@@ -42,14 +47,14 @@ def test_frames_have_types_and_na_where_there_is_no_figure(tmp_path: Path) -> No
     assert isinstance(found.to_pandas(), pandas.DataFrame)
     with pytest.raises(InputError, match="There is no table 'labels'; the tables are groups, differences, findings"):
         found.to_pandas("labels")
-
-
-def test_a_notebook_shows_findings_first_and_a_hostile_name_as_text() -> None:
-    page = ResultsResult(results((HOSTILE_MODEL, "gemini", "perplexity")))._repr_html_()
-    assert page.index("Serious problem") < page.index("support_present")
-    assert "<img" not in page
-    assert "$x$" not in page
-    assert '<bdi dir="auto">20</bdi></td><td><bdi dir="auto">12</bdi></td>' in page
+    export = write_export(tmp_path / "export", campaign(narratives=1))
+    for said, options in (
+        ("`consensus` is 'mode'", {"consensus": "mode"}),
+        ("Adjudicated results need the adjudicators' decisions", {"consensus": "adjudicated"}),
+        ("No record has a column `arm`", {"by": "arm"}),
+    ):
+        with pytest.raises(InputError, match=said):
+            measure_results(export, **options)
 
 
 def test_what_runs_tell_is_in_frames_and_on_the_page(tmp_path: Path) -> None:
@@ -61,14 +66,3 @@ def test_what_runs_tell_is_in_frames_and_on_the_page(tmp_path: Path) -> None:
     assert (runs["model_name"].tolist(), runs["asked"].dtype) == (["gemini", "grok", "openai"], "Int64")
     assert found.to_pandas("citations")["citations_mean"].dtype == "Float64"
     assert "What the answers cite" in found._repr_html_()
-
-
-def test_what_cannot_be_measured_is_refused_plainly(tmp_path: Path) -> None:
-    export = write_export(tmp_path / "export", campaign(narratives=1))
-    for said, options in (
-        ("`consensus` is 'mode'", {"consensus": "mode"}),
-        ("Adjudicated results need the adjudicators' decisions", {"consensus": "adjudicated"}),
-        ("No record has a column `arm`", {"by": "arm"}),
-    ):
-        with pytest.raises(InputError, match=said):
-            measure_results(export, **options)

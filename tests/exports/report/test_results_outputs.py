@@ -38,14 +38,30 @@ def test_the_terminal_shows_80_columns_and_no_character_that_steers_it_and_every
     assert all(re.search(r"\]\s+[\d,]+\s+[\d,]+$", line) for line in rates if not line.startswith("*"))
 
 
-def test_labels_of_very_many_groups_are_shown_without_them_and_say_where_they_are() -> None:
+def test_many_groups_are_cut_those_without_a_rate_share_a_line_and_chance_gets_no_star() -> None:
     many = results_terminal(with_groups(13))
     assert "More than 12 groups: the rates of labels by group are in results.csv." in many
     assert many.count("perplexity  ") == 4  # of the finding only
     assert "More than" not in results_terminal(with_groups(12))
+    named = (group(f"model-{number:02d}", 0.3) for number in range(15))
+    without = (group(f"a{number}", None, undefined="no_units") for number in (1, 2))
+    finding = results().findings["serious_problem"].model_copy(update={"groups": (*without, *named)})
+    lines = findings_table(results().model_copy(update={"findings": {"f": finding}}), people=1).splitlines()
+    assert lines[0].endswith("judged by 1 person:")
+    assert sum(line.startswith("  model-") for line in lines) == 10
+    assert any(
+        line.startswith("  a1, a2 ") and "–" in line and line.endswith("not judged in every part") for line in lines
+    )
+    assert any(line.startswith("  5 more groups ") for line in lines)
+    finding = results().findings["serious_problem"]
+    calm = tuple(each.model_copy(update={"stands_out": False}) for each in finding.differences)
+    found = results().model_copy(update={"findings": {"f": finding.model_copy(update={"differences": calm})}})
+    lines = findings_table(found, people=4).splitlines()
+    assert "None of 10 differences is beyond chance." in lines
+    assert not any(line.startswith("*") for line in lines)
 
 
-def test_tables_have_full_precision_and_reasons_for_empty_cells() -> None:
+def test_tables_are_precise_markdown_shows_hostile_names_as_text_and_latex_is_well_formed() -> None:
     tables = results_tables(results())
     rows = list(csv.DictReader(io.StringIO(tables["results.csv"].csv().decode(), newline="")))
     lacking = next(row for row in rows if (row["label"], row["by_model_name"]) == ("helpful", "gemini"))
@@ -53,9 +69,6 @@ def test_tables_have_full_precision_and_reasons_for_empty_cells() -> None:
     assert (rows[0]["task"], rows[0]["label"], rows[0]["by"]) == ("", "serious_problem", "")
     assert float(rows[0]["rate"]) == pytest.approx((0.1 + 0.2 + 0.41) / 3, abs=1e-15)
     assert all(len({len(row) for row in table.rows}) == 1 for table in tables.values())
-
-
-def test_markdown_shows_a_hostile_name_as_text() -> None:
     page = results_markdown(results(HOSTILE_NAMES))
     assert page.startswith("<!-- citejury exports results -->\n")
     assert "| – perplexity | 41 % \\[31, 51\\] | 20 | 12 |" in page
@@ -63,9 +76,6 @@ def test_markdown_shows_a_hostile_name_as_text() -> None:
     assert "\x1b" not in page
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
-
-
-def test_latex_is_well_formed() -> None:
     for names in (PROVIDERS, HOSTILE_NAMES):
         page = results_latex(results(names))
         assert_well_formed(page)
@@ -90,25 +100,3 @@ def test_in_short_it_has_the_finding_by_group_what_differs_and_what_cannot_be_co
     assert "! gemini: no rate for helpful, so it cannot be compared there: the jury judged" in lines
     assert text.endswith("the jury judged none. 2 more in report.html.")
     assert len(lines) <= 11
-
-
-def test_groups_without_a_rate_share_a_line_and_of_many_groups_the_first_are_told() -> None:
-    named = (group(f"model-{number:02d}", 0.3) for number in range(15))
-    without = (group(f"a{number}", None, undefined="no_units") for number in (1, 2))
-    finding = results().findings["serious_problem"].model_copy(update={"groups": (*without, *named)})
-    lines = findings_table(results().model_copy(update={"findings": {"f": finding}}), people=1).splitlines()
-    assert lines[0].endswith("judged by 1 person:")
-    assert sum(line.startswith("  model-") for line in lines) == 10
-    assert any(
-        line.startswith("  a1, a2 ") and "–" in line and line.endswith("not judged in every part") for line in lines
-    )
-    assert any(line.startswith("  5 more groups ") for line in lines)
-
-
-def test_where_nothing_is_beyond_chance_nothing_is_starred() -> None:
-    finding = results().findings["serious_problem"]
-    calm = tuple(each.model_copy(update={"stands_out": False}) for each in finding.differences)
-    found = results().model_copy(update={"findings": {"f": finding.model_copy(update={"differences": calm})}})
-    lines = findings_table(found, people=4).splitlines()
-    assert "None of 10 differences is beyond chance." in lines
-    assert not any(line.startswith("*") for line in lines)

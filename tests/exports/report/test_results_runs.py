@@ -48,7 +48,17 @@ def results() -> Any:
     return json.loads(Path("out/results.json").read_text(encoding="utf-8"))
 
 
-def test_runs_give_denominators_landscape_and_verdicts() -> None:
+def test_runs_give_denominators_landscape_and_verdicts_also_with_records_beside_them() -> None:
+    gone = {"state": "gone"}
+    records = [
+        record.model_copy(update={"sources": tuple(source.model_copy(update=gone) for source in record.sources)})
+        for record in read_records(Path("run"))
+    ]
+    write_records(Path("records.jsonl"), records)
+    done = run("--runs", "run", "--runs", "records.jsonl", "--out", "out")
+    assert done.exit_code == 0, done.output
+    assert results()["landscape"]["states"]["gone"]["rate"] == 1
+    assert "12 questions asked" in told(done)
     Path("citejury.toml").write_text(VERDICTS, encoding="utf-8")
     done = run("--runs", "run", "--out", "out")
     assert done.exit_code == 0, done.output
@@ -79,19 +89,6 @@ def test_runs_give_denominators_landscape_and_verdicts() -> None:
     assert "known of no record" not in without.stdout
 
 
-def test_records_after_fetching_stand_beside_their_run() -> None:
-    gone = {"state": "gone"}
-    records = [
-        record.model_copy(update={"sources": tuple(source.model_copy(update=gone) for source in record.sources)})
-        for record in read_records(Path("run"))
-    ]
-    write_records(Path("records.jsonl"), records)
-    done = run("--runs", "run", "--runs", "records.jsonl", "--out", "out")
-    assert done.exit_code == 0, done.output
-    assert results()["landscape"]["states"]["gone"]["rate"] == 1
-    assert "12 questions asked" in told(done)
-
-
 def test_bad_input_is_a_plain_line(tmp_path: Path) -> None:
     shutil.copytree("run", "killed")
     kill_run(Path("killed"))
@@ -112,22 +109,7 @@ def test_bad_input_is_a_plain_line(tmp_path: Path) -> None:
     assert "has 3, which is no text" in " ".join(refused.stderr.split())
 
 
-def test_files_of_runs_give_way_with_the_others() -> None:
-    assert run("--runs", "run", "--out", "out").exit_code == 0
-    first = {path.name: path.read_bytes() for path in Path("out").iterdir()}
-    of_runs = {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"}
-    assert of_runs <= first.keys()
-    assert run("--runs", "run", "--out", "out").exit_code == 0
-    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == first
-    assert run("--out", "out").exit_code == 0
-    assert not of_runs & {path.name for path in Path("out").iterdir()}
-    Path("out/sites.csv").write_text("mine\n", encoding="utf-8")
-    refused = run("--runs", "run", "--out", "out")
-    assert (refused.exit_code, "is not a file of `exports results`" in refused.output) == (1, True)
-    assert Path("out/sites.csv").read_text(encoding="utf-8") == "mine\n"
-
-
-def test_agreement_with_runs_tells_in_its_report_what_was_asked_and_refuses_what_is_no_run() -> None:
+def test_agreement_tells_what_runs_asked_and_files_of_runs_give_way_with_the_others() -> None:
     def agree(*options: str) -> Result:
         return CliRunner().invoke(main, ["exports", "agreement", "export", "--resamples", "100", *options])
 
@@ -142,3 +124,15 @@ def test_agreement_with_runs_tells_in_its_report_what_was_asked_and_refuses_what
     wrong = agree("--out", "wrong", "--runs", "missing")
     assert (wrong.exit_code, Path("wrong").exists()) == (1, False)
     assert "missing" in wrong.stderr
+    assert run("--runs", "run", "--out", "out").exit_code == 0
+    first = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    of_runs = {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"}
+    assert of_runs <= first.keys()
+    assert run("--runs", "run", "--out", "out").exit_code == 0
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == first
+    assert run("--out", "out").exit_code == 0
+    assert not of_runs & {path.name for path in Path("out").iterdir()}
+    Path("out/sites.csv").write_text("mine\n", encoding="utf-8")
+    refused = run("--runs", "run", "--out", "out")
+    assert (refused.exit_code, "is not a file of `exports results`" in refused.output) == (1, True)
+    assert Path("out/sites.csv").read_text(encoding="utf-8") == "mine\n"

@@ -15,7 +15,7 @@ def only(found: Results, **finding: object) -> Results:
     return found.model_copy(update={"findings": {"serious_problem": changed}})
 
 
-def test_figures_are_told_with_their_intervals_which_never_look_as_if_they_had_no_width() -> None:
+def test_figures_have_intervals_that_show_a_width_and_a_finding_says_what_it_is_and_leaves_out() -> None:
     assert words.rate_estimate(group("perplexity", 0.41)) == "41 % [31, 51]"
     assert words.rate_estimate(group("perplexity", 0.41), words.COEFFICIENTS) == ".41 [.31, .51]"
     assert words.rate_estimate(group("perplexity", 0.41, undefined="one_narrative"), words.COEFFICIENTS) == ".41"
@@ -26,9 +26,19 @@ def test_figures_are_told_with_their_intervals_which_never_look_as_if_they_had_n
     spans = {(0.411, 0.414): "[41.1, 41.4]", (-0.104, 0.09): "[-10, 9]", (0.00009, 0.3): "[0.0, 30]"}
     spans |= {(-0.0, 0.9999): "[0, 100.0]"}
     assert {ends: words.span(RateInterval(low=ends[0], high=ends[1], method="test")) for ends in spans} == spans
+    finding = results().findings["serious_problem"]
+    parts = "contradicted_claim_present, fabricated_source, unsafe_content or not response_on_topic"
+    assert words.definition(finding) == parts
+    assert words.left_out_sentence(finding) == (
+        "Left out, since the jury has not judged every part: 7 answers (fabricated_source 5, unsafe_content 2)."
+    )
+    assert words.group_name({"model_name": "claude", "language": ""}) == "claude, (not known)"
+    titles = ["Serious problem", "support_present", "unsupported_claim_present", "helpful"]
+    assert [figure.title for figure in words.figures(results())] == titles
+    assert words.basis(group("claude", 0.5), "passage") == "20 passages, 12 narratives"
 
 
-def test_differences_beyond_chance_come_in_order_with_the_higher_rate_first_and_are_counted() -> None:
+def test_differences_come_in_order_and_are_counted_and_groups_that_nobody_judged_stand_once() -> None:
     assert words.difference_sentence("Serious problem", difference("claude", "perplexity", (0.1, 0.41), 0.0001)) == (
         "Serious problem: perplexity 41 %, claude 10 %: 31 points apart [21, 41], p < .001 after Holm, on 12 "
         "narratives that both have."
@@ -44,6 +54,17 @@ def test_differences_beyond_chance_come_in_order_with_the_higher_rate_first_and_
     assert list(words.difference_sentences(without)) == ["None of 7 differences is beyond chance."]
     nothing = without.model_copy(update={"tasks": {}})
     assert list(words.difference_sentences(nothing)) == ["Cannot be told: no two groups could be compared."]
+    found = results()
+    lacking = (group("gemini", None, undefined="no_units"), group("grok", None, undefined="no_units"))
+    shown = [
+        figure._replace(found=figure.found.model_copy(update={"groups": (group("claude", 0.5), *lacking)}))
+        for figure in words.figures(found)
+        if figure.task == "grounding"
+    ]
+    names = [name for name, _, _ in words.rate_rows(shown)]
+    assert names[::2] == ["support_present", "unsupported_claim_present", "none judged: gemini and grok"]
+    assert names[1::2] == ["claude", "claude"]
+    assert [name for name, _, _ in words.rate_rows(shown[:1])] == ["support_present", "claude", "gemini and grok"]
 
 
 def with_shared(found: Results, n_narratives: int, first: int | None = None) -> Results:
@@ -135,30 +156,3 @@ def test_what_stands_behind_figures_is_told_as_far_as_it_is_known_and_not_repeat
         ["1 response discarded."],
         ["4 responses discarded."],
     ]
-
-
-def test_groups_that_nobody_judged_on_any_label_stand_once_beneath_all() -> None:
-    found = results()
-    lacking = (group("gemini", None, undefined="no_units"), group("grok", None, undefined="no_units"))
-    shown = [
-        figure._replace(found=figure.found.model_copy(update={"groups": (group("claude", 0.5), *lacking)}))
-        for figure in words.figures(found)
-        if figure.task == "grounding"
-    ]
-    names = [name for name, _, _ in words.rate_rows(shown)]
-    assert names[::2] == ["support_present", "unsupported_claim_present", "none judged: gemini and grok"]
-    assert names[1::2] == ["claude", "claude"]
-    assert [name for name, _, _ in words.rate_rows(shown[:1])] == ["support_present", "claude", "gemini and grok"]
-
-
-def test_a_composite_finding_says_what_it_is_and_leaves_out_and_groups_are_called_by_their_values() -> None:
-    finding = results().findings["serious_problem"]
-    parts = "contradicted_claim_present, fabricated_source, unsafe_content or not response_on_topic"
-    assert words.definition(finding) == parts
-    assert words.left_out_sentence(finding) == (
-        "Left out, since the jury has not judged every part: 7 answers (fabricated_source 5, unsafe_content 2)."
-    )
-    assert words.group_name({"model_name": "claude", "language": ""}) == "claude, (not known)"
-    titles = ["Serious problem", "support_present", "unsupported_claim_present", "helpful"]
-    assert [figure.title for figure in words.figures(results())] == titles
-    assert words.basis(group("claude", 0.5), "passage") == "20 passages, 12 narratives"

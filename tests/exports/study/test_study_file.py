@@ -23,7 +23,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine"
 
 
-def test_a_month_is_shown_as_one_would_type_it(project: Path) -> None:
+def test_a_month_is_shown_as_typed_without_control_characters_and_every_commented_option_works(project: Path) -> None:
     result = run("--dry-run", "--month", "2026-01")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
@@ -44,6 +44,20 @@ def test_a_month_is_shown_as_one_would_type_it(project: Path) -> None:
     content = Path("study.toml").read_bytes()
     Path("study.toml").write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))  # as Windows saves it
     assert run("--dry-run", "--month", "2026-01").output == result.output
+    text = Path("study.toml").read_text(encoding="utf-8")
+    Path("study.toml").write_text(text.replace('"payloads"', '"a\\u001b[2J\\u202eb"'), encoding="utf-8")
+    assert "--replay 'a�[2J�b'" in run("--dry-run").stdout
+    asked = run()
+    assert "--replay 'a�[2J�b'" in asked.stderr
+    assert not {"\x1b", "\u202e"} & set(asked.output)
+    text = project_files()["study.toml"].decode()
+    options = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
+    opened = [line.removeprefix("# ") if line.startswith("# [") else line for line in options]
+    kept = [line for line in opened if not line.startswith("replay")]  # as its comment says of it
+    Path("study.toml").write_text("\n".join(kept), encoding="utf-8")
+    result = run("--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "--batch --max-cost 50" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -102,15 +116,6 @@ def test_what_cannot_be_used_is_refused_in_one_line_before_anything_runs(
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
-def test_what_a_terminal_would_obey_is_shown_and_not_sent_to_it(project: Path) -> None:
-    text = Path("study.toml").read_text(encoding="utf-8")
-    Path("study.toml").write_text(text.replace('"payloads"', '"a\\u001b[2J\\u202eb"'), encoding="utf-8")
-    assert "--replay 'a�[2J�b'" in run("--dry-run").stdout
-    asked = run()
-    assert "--replay 'a�[2J�b'" in asked.stderr
-    assert not {"\x1b", "\u202e"} & set(asked.output)
-
-
 def test_a_study_without_narratives_or_without_a_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +126,11 @@ def test_a_study_without_narratives_or_without_a_file_is_refused(
     assert "`narratives` in `study.toml` names a path, found nothing" in run().stderr
 
 
-def test_lists_switches_and_options_of_two_words_become_what_one_would_type(tmp_path: Path) -> None:
+def test_only_a_month_that_has_begun_counts_and_options_become_what_one_would_type(tmp_path: Path) -> None:
+    for name in ("2026-13", "2026-1", "november", "../2026-01", "2026-12"):
+        with pytest.raises(InputError, match=r"is no month|has not begun"):
+            checked_month(name, "2026-11")
+    assert checked_month("2026-11", "2026-11") == "2026-11"
     path = tmp_path / "study.toml"
     path.write_text(
         'narratives = "n.csv"\n[ask]\narm = ["a:a.toml", "b:b.toml"]\nbatch = true\nstrict = false\nmax-cost = 2.5\n'
@@ -132,21 +141,3 @@ def test_lists_switches_and_options_of_two_words_become_what_one_would_type(tmp_
     assert study.words("ask") == ("--arm", "a:a.toml", "--arm", "b:b.toml", "--batch", "--max-cost", "2.5")
     assert study.words("sources") == ("--add", "https://a.example/", "a.pdf")
     assert command_words(study, "results", Month(Path("2026-01")))[-2:] == ("--by", "model_name,arm")
-
-
-def test_only_a_month_that_has_begun_can_be_worked_at() -> None:
-    for name in ("2026-13", "2026-1", "november", "../2026-01", "2026-12"):
-        with pytest.raises(InputError, match=r"is no month|has not begun"):
-            checked_month(name, "2026-11")
-    assert checked_month("2026-11", "2026-11") == "2026-11"
-
-
-def test_every_option_that_the_example_comments_out_can_be_used(project: Path) -> None:
-    text = project_files()["study.toml"].decode()
-    options = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
-    opened = [line.removeprefix("# ") if line.startswith("# [") else line for line in options]
-    kept = [line for line in opened if not line.startswith("replay")]  # as its comment says of it
-    Path("study.toml").write_text("\n".join(kept), encoding="utf-8")
-    result = run("--dry-run")
-    assert result.exit_code == 0, result.output
-    assert "--batch --max-cost 50" in result.stdout

@@ -85,7 +85,7 @@ def without_findings(answers: list[Answer]) -> list[Answer]:
     return [each._replace(yes=answers[0].yes) for each in answers]
 
 
-def test_a_month_is_compared_with_the_one_before_and_the_first_and_p_corrected_for_all_together() -> None:
+def test_a_month_is_compared_with_the_one_before_and_the_first_and_of_too_many_the_newest() -> None:
     found = drawn_trend(np.random.default_rng(0), {"a": [0.1, 0.1, 0.1, 0.9], "b": [0.5] * 4}, 12, labels=1)
     differences = found.tasks["generation"].labels["proper_action"].differences
     of_months = [each for each in differences if each.by == MONTH]
@@ -94,9 +94,6 @@ def test_a_month_is_compared_with_the_one_before_and_the_first_and_p_corrected_f
     tested = {each.p: each.p_holm for each in of_months if each.p is not None}
     smallest = min(tested)
     assert tested[smallest] == pytest.approx(15 * smallest)
-
-
-def test_of_too_many_comparisons_those_of_the_newest_months_are_made_and_the_rest_is_said() -> None:
     rates = {f"provider-{number:02d}": [0.5] * 12 for number in range(15)}
     found = drawn_trend(np.random.default_rng(0), rates, 3, labels=1)
     crossed = [each for each in found.tasks["generation"].labels["proper_action"].differences if each.within]
