@@ -61,6 +61,7 @@ def test_citations_sites_overlap_and_states_of_each_group() -> None:
     # n1: {a, b} against {a, d}, 1/3. n2: {a} against {d}, 0. n3: b cites nothing.
     assert (found.n_narratives, found.narrative_jaccard) == (2, pytest.approx(1 / 6))
     assert found.interval.low < 1 / 6 < found.interval.high
+    found = landscape(told_answers(ROWS))
     rates = {state: {each.by["model_name"]: each.rate for each in rate.groups} for state, rate in found.states.items()}
     assert rates == {
         "read": {"a": pytest.approx(2 / 5), "b": pytest.approx(3 / 4)},
