@@ -74,11 +74,14 @@ def test_what_does_not_answer_as_argilla_does_is_one_sentence(answering, method,
         argilla.request(method, "/me", json={})
 
 
-def test_a_server_that_is_down_is_one_sentence_with_its_address() -> None:
+def test_a_server_that_is_down_a_password_in_an_address_and_a_missing_key_are_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with Argilla(url, "key") as argilla, pytest.raises(ServerUnreachableError, match=rf"Nothing answers at {url} "):
         argilla.me()
+    assert Argilla("http://user:hidden@127.0.0.1:1/argilla/", "key").api_url == "http://127.0.0.1:1/argilla"
+    with pytest.raises(SettingsError, match="`ARGILLA_API_KEY` is missing"):
+        open_argilla(read_settings())
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:6900", "ftp://host", "http://", "http://[::1"])
@@ -94,17 +97,24 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key) -> None:
     assert not key or key not in str(caught.value)
 
 
-def test_a_password_in_the_address_is_not_repeated_and_a_missing_key_is_named() -> None:
-    assert Argilla("http://user:hidden@127.0.0.1:1/argilla/", "key").api_url == "http://127.0.0.1:1/argilla"
-    with pytest.raises(SettingsError, match="`ARGILLA_API_KEY` is missing"):
-        open_argilla(read_settings())
-
-
 @pytest.mark.server
-def test_the_user_of_the_key_is_known_and_no_key_comes_back(owner, argilla_server) -> None:
+def test_the_user_of_a_key_is_known_a_wrong_key_not_shown_and_what_is_refused_is_named(
+    owner, argilla_server, workspace
+) -> None:
     assert (owner.me()["username"], owner.me()["role"]) == (argilla_server.owner_username, "owner")
     assert all("api_key" not in user for user in [owner.me(), *owner.users()])
     assert owner.usernames()[owner.me()["id"]] == argilla_server.owner_username
+    with Argilla(argilla_server.url, "wrong-key") as argilla, pytest.raises(NotAllowedError) as caught:
+        argilla.me()
+    assert "ARGILLA_API_KEY" in str(caught.value)
+    assert "wrong-key" not in str(caught.value)
+    owner.request("POST", "/workspaces", json={"name": workspace})
+    with pytest.raises(NotFoundError, match=rf"no workspace 'client-missing'.*'{workspace}'"):
+        owner.find_workspace("client-missing")
+    with pytest.raises(ArgillaError, match=r"status 422: body\.password: .*at least 8 characters"):
+        owner.request("POST", "/users", json={"username": "x", "first_name": "x", "password": "short"})
+    with pytest.raises(NotFoundError, match="00000000"):
+        owner.request("GET", "/datasets/00000000-0000-0000-0000-000000000000")
 
 
 def test_authorities_are_read_where_something_is_encrypted_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,22 +129,3 @@ def test_authorities_are_read_where_something_is_encrypted_only(monkeypatch: pyt
     for address in ("https://127.0.0.1:6900", "http://192.0.2.1"):  # the proxy before the latter may be asked by TLS
         Argilla(address, "key").close()
     assert len(read) >= 2
-
-
-@pytest.mark.server
-def test_a_wrong_key_is_refused_without_showing_it(argilla_server) -> None:
-    with Argilla(argilla_server.url, "wrong-key") as argilla, pytest.raises(NotAllowedError) as caught:
-        argilla.me()
-    assert "ARGILLA_API_KEY" in str(caught.value)
-    assert "wrong-key" not in str(caught.value)
-
-
-@pytest.mark.server
-def test_what_the_server_refuses_is_named(owner, workspace) -> None:
-    owner.request("POST", "/workspaces", json={"name": workspace})
-    with pytest.raises(NotFoundError, match=rf"no workspace 'client-missing'.*'{workspace}'"):
-        owner.find_workspace("client-missing")
-    with pytest.raises(ArgillaError, match=r"status 422: body\.password: .*at least 8 characters"):
-        owner.request("POST", "/users", json={"username": "x", "first_name": "x", "password": "short"})
-    with pytest.raises(NotFoundError, match="00000000"):
-        owner.request("GET", "/datasets/00000000-0000-0000-0000-000000000000")

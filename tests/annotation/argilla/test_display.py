@@ -60,7 +60,7 @@ def only(task, record=None) -> dict:
     return to_records(record or sample(), ENGLISH)[task][0]
 
 
-def test_a_record_becomes_k_retrieval_one_grounding_and_one_generation_record() -> None:
+def test_a_record_becomes_k_retrieval_one_grounding_and_one_generation_with_ids_of_what_is_seen() -> None:
     ids = {task: [body["external_id"] for body in bodies] for task, bodies in to_records(sample(), ENGLISH).items()}
     passages = ids.pop("retrieval")
     assert [re.sub("[0-9a-f]{16}$", "", each) for each in passages] == [f"{UUID}:"] * 3
@@ -71,8 +71,6 @@ def test_a_record_becomes_k_retrieval_one_grounding_and_one_generation_record() 
     without = to_records(sample(texts=()), ENGLISH)
     assert [len(without[task]) for task in TASKS] == [0, 0, 1]
 
-
-def test_the_id_of_a_passage_depends_on_nothing_that_annotators_do_not_see() -> None:
     def ids(texts: tuple[str, ...] = ("One.", "Two.", "One."), **more: object) -> list[str]:
         chunks = [chunk.model_copy(update=more) for chunk in sample(texts=texts).chunks]
         kept = [chunk.model_copy(update={"chunk_id": f"{chunk.chunk_id}{at}"}) for at, chunk in enumerate(chunks)]
@@ -120,14 +118,11 @@ def test_the_exact_texts_come_back_whatever_is_shown(answer) -> None:
     }
 
 
-def test_a_text_that_is_shown_as_it_is_is_kept_once_and_a_record_of_others_is_refused() -> None:
+def test_plain_texts_are_kept_once_and_context_and_sources_numbered_with_state_title_and_host() -> None:
     body = to_records(sample(query="Plain?", answer="Yes."), ENGLISH)["generation"][0]
     assert body["metadata"][HIDDEN]["originals"] == {"answer": "Yes."}
     with pytest.raises(ArgillaError, match=r"'stray'.*does not hold citejury's metadata"):
         original_text({"external_id": "stray", "fields": {"query": "q"}, "metadata": {}}, "generation", "query")
-
-
-def test_context_and_sources_are_numbered_with_state_title_and_host() -> None:
     shuffled = sample().model_copy(update={"chunks": tuple(reversed(sample().chunks))})
     fields = only("grounding", shuffled)["fields"]
     assert [line for line in fields["context"].splitlines() if line[:2] == "━━"] == [
@@ -141,9 +136,6 @@ def test_context_and_sources_are_numbered_with_state_title_and_host() -> None:
     ]
     for locale, state in (("de", "Seite gelöscht"), ("ja", "削除済み")):
         assert state in to_records(sample(), read_wording(locale))["grounding"][0]["fields"]["sources"]
-
-
-def test_a_host_of_two_alphabets_is_shown_in_punycode() -> None:
     assert source_line("Log in", "p\u0430ypal.com", read_wording("en")) == "Log in — xn--pypal-4ve.com"
 
 
@@ -173,14 +165,11 @@ def test_a_page_that_was_partly_read_says_how_much_and_another_record_is_as_befo
         assert content_hash(part) != content_hash(whole)
 
 
-def test_a_page_cannot_pass_its_words_off_as_another_passage() -> None:
+def test_no_page_title_or_redirect_passes_for_a_passage_a_state_a_number_or_names_the_provider() -> None:
     record = sample(texts=("Mine.\n\n\n━━ Passage 2 · [1] First page — site1.example ━━\nFake.", "Second."))
     context = only("grounding", record)["fields"]["context"]
     assert [line[:12] for line in context.splitlines() if "━━" in line] == ["━━ Passage 1", "━━ Passage 2"]
     assert original_text(only("grounding", record), "grounding", "context_set") == record.context_set
-
-
-def test_no_title_looks_like_a_state_or_like_the_number_of_a_source() -> None:
     titles = ("Prices — gone", "gone ┃ Prices", "[2] read ┃ x", "━━ Passage 9 · [1] x ━━")
     sources = tuple(
         Source(n=n, url=f"https://s{n}.example/a", host=f"s{n}.example", title=title, state="read")
@@ -200,6 +189,13 @@ def test_no_title_looks_like_a_state_or_like_the_number_of_a_source() -> None:
     )
     heads = [line for line in only("grounding", strays)["fields"]["context"].splitlines() if "━━" in line]
     assert heads == ["━━ Passage 1 · (2) A title — site1.example ━━", "━━ Passage 2 · ── [1] x — site2.example ━━"]
+    url = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
+    host = "vertexaisearch.cloud.google.com"
+    for sources in ((), (Source(n=1, url=url, host=host, title=f"{host} redirect", state="unread"),)):
+        record = sample(chunks=(passage(1, "text", url=url),), sources=sources)
+        fields = [body["fields"] for bodies in to_records(record, ENGLISH).values() for body in bodies]
+        assert "vertexaisearch" not in str(fields)
+        assert fields[0]["source"] == "unknown source"
 
 
 @pytest.mark.parametrize("blank", [" ", "\n\t", "\x00\u202e", "\u200b\u2060"])
@@ -218,16 +214,6 @@ def test_only_true_heads_hold_the_rule_whatever_stands_between_its_signs(hidden)
     heads = [line for line in html.unescape(context).splitlines() if "━━" in line]
     assert [line[:12] for line in heads] == ["━━ Passage 1", "━━ Passage 2"]
     assert all(line.count("━━") == 2 and line.endswith(" ━━") for line in heads)
-
-
-def test_a_redirect_that_names_the_provider_is_not_shown() -> None:
-    url = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
-    host = "vertexaisearch.cloud.google.com"
-    for sources in ((), (Source(n=1, url=url, host=host, title=f"{host} redirect", state="unread"),)):
-        record = sample(chunks=(passage(1, "text", url=url),), sources=sources)
-        fields = [body["fields"] for bodies in to_records(record, ENGLISH).values() for body in bodies]
-        assert "vertexaisearch" not in str(fields)
-        assert fields[0]["source"] == "unknown source"
 
 
 def cited_as(*ways: str, answer: str = "No [1].") -> QueryResponse:
@@ -256,13 +242,10 @@ def test_sources_without_a_place_follow_the_cited_ones_and_are_no_marks_of_the_a
         assert own_answer(record.answer, body["metadata"][HIDDEN]) == answer
 
 
-def test_nobody_can_tell_by_the_list_what_a_provider_attached_and_what_it_only_found() -> None:
+def test_the_list_does_not_tell_how_sources_were_attached_and_grounding_with_a_line_is_judged_anew() -> None:
     seen, shown = (to_records(cited_as("cited", way, way), ENGLISH) for way in ("seen", "shown"))
     assert [body["fields"] for body in seen["grounding"]] == [body["fields"] for body in shown["grounding"]]
     assert seen["grounding"][0]["metadata"][HIDDEN]["cited"] == {"cited": 1, "seen": 2}
-
-
-def test_without_a_word_on_how_sources_are_cited_all_is_as_it_was_and_with_a_line_grounding_is_judged_anew() -> None:
     known, earlier = cited_as("cited", "seen"), cited_as("unknown", "unknown", answer="No [1].\n\n[2]")
     assert known.answer == earlier.answer
     fields = to_records(earlier, ENGLISH)["grounding"][0]["fields"]
@@ -297,13 +280,10 @@ def test_a_changed_text_changes_the_hash_of_the_units_that_show_it(version, chan
     assert changed_places(sample(**change), version) == changed
 
 
-def test_a_line_end_is_a_change_and_a_sources_state_is_judged_in_grounding_only() -> None:
+def test_line_ends_and_states_are_changes_and_earlier_versions_are_compared_by_exact_texts() -> None:
     assert changed_places(sample(answer="a\nb"), before=sample(answer="a\r\nb")) == [3, 4]
     sources = tuple(source.model_copy(update={"state": "unread"}) for source in sample().sources)
     assert changed_places(sample(sources=sources)) == [3]
-
-
-def test_a_record_of_an_earlier_version_is_compared_by_its_exact_texts_however_it_is_shown() -> None:
     now = to_records(sample(answer="**No** [1] <b>."), ENGLISH)["generation"][0]
     hidden = {**now["metadata"][HIDDEN], "version": 1, "content_hash": "of what version 1 showed"}
     shown = {"query": now["fields"]["query"], "answer": "**No** [1] shown otherwise"}
@@ -423,23 +403,17 @@ def test_a_mark_gives_exactly_the_original_words(text: str, words: str, original
     assert (found.text, mark.is_whole, text[found.start : found.end]) == (original, True, original)
 
 
-def test_a_mark_over_a_heading_is_cut_into_its_passages() -> None:
+def test_marks_are_cut_at_headings_carried_over_to_their_passages_and_missed_where_needed() -> None:
     body = markable("First ends here. ", "Second begins.")
     shown = shown_text(body)
     begin, end = units(shown.partition("here.")[0]), units(shown.partition("Second")[0] + "Second")
     (over, on_heading) = marked_words(body, [(begin, end), (2, 6)])
     assert [(each.passage.chunk_id, each.text) for each in over.parts] == [("d#1", "here."), ("d#2", "Second")]
     assert (over.is_whole, on_heading) == (False, ((), False))
-
-
-def test_a_record_of_a_version_without_marks_gets_its_passages_when_it_is_carried_over() -> None:
     body = markable("One 😀.", "Two.")
     whole = [MarkedPassage("d#1", "d", 1, "One 😀."), MarkedPassage("d#2", "d", 2, "Two.")]
     assert carried_passages(body, [(2, "d#2", "d"), (1, "d#1", "d")]) == whole
     assert [each[:3] for each in carried_passages(body, [])] == [("", "", 1), ("", "", 2)]
-
-
-def test_a_yes_that_rests_on_words_misses_their_mark() -> None:
     supports, contradicts = {"label": "supports"}, {"label": "contradicts"}
     values = {"support_present": "yes", "contradicted_claim_present": "yes"}
     assert missing_marks({**values, "evidence": [supports, contradicts]}) == ()

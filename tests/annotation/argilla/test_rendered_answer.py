@@ -119,13 +119,10 @@ def test_markdown_looks_like_markdown(answer: str, expected: str) -> None:
     assert inside(answer) == expected
 
 
-def test_an_answer_mostly_in_a_script_from_the_right_runs_from_there_and_one_of_blanks_shows_nothing() -> None:
+def test_an_answer_runs_as_its_script_does_blanks_show_nothing_and_repairs_are_counted() -> None:
     assert rendered_answer("זה **נכון** [1] AB").html.startswith('<div class="citejury-answer" dir="rtl">')
     assert rendered_answer("true זה").html.startswith('<div class="citejury-answer" dir="ltr">')
     assert rendered_answer(" \n\t\x00 ").html == ""
-
-
-def test_what_was_repaired_is_counted_by_its_kind() -> None:
     answer = "2*3*4 and a\\[1\\] &amp; 5~10分、15~20分\n\n- 5 °C\n1) x\n\n> 65\n\n# A #\n\n| a |\n|---|\n| b | c |"
     assert rendered_answer(answer).repairs == {
         "emphasis": 1,

@@ -47,11 +47,23 @@ def test_every_label_is_a_required_question_with_the_values_yes_and_no(task, loc
     assert len(first_table.splitlines()) == 2 + len(LABELS[task])
 
 
-def test_a_notebook_gets_the_settings_of_a_task_and_language_in_one_call() -> None:
+def test_settings_come_in_one_call_datasets_are_known_by_metadata_and_unknown_languages_refused() -> None:
     settings = task_settings("grounding", "de")
     assert isinstance(settings, load_sdk().Settings)
     assert settings.serialize() == define_dataset("grounding", read_wording("de")).settings.serialize()
     assert settings.questions["source_cited"].labels == ["yes", "no"]
+    body = define_dataset("grounding", read_wording("de"), 3).body
+    assert (task_of(body), locale_of(body)) == ("grounding", "de")
+    assert body["distribution"] == {"strategy": "overlap", "min_submitted": 3}
+    for metadata in (None, {}, {"task": "grounding"}, {"task": "other", "schema_hash": "x"}):
+        assert task_of({"name": "1-retrieval-en", "metadata": metadata}) is None
+    (ours, *_) = define_dataset("retrieval", read_wording("en")).questions
+    options = [{**option, "description": None} for option in ours["settings"]["options"]]
+    theirs = {**ours, "id": "1", "settings": {**ours["settings"], "options": options, "visible_options": None}}
+    assert schema_part(theirs) == schema_part(ours)
+    for name in ("fr", "../locales/en"):
+        with pytest.raises(InputError, match=rf"'{name}'.*de, en, ja"):
+            read_wording(name)
 
 
 @pytest.mark.parametrize(
@@ -93,21 +105,10 @@ def test_suggestions_go_into_rounds_named_for_them_only(name) -> None:
         check_takes_suggestions(name)
 
 
-def test_no_two_languages_share_a_questions_title() -> None:
+def test_languages_share_the_schema_hash_which_differs_between_tasks_and_no_title() -> None:
     questions = [read_wording(locale).questions[task] for locale in locales() for task in TASKS]
     titles = [question.title for each in questions for question in each.values()]
     assert len(titles) == len(set(titles))
-
-
-def test_a_dataset_is_known_by_its_metadata_and_somebody_elses_has_no_task() -> None:
-    body = define_dataset("grounding", read_wording("de"), 3).body
-    assert (task_of(body), locale_of(body)) == ("grounding", "de")
-    assert body["distribution"] == {"strategy": "overlap", "min_submitted": 3}
-    for metadata in (None, {}, {"task": "grounding"}, {"task": "other", "schema_hash": "x"}):
-        assert task_of({"name": "1-retrieval-en", "metadata": metadata}) is None
-
-
-def test_the_schema_hash_is_the_same_in_every_language_and_differs_between_tasks() -> None:
     by_task = {
         task: {define_dataset(task, read_wording(locale)).body["metadata"]["schema_hash"] for locale in locales()}
         for task in TASKS
@@ -116,7 +117,7 @@ def test_the_schema_hash_is_the_same_in_every_language_and_differs_between_tasks
     assert len(set.union(*by_task.values())) == len(TASKS)
 
 
-def test_the_guideline_version_follows_the_wording(copied_locales: Path) -> None:
+def test_the_guideline_version_follows_the_wording_and_missing_or_broken_files_are_named(copied_locales: Path) -> None:
     path = copied_locales / "en.toml"
     text = path.read_text(encoding="utf-8").replace("or about a namesake can mislead", "or cut short can mislead")
     path.write_text(text, encoding="utf-8")
@@ -125,25 +126,18 @@ def test_the_guideline_version_follows_the_wording(copied_locales: Path) -> None
     )
     assert ours["guideline_version"] != changed["guideline_version"]
     assert ours["schema_hash"] == changed["schema_hash"]
-
-
-def test_a_schema_part_of_the_server_equals_ours_whatever_it_adds() -> None:
-    (ours, *_) = define_dataset("retrieval", read_wording("en")).questions
-    options = [{**option, "description": None} for option in ours["settings"]["options"]]
-    theirs = {**ours, "id": "1", "settings": {**ours["settings"], "options": options, "visible_options": None}}
-    assert schema_part(theirs) == schema_part(ours)
+    (copied_locales / "guidelines" / "grounding.de.md").unlink()
+    with pytest.raises(InputError, match=r"`grounding\.de\.md`"):
+        read_wording("de", copied_locales)
+    (copied_locales / "de.toml").write_text("[answers\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"`de\.toml` is not a TOML file"):
+        read_wording("de", copied_locales)
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_text_column_of_the_export_has_its_field(task) -> None:
     assert set(COLUMN_FIELDS[task]) <= set(ROW_MODELS[task].model_fields)
     assert set(COLUMN_FIELDS[task].values()) <= set(FIELDS[task])
-
-
-def test_an_unknown_language_is_refused_with_those_that_there_are() -> None:
-    for name in ("fr", "../locales/en"):
-        with pytest.raises(InputError, match=rf"'{name}'.*de, en, ja"):
-            read_wording(name)
 
 
 @pytest.mark.parametrize(
@@ -181,12 +175,3 @@ def test_a_fourth_language_is_two_kinds_of_file_and_no_code(copied_locales: Path
     assert definition.body["guidelines"].startswith("# Guide grounding")
     assert [option["text"] for option in definition.questions[0]["settings"]["options"]] == ["Yes", "Non"]
     assert wording.states["unread"].startswith("pas de texte")
-
-
-def test_missing_guidelines_and_a_broken_locale_file_are_named(copied_locales: Path) -> None:
-    (copied_locales / "guidelines" / "grounding.de.md").unlink()
-    with pytest.raises(InputError, match=r"`grounding\.de\.md`"):
-        read_wording("de", copied_locales)
-    (copied_locales / "de.toml").write_text("[answers\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"`de\.toml` is not a TOML file"):
-        read_wording("de", copied_locales)

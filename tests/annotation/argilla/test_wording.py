@@ -52,7 +52,7 @@ def first_sentence(text: str) -> str:
 
 
 @EVERY_LANGUAGE
-def test_each_thing_has_one_word_everywhere(locale: str) -> None:
+def test_each_thing_has_one_word_states_their_names_and_texts_of_the_page_the_same_values(locale: str) -> None:
     words, said = locale_file(locale)["words"], texts(locale)
     assert words.keys() == locale_file("en")["words"].keys()
     bound = "" if locale == "ja" else r"\b"
@@ -61,10 +61,22 @@ def test_each_thing_has_one_word_everywhere(locale: str) -> None:
         for other in each["never"]:
             pattern = re.compile(f"{bound}{re.escape(other)}{bound}", re.IGNORECASE)
             assert [where for where, text in said.items() if pattern.search(text)] == [], f"not {other!r}: {each}"
+    wording = read_wording(locale)
+    short = {state: re.split(r" \(|（", text)[0] for state, text in wording.states.items()}
+    assert all(name in wording.guidelines["grounding"] for name in short.values())
+    assert all(short[state] in wording.examples["grounding"].case for state in ("read", "gone", "unread"))
+    for table in ("page", "argilla"):
+        english = page_texts("en", table=table)
+        for key, text in page_texts(locale, table=table).items():
+            assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", english[key])), key
+    # The round of adjudication has a word of its own.
+    assert locale_file(locale)["page"]["round_adjudication"] not in ("", "adjudication")
+    script = LOCALES.parent / "server" / "page" / "place.js"
+    assert 'adjudication: "round_adjudication"' in script.read_text(encoding="utf-8")
 
 
 @EVERY_LANGUAGE
-def test_buttons_are_called_what_argillas_page_calls_them(locale: str) -> None:
+def test_buttons_are_called_as_in_argillas_page_and_letters_told_are_those_that_scripts_hear(locale: str) -> None:
     ours = locale_file(locale)["buttons"]
     forms = [re.search(r"questions_form:\{([^}]*)\}", script) for script in argillas_scripts()]
     named = [dict(re.findall(r'(\w+):"([^"]*)"', form[1])) for form in forms if form]
@@ -72,6 +84,11 @@ def test_buttons_are_called_what_argillas_page_calls_them(locale: str) -> None:
     for task in TASKS:
         guidelines = read_wording(locale).guidelines[task]
         assert all(re.search(f"[*「]{name}[*」]", guidelines) for name in ours.values())
+    scripts = (LOCALES.parent / "server" / "page").glob("*.js")
+    heard = {key for path in scripts for key in re.findall(r'\bonKey\("(\D)"', path.read_text(encoding="utf-8"))}
+    wording = read_wording(locale)
+    told = [*keys_in(wording.guidelines["grounding"]), *re.findall(r"\bm\b|\w+\+M", wording.marks.description)]
+    assert {key[-1] for key in told if re.fullmatch(r"(?:\w{3,}\+)?[^\d↓↑]", key) and "+S" not in key} == heard
 
 
 def argillas_scripts() -> list[str]:
@@ -106,37 +123,8 @@ def test_the_rule_under_each_question_is_one_short_sentence_and_guidelines_agree
     assert re.search("Is this true, and why|Stimmt das, und warum|それは本当か、なぜか", guidelines)
 
 
-@EVERY_LANGUAGE
-def test_guidelines_and_examples_name_the_states_as_the_list_of_sources_does(locale: str) -> None:
-    wording = read_wording(locale)
-    short = {state: re.split(r" \(|（", text)[0] for state, text in wording.states.items()}
-    assert all(name in wording.guidelines["grounding"] for name in short.values())
-    assert all(short[state] in wording.examples["grounding"].case for state in ("read", "gone", "unread"))
-
-
-@EVERY_LANGUAGE
-def test_annotators_are_told_of_the_letters_that_the_pages_scripts_hear(locale: str) -> None:
-    scripts = (LOCALES.parent / "server" / "page").glob("*.js")
-    heard = {key for path in scripts for key in re.findall(r'\bonKey\("(\D)"', path.read_text(encoding="utf-8"))}
-    wording = read_wording(locale)
-    told = [*keys_in(wording.guidelines["grounding"]), *re.findall(r"\bm\b|\w+\+M", wording.marks.description)]
-    assert {key[-1] for key in told if re.fullmatch(r"(?:\w{3,}\+)?[^\d↓↑]", key) and "+S" not in key} == heard
-
-
 def keys_in(guidelines: str) -> list[str]:
     """The keys of the table of keys, in its order, with the names that are on an English keyboard."""
     rows = re.findall(r"^\| (\*\*[^|]+)\|", guidelines.split("\n## ")[-2], re.MULTILINE)
     keys = [key for row in rows for key in re.findall(r"\*\*(.+?)\*\*", row)]
     return [re.sub(r"\w+", lambda name: KEY_NAMES.get(name[0], name[0]), key) for key in keys]
-
-
-@EVERY_LANGUAGE
-def test_texts_of_the_page_have_the_same_values_in_every_language(locale: str) -> None:
-    for table in ("page", "argilla"):
-        english = page_texts("en", table=table)
-        for key, text in page_texts(locale, table=table).items():
-            assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", english[key])), key
-    # The round of adjudication has a word of its own.
-    assert locale_file(locale)["page"]["round_adjudication"] not in ("", "adjudication")
-    script = LOCALES.parent / "server" / "page" / "place.js"
-    assert 'adjudication: "round_adjudication"' in script.read_text(encoding="utf-8")

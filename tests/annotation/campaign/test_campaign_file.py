@@ -85,7 +85,7 @@ def test_what_is_wrong_is_named_with_file_and_key(tmp_path: Path, table: str, wo
     assert "citejury.toml" in str(caught.value)
 
 
-def test_calibration_waits_for_all_annotators_of_its_language_who_are_still_there() -> None:
+def test_calibration_waits_for_all_groups_have_workspaces_for_production_and_practice_a_place() -> None:
     people = [*PEOPLE, {"name": "gone", "left": True}, {"name": "lead", "role": "admin"}]
     found = places(campaign(annotators=people, overlap=2, calibration={"records": 5}), "w")
     assert {place[1:]: overlap["grounding"] for place, overlap in found.items()} == {
@@ -94,17 +94,18 @@ def test_calibration_waits_for_all_annotators_of_its_language_who_are_still_ther
         ("de", "production"): 2,
         ("ja", "production"): 2,
     }
-
-
-def test_groups_have_workspaces_of_their_own_for_production_only() -> None:
     grouped = campaign(groups={"south": ["anna", "ben"], "north": ["ben", "kei"]}, calibration={"fraction": 0.1})
     everybody = {"w": ["anna", "ben", "kei"], "w-south": ["anna", "ben"], "w-north": ["ben", "kei"]}
     assert (workspaces(grouped, "w"), belonging(grouped)) == (tuple(everybody), everybody)
     without = campaign(groups={"south": ["anna", "ben", "kei"]})
     assert (workspaces(without, "w"), set(belonging(without))) == (("w-south",), {"w-south"})
+    grouped = campaign(groups={"one": ["anna", "ben"], "two": ["kei"]}, practice={"tasks": ["retrieval"]})
+    people = {place[1:]: overlap for place, overlap in practice_places(grouped, "w").items()}
+    assert people == {("de", "practice"): {"retrieval": 3}, ("ja", "practice"): {"retrieval": 2}}
+    assert (belonging(grouped)["w"], practice_places(campaign(), "w")) == (["anna", "ben", "kei"], {})
 
 
-def test_a_fraction_of_records_is_calibrated_whatever_the_order() -> None:
+def test_a_fraction_or_number_of_records_is_calibrated_and_what_is_in_argilla_stays_and_counts() -> None:
     few = plan_routes(RECORDS[:3], {}, campaign(), "w")  # any other language goes to the first
     assert few == {f"r{n}": Place("w", locale, "production") for n, locale in enumerate(("de", "ja", "de"))}
     rule = campaign(calibration={"fraction": 0.2, "seed": 5})
@@ -113,9 +114,6 @@ def test_a_fraction_of_records_is_calibrated_whatever_the_order() -> None:
     assert plan_routes(reversed(RECORDS), {}, rule, "w") == routes
     assert plan_routes(RECORDS[:1500], {}, rule, "w") | plan_routes(RECORDS[1500:], {}, rule, "w") == routes
     assert plan_routes(RECORDS, {}, campaign(calibration={"fraction": 0.2, "seed": 6}), "w") != routes
-
-
-def test_a_number_of_records_of_each_language_is_calibrated() -> None:
     routes = plan_routes(RECORDS, {}, campaign(calibration={"records": 20}), "w")
     assert Counter(place[1:] for place in routes.values()) == {
         ("de", "calibration"): 20,
@@ -123,9 +121,6 @@ def test_a_number_of_records_of_each_language_is_calibrated() -> None:
         ("de", "production"): 1980,
         ("ja", "production"): 980,
     }
-
-
-def test_what_is_in_argilla_stays_there_and_counts() -> None:
     rule = campaign(calibration={"records": 20})
     first = plan_routes(RECORDS[:45], {}, rule, "w")
     again = plan_routes(RECORDS, first, rule, "w")
@@ -154,7 +149,7 @@ def calibrating(routes: dict[str, Place], locale: str = "de") -> set[str]:
     return {uuid for uuid, place in routes.items() if place[1:] == (locale, "calibration")}
 
 
-def test_at_most_half_of_few_records_are_calibrated_and_those_in_argilla_count() -> None:
+def test_at_most_half_of_few_records_are_calibrated_and_the_first_rule_is_as_it_was() -> None:
     rule = campaign(calibration={"fraction": 1e-9})
     for number, wanted in ((1, 1), (2, 1), (3, 1), (5, 2), (40, 3)):
         assert len(calibrating(plan_routes([(f"r{each}", "de") for each in range(number)], {}, rule, "w"))) == wanted
@@ -162,9 +157,6 @@ def test_at_most_half_of_few_records_are_calibrated_and_those_in_argilla_count()
     new = [(f"r{number}", "de") for number in range(20)]
     assert calibrating(plan_routes(new, there, rule, "w")) == set()
     assert len(calibrating(plan_routes(new, there, rule, "w", set(there)))) == 3  # those have no passages
-
-
-def test_the_first_rule_leaves_calibration_as_it_was() -> None:
     bare = {uuid for uuid, _ in RECORDS if int(uuid[1:]) % 7}
     before = campaign(calibration={"records": 3, "rule": 1})
     routes = plan_routes(RECORDS, {}, before, "w", bare)
@@ -173,15 +165,12 @@ def test_the_first_rule_leaves_calibration_as_it_was() -> None:
     assert "rule" not in routing_metadata(before)["calibration"]
 
 
-def test_groups_share_evenly_and_a_new_group_moves_nothing_between_the_others() -> None:
+def test_groups_share_evenly_by_language_and_assignment_and_another_split_is_refused() -> None:
     two = campaign(groups={"a": ["anna", "kei"], "b": ["anna", "ben"]})
     three = campaign(groups={"a": ["anna", "kei"], "b": ["anna", "ben"], "c": ["anna"]})
     before, after = (plan_routes(RECORDS, {}, each, "w") for each in (two, three))
     assert all(900 < count < 1100 for count in Counter(place.workspace for place in after.values()).values())
     assert {after[name].workspace for name in before if after[name] != before[name]} == {"w-c"}
-
-
-def test_a_group_receives_only_languages_that_it_has_somebody_for_and_what_is_assigned_to_it() -> None:
     routes = plan_routes(RECORDS, {}, campaign(annotators=PEOPLE[1:], groups={"a": ["kei"], "b": ["ben"]}), "w")
     assert {place.workspace for place in routes.values() if place.locale == "ja"} == {"w-a"}
     uuids = [name for name, _ in RECORDS[:300]]
@@ -191,9 +180,6 @@ def test_a_group_receives_only_languages_that_it_has_somebody_for_and_what_is_as
     rule = campaign(annotators=PEOPLE[:2], groups={"a": ["anna"], "b": ["ben"]}, assign={"b": ["r1"]})
     with pytest.raises(InputError, match=r"'r1' is assigned to the group 'b', which has nobody for 'ja'"):
         plan_routes(RECORDS, {}, rule, "w")
-
-
-def test_another_split_than_the_one_in_argilla_is_refused_with_both_values() -> None:
     same = campaign(calibration={"records": 5})
     there = {"name": "1-retrieval-de", "metadata": {"routing": routing_metadata(same)}}
     check_routing([there, {"name": "other", "metadata": None}], same)
@@ -202,13 +188,6 @@ def test_another_split_than_the_one_in_argilla_is_refused_with_both_values() -> 
         check_routing([there], campaign(calibration={"fraction": 0.1}))
     with pytest.raises(SettingsError, match=r"`locales` de, ja, and .* says de\. .*annotation setup"):
         check_routing([there], campaign(locales=["de"], annotators=[], calibration={"records": 5}))
-
-
-def test_practice_has_a_place_for_each_language_and_brings_everybody_to_the_common_workspace() -> None:
-    grouped = campaign(groups={"one": ["anna", "ben"], "two": ["kei"]}, practice={"tasks": ["retrieval"]})
-    people = {place[1:]: overlap for place, overlap in practice_places(grouped, "w").items()}
-    assert people == {("de", "practice"): {"retrieval": 3}, ("ja", "practice"): {"retrieval": 2}}
-    assert (belonging(grouped)["w"], practice_places(campaign(), "w")) == (["anna", "ben", "kei"], {})
 
 
 JURY = [
@@ -232,7 +211,7 @@ def belonging(campaign: Campaign) -> dict[str, list[str]]:
     return found
 
 
-def test_each_language_has_its_workspace_where_people_do_not_share_all() -> None:
+def test_languages_and_groups_have_workspaces_of_their_own_and_adjudicators_none() -> None:
     assert workspaces(parted(), "w") == ("w-en", "w-de")
     assert belonging(parted()) == {"w-en": ["anna", "ben", "lead"], "w-de": ["ben", "cem", "lead"]}
     shared = [
@@ -243,9 +222,6 @@ def test_each_language_has_its_workspace_where_people_do_not_share_all() -> None
     assert workspaces(parted(annotators=shared), "w") == ("w",)
     assert workspaces(parted(language_workspaces=False), "w") == ("w",)
     assert workspaces(parted(annotators=shared, language_workspaces=True), "w") == ("w-en", "w-de")
-
-
-def test_groups_share_a_language_in_workspaces_of_their_own() -> None:
     grouped = parted(groups={"north": ["anna", "cem"], "south": ["ben"]}, calibration={"records": 2})
     assert workspaces(grouped, "w") == ("w-en", "w-de", "w-en-north", "w-de-north", "w-en-south", "w-de-south")
     assert belonging(grouped)["w-de-north"] == ["cem", "lead"]
@@ -254,9 +230,6 @@ def test_groups_share_a_language_in_workspaces_of_their_own() -> None:
     assert workspaces(parted(groups=by_language), "w") == ("w-de", "w-en")  # the groups part them already
     with pytest.raises(ValueError, match="`groups` has 'de', and the language's workspace has that name"):
         parted(groups=by_language, language_workspaces=True)
-
-
-def test_an_adjudicator_is_listed_and_belongs_to_no_workspace_of_annotators() -> None:
     listed = parted(annotators=[{"name": "anna"}, {"name": "dora", "role": "adjudicator", "locales": ["en"]}])
     assert belonging(listed) == {"w": ["anna"]}
     assert [[person.name for person in listed.adjudicators(locale)] for locale in ("en", "de")] == [["dora"], []]
@@ -313,7 +286,7 @@ def test_every_command_finds_the_workspaces_of_the_languages(run, owner: Argilla
 
 @pytest.mark.rare
 @pytest.mark.server
-def test_a_round_of_one_language_and_a_dataset_of_all_are_made_from_the_workspaces_of_languages(
+def test_rounds_and_datasets_are_made_of_workspaces_of_languages_and_nobody_unlisted_is_put_into_all(
     run, owner: Argilla, workspace: str
 ) -> None:
     run("annotation", "setup", "--passwords", "passwords.json")
@@ -323,12 +296,6 @@ def test_a_round_of_one_language_and_a_dataset_of_all_are_made_from_the_workspac
     assert f"{workspace}-de · pilot · de" in run("annotation", "status").stdout
     submit_first(owner, find_datasets(owner, f"{workspace}-de", round_name="pilot")["generation"].id)
     run("exports", "dataset", "dataset")
-
-
-@pytest.mark.rare
-@pytest.mark.server
-def test_a_person_who_is_not_listed_is_not_put_into_every_language(run, owner: Argilla, workspace: str) -> None:
-    run("annotation", "setup", "--passwords", "passwords.json")
     refused = run("annotation", "users", "add", f"{workspace}-dora", code=1)
     assert "each language of its campaign has a workspace of its own" in refused.stderr
     write_campaign(workspace, f'[[campaign.annotators]]\nname = "{workspace}-dora"\nrole = "adjudicator"')

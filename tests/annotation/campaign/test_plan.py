@@ -68,7 +68,7 @@ def test_without_hours_and_difference_the_plan_is_for_all_records() -> None:
     assert found["sample_sha256"] == hashlib.sha256(Path("plan/sample.csv").read_bytes()).hexdigest()
 
 
-def test_a_sample_has_whole_narratives_of_every_language_and_type_in_proportion() -> None:
+def test_a_sample_has_whole_narratives_in_proportion_and_uses_the_hours_that_it_is_given() -> None:
     records = [
         each for each in planned_study(90) if not (each.language == "ja" and each.provenance.narrative_type == "true")
     ]
@@ -86,9 +86,6 @@ def test_a_sample_has_whole_narratives_of_every_language_and_type_in_proportion(
     assert max(sizes) - min(sizes) <= 1
     for row in rows:
         assert float(row["inclusion_probability"]) == strata[row["stratum"]]["inclusion_probability"]
-
-
-def test_a_plan_uses_the_hours_that_it_is_given() -> None:
     for hours in (0.5, 1, 2, 5, 8):
         plan(planned_study(200), "--hours", str(hours), out=f"p{hours}")
         assert 0.6 * hours <= told(f"p{hours}")["hours"]["expected"] <= 1.05 * hours
@@ -182,13 +179,20 @@ def test_odd_records_are_planned_as_what_they_are(records, units: list[int], nar
     assert sorted(row["narrative_id"] for row in sample()) == narratives
 
 
-def test_the_summary_names_hours_the_difference_and_the_next_command() -> None:
+def test_the_summary_names_hours_and_the_next_command_and_cells_of_the_sample_are_made_safe() -> None:
     result = plan(planned_study(30), out="a plan")
     assert max(map(len, result.stdout.splitlines())) <= 80
     for part in ("together", "Hours of all annotators together", "found with power .8"):
         assert part in result.stdout
     last = result.stderr.splitlines()[-1]
     assert last == "Next: citejury annotation push records.jsonl --sample 'a plan/sample.csv'"
+    plan([planned_record(f"={n}", kind="x") for n in range(12)])
+    assert {row["narrative_id"][:2] for row in sample()} == {"'="}
+    text = Path("plan/sample.csv").read_text(encoding="utf-8").replace(",", " ; ")
+    Path("saved.csv").write_text(text, encoding="utf-8-sig")  # as a German Excel saves it, filled in by hand
+    ids = {f"={n}-openai" for n in range(12)}
+    assert read_choice(Path("plan/sample.csv"), None).wanted == read_choice(Path("saved.csv"), None).wanted == ids
+    assert read_weights(Path("plan/sample.csv"), ids)  # refused where a record has none
 
 
 @pytest.mark.parametrize(
@@ -219,16 +223,6 @@ def test_a_plan_in_use_is_not_replaced_and_lines_that_are_no_record_are_listed()
     Path("empty.jsonl").write_text("[]\n", encoding="utf-8")
     run("empty.jsonl", "--out", "none", code=1)
     assert not Path("none").exists()
-
-
-def test_cells_of_the_sample_that_a_spreadsheet_would_run_are_made_safe_and_read_as_they_were() -> None:
-    plan([planned_record(f"={n}", kind="x") for n in range(12)])
-    assert {row["narrative_id"][:2] for row in sample()} == {"'="}
-    text = Path("plan/sample.csv").read_text(encoding="utf-8").replace(",", " ; ")
-    Path("saved.csv").write_text(text, encoding="utf-8-sig")  # as a German Excel saves it, filled in by hand
-    ids = {f"={n}-openai" for n in range(12)}
-    assert read_choice(Path("plan/sample.csv"), None).wanted == read_choice(Path("saved.csv"), None).wanted == ids
-    assert read_weights(Path("plan/sample.csv"), ids)  # refused where a record has none
 
 
 @pytest.mark.parametrize("size", ["fraction = 0.02", "fraction = 0.5", "records = 2", "records = 9"])

@@ -94,13 +94,6 @@ def test_a_password_that_was_written_before_an_interruption_is_used(
     assert (kept[f"{workspace}-anna"], len(kept), announced) == (password, 2, [])
 
 
-def test_a_file_that_holds_no_passwords_is_refused(tmp_path: Path) -> None:
-    for content in ("{", "[]", '{"a": 1}'):
-        (tmp_path / "passwords.json").write_text(content, encoding="utf-8")
-        with pytest.raises(InputError, match="holds no passwords"):
-            Passwords(tmp_path / "passwords.json")
-
-
 @pytest.fixture
 def setup(command, workspace: str):
     text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["en"]\nannotators = [{{ name = "{workspace}-anna" }}]\n'
@@ -108,8 +101,8 @@ def setup(command, workspace: str):
     return lambda *words, **how: command("annotation", "setup", *words, **how)
 
 
-def test_the_command_shows_the_plan_in_a_dry_run_and_refuses_what_the_campaign_says(
-    setup, owner: Argilla, workspace: str
+def test_the_command_shows_the_plan_in_a_dry_run_and_refuses_what_the_campaign_says_and_bad_passwords(
+    setup, owner: Argilla, workspace: str, tmp_path: Path
 ) -> None:
     result = setup("--dry-run")
     assert f"{workspace}/1-retrieval-en" in result.stdout
@@ -118,6 +111,10 @@ def test_the_command_shows_the_plan_in_a_dry_run_and_refuses_what_the_campaign_s
     refused = setup("--overlap", "2", "--locale", "en", code=2)
     assert "--locale and --overlap cannot be used where citejury.toml has a campaign" in refused.stderr
     setup("--round", "suggested", "--annotator", "ben", code=2)
+    for content in ("{", "[]", '{"a": 1}'):
+        (tmp_path / "passwords.json").write_text(content, encoding="utf-8")
+        with pytest.raises(InputError, match="holds no passwords"):
+            Passwords(tmp_path / "passwords.json")
 
 
 @pytest.mark.rare

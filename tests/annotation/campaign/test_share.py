@@ -97,14 +97,11 @@ def test_the_command_without_a_campaign_writes_for_the_members(
     assert argilla_server.url in sheet
 
 
-def test_a_person_finds_their_sheet_by_their_name_in_any_script() -> None:
+def test_sheets_are_found_by_name_in_any_script_stay_in_the_folder_and_are_shared_by_no_two() -> None:
     names = ["anna", "Jörg Müller", "山田 花子", "निशा", "a.b_c-d"]
     shown = ["anna", "Jörg-Müller", "山田-花子", "निशा", "a.b_c-d"]
     assert list(sheet_names(names).values()) == [f"sheet-{each}.html" for each in shown]
     assert all(all(sheet_wording(locale).values()) for locale in locales())
-
-
-def test_a_user_name_cannot_leave_the_folder_and_no_two_names_share_a_sheet() -> None:
     names = ["anna", "Anna", "../anna", "a/../../b", "..", "\u202egro", "a" * 100, "a" * 99, "com1:x"]
     found = sheet_names(names)
     assert len({each.casefold() for each in found.values()}) == len(names)
@@ -182,15 +179,12 @@ def test_a_page_has_everything_loads_nothing_and_closes_every_tag(task, locale) 
     assert ["@import" in page, "url(" in page, f'<html lang="{locale}">' in page] == [False, False, True]
 
 
-def test_tags_in_the_wording_are_shown_as_text() -> None:
+def test_tags_in_the_wording_are_shown_as_text_and_a_missing_example_is_refused_by_its_key(tmp_path: Path) -> None:
     wording = read_wording("en")
     guidelines = wording.guidelines | {"retrieval": "# <b>T</b>\n\n<script>x</script>\n\n## More\n\ny"}
     hostile = wording._replace(examples_heading="<script>a</script>", guidelines=guidelines)
     page = render_page("retrieval", hostile)
     assert ["<script" in page, "&lt;b&gt;T" in page] == [False, True]
-
-
-def test_a_language_without_an_example_is_refused_by_the_key(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(LOCALES, tmp_path / "locales"))
     path = folder / "ja.toml"
     path.write_text(path.read_text(encoding="utf-8").replace("[examples.grounding.source_cited]", "[x]"), "utf-8")

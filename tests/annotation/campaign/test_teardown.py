@@ -73,7 +73,11 @@ def test_a_round_that_a_machine_filled_in_and_practice_are_exported_too(
     assert bench.workspace not in bench.client.workspaces()
 
 
-def test_everything_answered_is_exported_and_then_the_workspace_is_gone(bench: Bench, run, tmp_path: Path) -> None:
+def test_without_yes_nothing_is_touched_and_with_it_all_is_exported_and_then_gone(
+    bench: Bench, run, tmp_path: Path
+) -> None:
+    assert "Add `--yes`" in run(code=1).stderr
+    assert (len(names_of(bench)), list(tmp_path.iterdir())) == (2, [])
     said = run("--yes").stderr
     assert "'3-generation-en': 1 record, 2 submitted responses, 0 drafts, 0 discarded, by 2 annotators" in said
     assert "Drafts are in no export: 1 draft would be lost." in said
@@ -89,11 +93,6 @@ def test_everything_answered_is_exported_and_then_the_workspace_is_gone(bench: B
         bench.client.request("GET", HISTORY_PATH, params={"workspace": bench.workspace})
     assert bench.workspace not in bench.client.workspaces()
     assert set(bench.annotators.values()) <= bench.client.usernames().keys()
-
-
-def test_without_a_terminal_and_without_yes_nothing_is_touched(bench: Bench, run, tmp_path: Path) -> None:
-    assert "Add `--yes`" in run(code=1).stderr
-    assert (len(names_of(bench)), list(tmp_path.iterdir())) == (2, [])
 
 
 @pytest.mark.rare

@@ -117,21 +117,18 @@ def keyed(path: Path) -> dict[str, str]:
     return {pseudonym: person["username"] for pseudonym, person in annotators.items()}
 
 
-def test_the_campaign_that_would_bring_somebody_back_is_named(users, name: str) -> None:
-    campaign = f'[campaign]\nlocales = ["en"]\nannotators = [{{name = "{name}"}}]\n'
-    Path("citejury.toml").write_text(campaign, encoding="utf-8")
-    assert f"does not list {name}-c" in users("add", name, f"{name}-c", "--workspace", name).stderr
-    assert "left = true" in users("remove", name).stderr
-    assert "Take her out of citejury.toml" in users("forget", name, "--yes").stderr
-
-
-def test_a_role_that_stays_is_named_and_names_of_any_script_stand_in_columns(users, name: str) -> None:
+def test_roles_that_stay_and_campaigns_that_bring_back_are_named_and_any_script_is_in_columns(users, name: str) -> None:
     people = (f"{name}-佐藤", f"{name}-Jürgen")
     users("add", *people, "--workspace", name)
     again = users("add", people[0], "--role", "admin", "--workspace", name)
     assert f"{people[0]} stays annotator" in again.stderr
     rows = [line for line in users("list").stdout.splitlines() if name in line]
     assert len({cell_len(row[: row.index("annotator")]) for row in rows}) == 1
+    campaign = f'[campaign]\nlocales = ["en"]\nannotators = [{{name = "{name}"}}]\n'
+    Path("citejury.toml").write_text(campaign, encoding="utf-8")
+    assert f"does not list {name}-c" in users("add", name, f"{name}-c", "--workspace", name).stderr
+    assert "left = true" in users("remove", name).stderr
+    assert "Take her out of citejury.toml" in users("forget", name, "--yes").stderr
 
 
 def test_an_owner_hears_that_the_first_password_stays_written_down(users, owner: Argilla, workspace: str) -> None:

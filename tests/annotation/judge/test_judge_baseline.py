@@ -67,7 +67,7 @@ def test_the_contexts_own_words_are_support_and_shared_words_relevance(
     assert all(label.value == (label.p_yes >= 0.5) for each in (alone, whole) for label in each.labels.values())
 
 
-def test_what_the_rules_leave_open_is_left_out_and_named() -> None:
+def test_what_is_open_is_left_out_contradictions_are_no_support_and_quotes_are_whole_with_their_place() -> None:
     record = record_of(
         "Honey eases the cough of children at night, Doctor Sato of Nagoya found.",
         "In a trial honey eased the cough of children at night, a doctor found.",
@@ -76,17 +76,11 @@ def test_what_the_rules_leave_open_is_left_out_and_named() -> None:
     assert (judgement.status, judgement.labels) == ("ok", {})
     assert judgement.left_out == ("support_present", "unsupported_claim_present")
     assert judgement.evidence[0].snippet.startswith("In a trial honey")
-
-
-def test_what_contradicts_a_claim_is_quoted_and_is_no_support() -> None:
     against = "The clinic treated 90 children with honey in 2019."
     judgement = judge(record_of("The clinic treated 40 children with honey in 2019.", "Cake is sweet.", against))[-1]
     assert {name: label.value for name, label in judgement.labels.items()} == {"unsupported_claim_present": True}
     assert judgement.left_out == ("support_present",)
     assert [(quote.url, quote.snippet) for quote in judgement.evidence] == [("https://2.example/", against)]
-
-
-def test_quotes_are_whole_sentences_with_their_place_on_the_page() -> None:
     record = record_of("Honey eases cough in children.", "Not this. Honey eases  cough in children over one.", "Banks.")
     for unit in units_of(record, ["retrieval", "grounding"]):
         texts = {passage.chunk_id: passage.text for passage in unit.passages}
@@ -94,6 +88,11 @@ def test_quotes_are_whole_sentences_with_their_place_on_the_page() -> None:
             assert texts[quote.chunk_id][quote.char_start : quote.char_end] == quote.snippet
     (quote,) = judge(record)[-1].evidence
     assert (quote.url, quote.snippet) == ("https://1.example/", "Honey eases  cough in children over one.")
+    record = record_of("Honey eases cough in children.", "Honey eases cough in children.")
+    for url in ("", "https://a.example/with blank"):
+        chunks = (record.chunks[0].model_copy(update={"url": url}),)
+        judgement = judge(record.model_copy(update={"chunks": chunks}))[-1]
+        assert [quote.url for quote in judgement.evidence] == ["https://passage.invalid/1"]
 
 
 @pytest.mark.parametrize(
@@ -113,14 +112,6 @@ def test_support_and_lack_of_it_follow_the_meaning_of_the_labels(answer, passage
     judgement = judge(record_of(answer, *passages))[-1]
     assert tuple(label.p_yes for label in judgement.labels.values()) == chances
     assert judgement.rationale == rationale
-
-
-def test_a_passage_without_a_usable_url_is_quoted_under_one_that_cannot_exist() -> None:
-    record = record_of("Honey eases cough in children.", "Honey eases cough in children.")
-    for url in ("", "https://a.example/with blank"):
-        chunks = (record.chunks[0].model_copy(update={"url": url}),)
-        judgement = judge(record.model_copy(update={"chunks": chunks}))[-1]
-        assert [quote.url for quote in judgement.evidence] == ["https://passage.invalid/1"]
 
 
 def test_a_hostile_context_and_an_endless_answer_are_judged_all_the_same() -> None:

@@ -164,7 +164,7 @@ def test_statuses_are_counted_by_site_and_one_repair_is_enough(tmp_path: Path) -
     assert "honey, she said." in lines_of(out)[-1]["errors"][0]
 
 
-def test_hostile_text_reaches_the_model_as_data_between_marks_and_nowhere_else() -> None:
+def test_hostile_text_reaches_the_model_as_data_and_a_prompt_changes_with_its_texts_only() -> None:
     hostile = record_of("a", INJECTION, INJECTION + " again", answer=f"{INJECTION}\n\nCONTEXT\nBEGIN x")
     for unit in units_of(hostile):
         prompt = build_prompt(unit)
@@ -186,9 +186,6 @@ def test_hostile_text_reaches_the_model_as_data_between_marks_and_nowhere_else()
         )
         context = data.partition(f"{mark} {named[-1]}\n")[2] if unit.passages else ""
         assert [url for url, _ in PAGE.findall(context)] == [url for url, _ in pages_of(unit.passages)]
-
-
-def test_a_prompt_changes_with_every_text_and_with_nothing_else() -> None:
     digests = [
         build_prompt(next(units_of(record, ["grounding"]))).sha256
         for record in (record_of("a", "One."), record_of("a", "One."), record_of("a", "Two."))

@@ -152,7 +152,9 @@ def test_without_a_language_that_of_the_browser_comes_first(owner: Argilla, brow
 
 
 @pytest.mark.rare
-def test_an_owner_keeps_argillas_home(owner: Argilla, browser: Chrome) -> None:
+def test_an_owner_keeps_argillas_home_and_who_is_in_no_workspace_reads_that_there_is_nothing_yet(
+    owner: Argilla, browser: Chrome
+) -> None:
     browser.get(f"{owner.api_url}/sign-in")
     wait(browser, lambda: browser.title == "Log in · citejury")
     name, password = f"owner-{owner.api_url[-5:]}", "a password of hers"
@@ -160,6 +162,10 @@ def test_an_owner_keeps_argillas_home(owner: Argilla, browser: Chrome) -> None:
     open_home(browser, owner.api_url, name, password)
     wait(browser, lambda: shown_text(browser, ".home__container"))
     assert browser.find_elements(By.ID, "citejury-home") == []
+    person = {"username": f"early-{uuid4()}", "first_name": "Early", "role": "annotator", "password": "long enough"}
+    owner.request("POST", "/users", json=person)
+    open_home(browser, owner.api_url, person["username"], person["password"])
+    wait(browser, lambda: "There is nothing for you to do yet." in shown_text(browser, "#citejury-home"))
 
 
 @pytest.mark.rare
@@ -212,11 +218,3 @@ def test_who_did_nothing_because_others_did_all_is_not_thanked(owner: Argilla, b
     enter(browser, work, "anna")
     wait(browser, lambda: "Andere haben alles erledigt" in shown_text(browser, "#citejury-home"))
     assert "Vielen Dank" not in shown_text(browser, "#citejury-home")
-
-
-@pytest.mark.rare
-def test_who_is_in_no_workspace_reads_that_there_is_nothing_to_do_yet(owner: Argilla, browser: Chrome) -> None:
-    person = {"username": f"early-{uuid4()}", "first_name": "Early", "role": "annotator", "password": "long enough"}
-    owner.request("POST", "/users", json=person)
-    open_home(browser, owner.api_url, person["username"], person["password"])
-    wait(browser, lambda: "There is nothing for you to do yet." in shown_text(browser, "#citejury-home"))

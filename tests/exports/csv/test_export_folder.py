@@ -76,9 +76,9 @@ def test_a_folder_takes_one_export_at_once_through_links_and_not_when_filled_and
     tmp_path: Path,
 ) -> None:
     with (
-        staged_folder(tmp_path / "out"),
+        staged_folder(tmp_path / "both"),
         pytest.raises(OutputError, match="Another `exports csv` is writing"),
-        staged_folder(tmp_path / "out"),
+        staged_folder(tmp_path / "both"),
     ):
         pytest.fail("the second was not refused")
     (tmp_path / "real").mkdir()
