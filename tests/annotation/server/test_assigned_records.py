@@ -75,7 +75,9 @@ def test_a_record_waits_for_as_many_answers_as_its_assignment_says(gather: Any, 
     assert team.players[2].open() is None
 
 
-def test_the_overlap_of_a_dataset_is_no_overlap_of_records_that_say_their_own(gather: Any, client: Argilla) -> None:
+def test_records_keep_their_own_overlap_and_who_may_read_all_reads_assignments_and_everything(
+    gather: Any, client: Argilla
+) -> None:
     team = gather(2, overlap=1)
     plain, own = ours(texts(2))
     ids = put(client, team.dataset, [plain, *assigned([own], Assignment(needed=1))])
@@ -85,13 +87,16 @@ def test_the_overlap_of_a_dataset_is_no_overlap_of_records_that_say_their_own(ga
     client.request("PATCH", f"/datasets/{team.dataset}", json={"distribution": distribution})
     assert statuses(client, team.dataset) == {ids[0]: True, ids[1]: False}
     assert [record.id for record in team.players[1].ask(0)] == [ids[0]]
-
-
-def test_who_may_read_all_answers_reads_the_assignments_without_any_text(gather: Any, client: Argilla) -> None:
     team = gather(1)
     wanted = Assignment(purpose="repeat", needed=1, users=(team.users[0],), rate=0.1, repeats="it")
     put(client, team.dataset, [*ours(texts(1)), *assigned(ours(texts(1)), wanted)])
     assert [unit.assignment for unit in read_units(client, team.dataset)] == [Assignment(), wanted]
+    team = gather(1)
+    put(client, team.dataset, [*ours(texts(2)), *assigned(ours(texts(2)), mixed_in(1, users=(team.users[0],)))])
+    found = client.request("POST", f"/datasets/{team.dataset}/records/search", json={})
+    mine = client.request("POST", f"/me/datasets/{team.dataset}/records/search", json={})
+    assert (found["total"], mine["total"]) == (4, 4)
+    assert UUID(found["items"][0]["record"]["id"])
 
 
 @pytest.mark.parametrize("purpose", ["label", "repeat", pytest.param("practice", marks=pytest.mark.rare)])
@@ -144,12 +149,29 @@ def test_controls_come_at_their_rate_all_along_and_to_everybody_elsewhere(gather
     assert all(player.open() is None and player.total == 0 for player in team.players)
 
 
-def test_controls_and_repeats_together_come_at_one_rate(gather: Any, client: Argilla) -> None:
+def test_controls_and_repeats_come_at_one_rate_not_alone_and_odd_assignments_are_none(
+    gather: Any, client: Argilla
+) -> None:
     team = gather(1, overlap=1)
     repeats = assigned(ours(texts(4)), mixed_in(1, purpose="repeat", users=(team.users[0],)))
     put(client, team.dataset, [*ours(texts(8)), *assigned(ours(texts(4)), mixed_in(1)), *repeats])
     order = work(team.players[0])
     assert 1 <= len(order) - 8 <= 3  # one with each four others: a fifth
+    team = gather(1, overlap=1)
+    put(client, team.dataset, assigned(ours(texts(5)), mixed_in(1)))
+    assert (team.players[0].open(), team.players[0].total, progress(team.players[0])) == (None, 0, (0, 0))
+    said = [
+        "control",
+        [],
+        {"purpose": ["control"], "needed": "2", "users": "anna", "rate": "much"},
+        {"needed": -1, "users": {}, "rate": -1.5},
+        {"purpose": None, "needed": 1e30, "users": [], "rate": 1e300},
+    ]
+    team, records = gather(1, overlap=1), ours(texts(len(said)))
+    for record, odd in zip(records, said, strict=True):
+        record["metadata"] = {**record["metadata"], ASSIGNMENT: odd}
+    put(client, team.dataset, records)
+    assert sorted(work(team.players[0])) == sorted(record["external_id"] for record in records)
 
 
 def test_her_counts_do_not_tell_which_of_her_records_was_a_control(gather: Any, client: Argilla) -> None:
@@ -184,12 +206,6 @@ def test_a_control_of_retrieval_comes_with_all_its_passages(gather: Any, client:
     assert 1 <= len(given) <= 2
 
 
-def test_controls_without_other_work_come_to_nobody(gather: Any, client: Argilla) -> None:
-    team = gather(1, overlap=1)
-    put(client, team.dataset, assigned(ours(texts(5)), mixed_in(1)))
-    assert (team.players[0].open(), team.players[0].total, progress(team.players[0])) == (None, 0, (0, 0))
-
-
 def test_two_who_hold_the_same_control_both_answer_it(gather: Any, client: Argilla) -> None:
     team = gather(2)
     put(client, team.dataset, [*ours(texts(9)), *assigned(ours(texts(1)), mixed_in(2))])
@@ -199,27 +215,3 @@ def test_two_who_hold_the_same_control_both_answer_it(gather: Any, client: Argil
         while player.shown and player.shown.external_id != control:
             player.move_on()
     assert [player.shown and player.shown.external_id for player in team.players] == [control] * 2
-
-
-def test_a_record_with_an_assignment_of_somebody_else_is_a_record_like_others(gather: Any, client: Argilla) -> None:
-    said = [
-        "control",
-        [],
-        {"purpose": ["control"], "needed": "2", "users": "anna", "rate": "much"},
-        {"needed": -1, "users": {}, "rate": -1.5},
-        {"purpose": None, "needed": 1e30, "users": [], "rate": 1e300},
-    ]
-    team, records = gather(1, overlap=1), ours(texts(len(said)))
-    for record, odd in zip(records, said, strict=True):
-        record["metadata"] = {**record["metadata"], ASSIGNMENT: odd}
-    put(client, team.dataset, records)
-    assert sorted(work(team.players[0])) == sorted(record["external_id"] for record in records)
-
-
-def test_an_owner_sees_everything_wherever_it_belongs(gather: Any, client: Argilla) -> None:
-    team = gather(1)
-    put(client, team.dataset, [*ours(texts(2)), *assigned(ours(texts(2)), mixed_in(1, users=(team.users[0],)))])
-    found = client.request("POST", f"/datasets/{team.dataset}/records/search", json={})
-    mine = client.request("POST", f"/me/datasets/{team.dataset}/records/search", json={})
-    assert (found["total"], mine["total"]) == (4, 4)
-    assert UUID(found["items"][0]["record"]["id"])

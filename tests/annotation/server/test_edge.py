@@ -38,7 +38,9 @@ def log_size(server: ServerHandle) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
-def test_a_file_comes_whole_whatever_part_is_asked_for(stranger: httpx.Client) -> None:
+def test_files_come_whole_unknown_names_are_not_found_and_only_names_of_this_machine_answered(
+    stranger: httpx.Client, argilla_server: ServerHandle
+) -> None:
     whole = stranger.get("/sign-in")
     long = "bytes=" + ",".join(f"{place}-{place}" for place in range(1000))
     for asked in ("bytes=0-1", "bytes=0-1,2-3", long):
@@ -46,6 +48,14 @@ def test_a_file_comes_whole_whatever_part_is_asked_for(stranger: httpx.Client) -
         assert (answer.status_code, answer.content) == (200, whole.content)
         assert "content-range" not in answer.headers
     assert stranger.get("/sign-in", headers={"Range": "bytes=" + "0-1," * 57_000 + "1-2"}).status_code == 431
+    before = log_size(argilla_server)
+    for path in ("/" + "a" * 300, "/_nuxt/" + "ä" * 200, "/a" * 2_000):
+        assert stranger.get(path).status_code == 404
+    assert log_size(argilla_server) == before
+    ours = ("localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:6900", "jury.localhost:80", "localhost.")
+    others = ("evil.example", "localhost.evil.example", "192.0.2.7:6900", "", "a b", "127.0.0.1.nip.io")
+    for host, status in (*((host, 200) for host in ours), *((host, 421) for host in others)):
+        assert stranger.get("/api/v1/version", headers={"Host": host}).status_code == status, host
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Argilla-Api-Key": "no.key"}, {"Authorization": "Bearer no.token"}])
@@ -70,20 +80,12 @@ def test_a_form_of_many_fields_is_refused_before_they_are_told_apart(argilla_ser
     assert (refused.status_code, refused.json()["detail"]) == (401, "Could not validate credentials")
 
 
-def test_a_name_that_no_file_has_is_not_found(argilla_server: ServerHandle, stranger: httpx.Client) -> None:
-    before = log_size(argilla_server)
-    for path in ("/" + "a" * 300, "/_nuxt/" + "ä" * 200, "/a" * 2_000):
-        assert stranger.get(path).status_code == 404
-    assert log_size(argilla_server) == before
-
-
-def test_a_body_is_refused_by_its_announced_length_before_it_comes(argilla_server: ServerHandle) -> None:
+def test_a_body_is_refused_by_its_announced_length_and_with_a_log_in_as_large_as_push_sends_it(
+    argilla_server: ServerHandle, member: httpx.Client
+) -> None:
     head = b"POST /api/v1/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000000\r\n\r\n"
     with connected(httpx.URL(argilla_server.url).port or 0, head) as connection:
         assert b"413" in read_to_the_end(connection)
-
-
-def test_with_a_log_in_a_body_may_be_as_large_as_push_sends_it(member: httpx.Client) -> None:
     body = b'{"name": "%s"}' % (b"a" * (BATCH_BYTES + KB))
     # 422 is argilla-server's own: a dataset has no name of 8 MB.
     assert member.post("/api/v1/datasets", content=body).status_code == 422
@@ -119,19 +121,11 @@ def test_an_annotator_may_send_less_than_who_makes_datasets(argilla_server: Serv
         assert refused.status_code == 413, "who is in no workspace may send no more than a stranger"
 
 
-def test_names_of_this_machine_are_answered_to_at_any_port_and_no_others(stranger: httpx.Client) -> None:
-    ours = ("localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:6900", "jury.localhost:80", "localhost.")
-    others = ("evil.example", "localhost.evil.example", "192.0.2.7:6900", "", "a b", "127.0.0.1.nip.io")
-    for host, status in (*((host, 200) for host in ours), *((host, 421) for host in others)):
-        assert stranger.get("/api/v1/version", headers={"Host": host}).status_code == status, host
-
-
-def test_what_the_api_answers_is_kept_by_no_cache(member: httpx.Client) -> None:
+def test_no_cache_keeps_answers_odd_addresses_are_refused_and_bad_megabytes_come_back_nowhere(
+    member: httpx.Client, argilla_server: ServerHandle
+) -> None:
     paths = ("/me", "/me/datasets", "/users", "/me/workspaces", "/no-such-route")
     assert {member.get(f"/api/v1{path}").headers["cache-control"] for path in paths} == {"no-store"}
-
-
-def test_odd_addresses_get_a_plain_refusal(member: httpx.Client) -> None:
     workspace = member.post("/api/v1/workspaces", json={"name": "edge"}).json()["id"]
     made = member.post("/api/v1/datasets", json={"name": "edge", "workspace_id": workspace}).json()
     records = f"/api/v1/datasets/{made['id']}/records?"
@@ -152,9 +146,6 @@ def test_odd_addresses_get_a_plain_refusal(member: httpx.Client) -> None:
         (f"{records}offset=2147483647", 200),
     ):
         assert member.get(path).status_code == status, path
-
-
-def test_five_megabytes_not_valid_come_back_nowhere(argilla_server: ServerHandle, member: httpx.Client) -> None:
     text = "a" * 5_000_000
     before = log_size(argilla_server)
     refused = [

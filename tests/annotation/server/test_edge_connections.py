@@ -58,13 +58,20 @@ def test_what_does_not_go_on_is_ended(hasty: int, sent: bytes, answer: bytes) ->
     assert (bool(said), ask(hasty).status_code) == (bool(answer), 200)
 
 
-def test_an_answer_that_nobody_reads_is_given_up(hasty: int) -> None:
+def test_an_answer_that_nobody_reads_is_given_up_and_a_body_that_goes_on_has_time(hasty: int) -> None:
     with connected(hasty, b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n") as connection, ExitStack() as others:
         connection.recv(1)
         # Half-open ones come and go until the server has looked at all of them.
         for _ in range(2):
             read_to_the_end(others.enter_context(connected(hasty, HEAD)))
         assert len(read_to_the_end(connection)) < LONG_BYTES
+    # 500 bytes give a second; a fifth of one would be over before half of it has come.
+    whole = b"a" * 100_000
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(whole)
+    with connected(hasty, head, whole[:50_000]) as connection, connected(hasty, HEAD) as meanwhile:
+        read_to_the_end(meanwhile)
+        connection.sendall(whole[50_000:])
+        assert b'"bytes": 100000' in read_answer(connection)
 
 
 @pytest.mark.rare
@@ -81,16 +88,6 @@ def test_an_answer_that_is_read_slowly_comes_whole() -> None:
                 came += len(piece)
             read_to_the_end(held.enter_context(connected(port, HEAD)))
         assert read_answer(connection).endswith(b'"bytes": 0}\r\n0\r\n\r\n')
-
-
-def test_a_body_that_goes_on_has_time(hasty: int) -> None:
-    # 500 bytes give a second; a fifth of one would be over before half of it has come.
-    whole = b"a" * 100_000
-    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(whole)
-    with connected(hasty, head, whole[:50_000]) as connection, connected(hasty, HEAD) as meanwhile:
-        read_to_the_end(meanwhile)
-        connection.sendall(whole[50_000:])
-        assert b'"bytes": 100000' in read_answer(connection)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +141,7 @@ def test_thirty_people_behind_one_address_are_answered_among_half_open_connectio
     assert set(statuses) == {200}
 
 
-def test_a_refusal_reaches_who_still_sends_but_not_for_ever() -> None:
+def test_a_refusal_reaches_who_still_sends_and_who_is_refused_again_and_again_waits() -> None:
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
     with running_edge(Edge(tell_client, Names()), Limits(100, LONG, LONG, 500, LONG)) as port:
         with connected(port, head % 5_000_000, *[b"a" * 50_000] * 100) as connection:
@@ -153,9 +150,6 @@ def test_a_refusal_reaches_who_still_sends_but_not_for_ever() -> None:
             connection.sendall(b"a" * LONG_BYTES)
         with connected(port, head % 5_000_000) as connection:
             assert b"413" in read_to_the_end(connection)
-
-
-def test_only_who_is_refused_again_and_again_waits() -> None:
     pace = Pace()
     assert [pace.wait("192.0.2.1", 7.0 + step / 100) for step in range(12)] == [0.0] * 10 + [1.0] * 2
     assert (pace.wait("192.0.2.2", 7.5), pace.wait("192.0.2.1", 8.0)) == (0.0, 0.0)

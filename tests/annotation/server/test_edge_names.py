@@ -85,7 +85,9 @@ def test_only_a_trusted_proxy_names_the_client(
     assert real_client(asked, read_names())[0] == peer
 
 
-def test_the_gateway_is_read_from_the_systems_routes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_gateway_is_read_from_the_systems_routes_and_serve_refuses_what_is_no_host(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     # Columns of /proc/net/route as a container of Docker's has them; 010012AC is 172.18.0.1.
     (tmp_path / "route").write_text(
         "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
@@ -96,6 +98,9 @@ def test_the_gateway_is_read_from_the_systems_routes(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("CITEJURY_TRUSTED_PROXIES", "gateway")
     found = read_names(tmp_path / "route")
     assert [str(each) for each in found.proxies] == ["172.18.0.1/32"]
+    words = ["annotation", "serve", "--home", str(tmp_path / "home"), "--allow-host", "https://jury.example.org"]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, "without `https://`" in done.output) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +116,6 @@ def test_the_gateway_is_read_from_the_systems_routes(monkeypatch: pytest.MonkeyP
 def test_what_is_no_name_or_address_is_told(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=name):
         names(monkeypatch, **{name: value})
-
-
-def test_serve_refuses_what_is_no_name_of_a_host(tmp_path: Path) -> None:
-    words = ["annotation", "serve", "--home", str(tmp_path / "home"), "--allow-host", "https://jury.example.org"]
-    done = CliRunner().invoke(main, words)
-    assert (done.exit_code, "without `https://`" in done.output) == (2, True)
 
 
 @pytest.mark.rare

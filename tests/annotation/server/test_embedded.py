@@ -41,26 +41,19 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_owner_gets_in_by_key_and_by_password(argilla_server: ServerHandle, owner: httpx.Client) -> None:
+def test_the_owner_gets_in_nobody_by_default_credentials_and_nobody_else_reads_the_home(
+    argilla_server: ServerHandle, owner: httpx.Client
+) -> None:
     assert owner.get("/me").json()["role"] == "owner"
     login = {"username": argilla_server.owner_username, "password": argilla_server.owner_password}
     assert owner.post("/token", data=login).status_code == 201
-
-
-def test_nobody_gets_in_by_argillas_default_credentials(argilla_server: ServerHandle) -> None:
     with client_for(argilla_server, "argilla.apikey") as stranger:
         assert stranger.get("/me").status_code == 401
         assert stranger.post("/token", data={"username": "argilla", "password": "12345678"}).status_code == 401
-
-
-def test_nobody_else_on_the_machine_reads_the_home(argilla_server: ServerHandle) -> None:
     files = [path for path in argilla_server.home.rglob("*") if path.is_file() and "queue" not in path.parts]
     assert {"secrets.json", "env", "argilla.db", "guardian.log"} <= {path.name for path in files}
     assert {mode_of(path) for path in files} == {0o600}
     assert mode_of(argilla_server.home) == 0o700
-
-
-def test_the_env_file_puts_address_and_key_into_a_shell(argilla_server: ServerHandle) -> None:
     script = f"set -a; . '{argilla_server.home}/env'; set +a; echo $ARGILLA_API_URL $ARGILLA_API_KEY"
     said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
     assert said.split() == [argilla_server.url, argilla_server.owner_api_key]
@@ -110,7 +103,9 @@ def submit(client: httpx.Client, record: str, notes: str) -> None:
     client.post(f"/records/{record}/responses", json=body).raise_for_status()
 
 
-def test_one_record_is_shown_to_whom_it_is_for(argilla_server: ServerHandle, owner: httpx.Client) -> None:
+def test_a_record_is_shown_to_whom_it_is_for_bad_answers_refused_and_its_status_corrected(
+    argilla_server: ServerHandle, owner: httpx.Client
+) -> None:
     record, keys = make_record(owner, ["anna", "ben"])
     path = f"/records/{record['id']}"
     for key in keys:
@@ -126,9 +121,9 @@ def test_one_record_is_shown_to_whom_it_is_for(argilla_server: ServerHandle, own
     for key, status in ((elsewhere, 403), ("wrong", 401)):
         with client_for(argilla_server, key) as stranger:
             assert stranger.get(path).status_code == status
-
-
-def test_the_worker_corrects_the_status_of_records_after_a_change_of_overlap(owner: httpx.Client) -> None:
+    record, _ = make_record(owner, [])
+    body = {"status": "submitted", "values": {"notes": {"value": ["no text"]}}}
+    assert owner.post(f"/records/{record['id']}/responses", json=body).status_code == 422
     record, _ = make_record(owner, [])
     submit(owner, record["id"], "done")
     spread = {"distribution": {"strategy": "overlap", "min_submitted": 2}}
@@ -136,12 +131,6 @@ def test_the_worker_corrects_the_status_of_records_after_a_change_of_overlap(own
     deadline = time.monotonic() + PATIENCE_SECONDS
     while owner.get(f"/records/{record['id']}").json()["status"] != "pending":
         assert time.monotonic() < deadline
-
-
-def test_an_answer_that_is_no_option_is_refused(owner: httpx.Client) -> None:
-    record, _ = make_record(owner, [])
-    body = {"status": "submitted", "values": {"notes": {"value": ["no text"]}}}
-    assert owner.post(f"/records/{record['id']}/responses", json=body).status_code == 422
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has loaded")

@@ -145,7 +145,9 @@ def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
             process.kill()
 
 
-def test_a_narrow_terminal_breaks_lines_under_their_text() -> None:
+def test_a_narrow_terminal_breaks_lines_under_their_text_and_no_name_breaks_an_event(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 44, 0, 0))
     script = "from annotation.cli.serve import EventPrinter\nEventPrinter().show(__import__('sys').argv[1])"
@@ -159,9 +161,6 @@ def test_a_narrow_terminal_breaks_lines_under_their_text() -> None:
     assert re.fullmatch(r"2026-11-2\d", day)
     assert all(len(each) <= 44 for each in lines)
     assert [each[:9].strip() != "" for each in lines] == [True, False]
-
-
-def test_an_event_is_one_line_whatever_a_name_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(EVENTS_VARIABLE, str(tmp_path / "events"))
     tell("ana\n2026-01-01T00:00:00+00:00 owner\r\x1b[2J\u202e logged in " + "佐" * LONGEST)
     (line,) = (tmp_path / "events").read_text(encoding="utf-8").splitlines()

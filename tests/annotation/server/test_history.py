@@ -55,7 +55,7 @@ def test_the_history_goes_only_after_its_dataset_is_gone(here: Place, argilla_se
     assert line.endswith(" history of the deleted dataset 3-generation-en erased by owner")
 
 
-def test_annotators_read_nothing_of_it(here: Place) -> None:
+def test_annotators_read_nothing_pages_are_short_and_what_deleted_datasets_leave_stays(here: Place) -> None:
     moment = {"workspace": here.workspace, "moment": datetime.now(UTC).isoformat()}
     with here.herself("anna") as anna:
         for path in (HISTORY_PATH, HISTORY_STATE_PATH, AS_OF_PATH.format(dataset_id=here.dataset)):
@@ -64,9 +64,13 @@ def test_annotators_read_nothing_of_it(here: Place) -> None:
         with pytest.raises(NotAllowedError):
             anna.request("GET", HISTORY_PATH, params={"workspace": "no such workspace"})
     assert httpx.get(f"{here.url}/api/v1{HISTORY_PATH}", params=moment).status_code == 401
-
-
-def test_nothing_takes_the_place_of_what_deleted_datasets_leave(here: Place) -> None:
+    odd = 'r"1\\ “ä”\n'
+    here.put(record("generation", odd, here.said("anna", notes=odd)))
+    (change,) = here.changes()
+    assert (change["external_id"], change["values_after"]["notes"]["value"]) == (odd, odd)
+    assert (change["status_before"], change["values_before"]) == (None, None)
+    with pytest.raises(ArgillaError, match="500"):
+        here.owner.request("GET", HISTORY_PATH, params={"workspace": here.workspace, "limit": 501})
     here.put(record("generation", "r1", here.said("anna")))
     here.owner.request("DELETE", f"/datasets/{here.dataset}")
     stored = here.stored(here.dataset)
@@ -78,13 +82,3 @@ def test_nothing_takes_the_place_of_what_deleted_datasets_leave(here: Place) -> 
         here.execute(
             f"INSERT OR REPLACE INTO citejury_history_erased (dataset_id, at) VALUES ('{stored}', '2026-01-01')"
         )
-
-
-def test_a_page_is_short_and_tells_odd_texts_as_they_are(here: Place) -> None:
-    odd = 'r"1\\ “ä”\n'
-    here.put(record("generation", odd, here.said("anna", notes=odd)))
-    (change,) = here.changes()
-    assert (change["external_id"], change["values_after"]["notes"]["value"]) == (odd, odd)
-    assert (change["status_before"], change["values_before"]) == (None, None)
-    with pytest.raises(ArgillaError, match="500"):
-        here.owner.request("GET", HISTORY_PATH, params={"workspace": here.workspace, "limit": 501})

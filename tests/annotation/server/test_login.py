@@ -113,7 +113,9 @@ def test_passwords_of_changed_users_still_open(server: ServerHandle, client: Arg
     assert login(server, address, anna.name, changed).status_code == 201
 
 
-def test_those_of_one_address_wait_for_each_other_and_nobody_else_for_them() -> None:
+def test_those_of_one_address_wait_for_each_other_not_too_many_and_for_no_queue(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     async def play() -> list[str]:
         threads, gate, done = FairThreads(1), threading.Event(), []
 
@@ -132,8 +134,6 @@ def test_those_of_one_address_wait_for_each_other_and_nobody_else_for_them() -> 
 
     assert asyncio.run(play()) == ["flood 0", "anna", "ben", "flood 2", "flood 3", "flood 4"]
 
-
-def test_only_so_many_of_one_address_may_wait() -> None:
     async def play() -> tuple[int, int]:
         threads, gate = FairThreads(1, most_waiting=2), threading.Event()
         tasks = [asyncio.create_task(threads.run("flood", gate.wait)) for _ in range(5)]
@@ -143,6 +143,16 @@ def test_only_so_many_of_one_address_may_wait() -> None:
         return sum(isinstance(each, TooManyWaitingError) for each in results), sum(each is True for each in results)
 
     assert asyncio.run(play()) == (2, 4)
+
+    async def play() -> None:
+        lost = WrongPasswords(f"unix://{tmp_path}/gone.sock", "a secret")
+        attempt = await lost.begin("anna", "192.0.2.1")
+        assert not attempt.wait
+        assert not await lost.was_wrong(attempt)
+        await lost.was_right(attempt)
+
+    asyncio.run(play())
+    assert capsys.readouterr().err.count("wrong passwords are not counted: the queue does not answer") == 1
 
 
 def test_the_counts_are_those_of_all_processes_and_expire(tmp_path: Path) -> None:
@@ -172,18 +182,6 @@ def test_the_counts_are_those_of_all_processes_and_expire(tmp_path: Path) -> Non
                 await each.redis.aclose()
 
         asyncio.run(play())
-
-
-def test_log_in_goes_on_where_the_queue_does_not_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    async def play() -> None:
-        lost = WrongPasswords(f"unix://{tmp_path}/gone.sock", "a secret")
-        attempt = await lost.begin("anna", "192.0.2.1")
-        assert not attempt.wait
-        assert not await lost.was_wrong(attempt)
-        await lost.was_right(attempt)
-
-    asyncio.run(play())
-    assert capsys.readouterr().err.count("wrong passwords are not counted: the queue does not answer") == 1
 
 
 @pytest.mark.parametrize(

@@ -59,27 +59,16 @@ def test_no_place_tells_a_control_and_no_two_annotators_have_the_same_places() -
     assert {2, 3, 17, 18} <= set(gaps)
 
 
-def test_controls_that_come_late_do_not_come_all_at_once() -> None:
+def test_late_controls_do_not_come_at_once_places_stay_and_repeats_share_the_rate() -> None:
     orders = [order_of(number, 0.1, late=500) for number in range(20)]
     assert max(sum(order[first : first + 20]) for order in orders for first in range(len(order) - 20)) <= 4
     assert all(sum(order) in (49, 50, 51) for order in orders)
-
-
-def test_the_same_annotator_has_the_same_places_each_time() -> None:
     assert order_of(7, 0.2) == order_of(7, 0.2)
-
-
-def test_controls_and_repeats_together_come_at_the_higher_of_their_rates_and_at_half_at_most() -> None:
-    from annotation.server.queue.mixed import block_of
+    from annotation.server.queue.mixed import block_of, in_her_order
 
     assert [1 / (1 + block_of(rates, 1)) for rates in ([0.1, 0.1], [0.3, 0.4], [0.5, 0.5], [0.7])] == pytest.approx(
         [0.1, 0.4, 0.5, 0.5]
     )
-
-
-def test_a_few_repeats_come_as_often_as_many_controls_do_until_they_are_used_up() -> None:
-    from annotation.server.queue.mixed import in_her_order
-
     weights = {f"control {number}": 0.1 / 200 for number in range(200)} | {
         f"repeat {number}": 0.1 / 20 for number in range(20)
     }

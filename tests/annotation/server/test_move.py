@@ -308,12 +308,11 @@ def new(stack: Stack, restored_rows: object, old: Old, folder: Path) -> Iterator
         yield New(server, work, ended)
 
 
-def test_a_row_that_postgresql_cannot_keep_is_named_and_nothing_is_kept(refused: str) -> None:
+def test_a_row_that_cannot_be_kept_is_named_and_a_killed_restore_leaves_nothing_and_runs_again(
+    refused: str, killed: set[str], moved: str
+) -> None:
     assert r"the record 'tab\tbed' of the dataset 'theirs'" in refused
     assert "`records`, `metadata`" in refused
-
-
-def test_a_restore_that_is_killed_leaves_nothing_and_runs_again(killed: set[str], moved: str) -> None:
     assert killed == {"owner"}
     assert "records: 34\n" in moved
     assert moved.splitlines()[-1] == "Next: docker compose -f docker/compose.yaml up -d --build --wait"
@@ -325,7 +324,7 @@ def test_every_value_of_argilla_is_there_as_it_was(rows: Rows, restored_rows: Ro
     assert restored_rows == rows
 
 
-def test_exports_have_the_same_bytes(old: Old, new: New) -> None:
+def test_exports_history_keys_logins_queues_and_status_are_the_same(old: Old, new: New) -> None:
     assert {name: text.count(b"\n") for name, text in new.work.exports.items()} == {
         "retrieval.csv": 5,
         "grounding.csv": 3,
@@ -333,25 +332,18 @@ def test_exports_have_the_same_bytes(old: Old, new: New) -> None:
         "provenance.csv": 3,
     }
     assert new.work.exports == old.work.exports
-
-
-def test_the_history_goes_on(old: Old, new: New) -> None:
     assert new.work.history == old.work.history
     assert new.work.history.count(b"\n") > 30
-
-
-def test_keys_logins_queues_and_status_go_on(old: Old, new: New) -> None:
     assert new.work.keys == old.work.keys
     assert any(new.work.queues.values())
     assert (new.work.queues, new.work.status, new.ended) == (old.work.queues, old.work.status, 401)
 
 
-def test_a_database_in_use_is_never_overwritten(stack: Stack, new: New, old: Old) -> None:
+def test_a_database_in_use_is_never_overwritten_and_another_owners_backup_names_what_to_do(
+    stack: Stack, new: New, old: Old
+) -> None:
     said = stack.refusal(old.backup)
     assert "The database is in use already (users beside the owner: 2, workspaces: 2, webhooks: 1)" in said
-
-
-def test_a_backup_of_another_owner_names_what_to_do(stack: Stack, old: Old) -> None:
     secrets = stack.compose.services["migrate"]["environment"]
     other = stack.compose.services | {
         "migrate": {

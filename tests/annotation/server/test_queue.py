@@ -87,11 +87,21 @@ def work_through(jury: Jury, overlap: int, seed: int) -> Course:
     return course
 
 
-def test_everybody_works_and_no_record_gets_a_label_too_many_or_too_few(jury: Any) -> None:
+def test_everybody_works_no_record_gets_a_label_too_many_and_passages_come_together(jury: Any) -> None:
     course = work_through(jury(3, ours(texts(9))), OVERLAP, seed=1)
     assert Counter(map(len, course.given.values())) == {OVERLAP: 9}
     assert max(lacking for _, lacking in course.open) <= HELD_EACH * 3
     assert min(map(len, course.order)) > 0
+    answers = texts(4, passages=2)
+    course = work_through(jury(3, ours(answers, "retrieval"), "retrieval"), OVERLAP, seed=2)
+    assert Counter(map(len, course.given.values())) == {OVERLAP: 8}
+    passages = {
+        answer.record_uuid: [body["external_id"] for body in to_records(answer, read_wording("en"))["retrieval"]]
+        for answer in answers
+    }
+    for order in course.order:
+        firsts = [order[first] for first in range(0, len(order), 2)]
+        assert order == [passage for first in firsts for passage in passages[first.split(":")[0]]]
 
 
 @pytest.mark.soak
@@ -105,32 +115,24 @@ def test_twelve_annotators_leave_at_most_a_tenth_of_what_they_touched_undone(jur
     assert min(map(len, course.order)) >= 400 / 12 / 4  # the slowest takes some three times the mean for a record
 
 
-def test_all_passages_of_an_answer_come_together_in_the_order_of_their_rank(jury: Any) -> None:
-    answers = texts(4, passages=2)
-    course = work_through(jury(3, ours(answers, "retrieval"), "retrieval"), OVERLAP, seed=2)
-    assert Counter(map(len, course.given.values())) == {OVERLAP: 8}
-    passages = {
-        answer.record_uuid: [body["external_id"] for body in to_records(answer, read_wording("en"))["retrieval"]]
-        for answer in answers
-    }
-    for order in course.order:
-        firsts = [order[first] for first in range(0, len(order), 2)]
-        assert order == [passage for first in firsts for passage in passages[first.split(":")[0]]]
-
-
-def test_what_lacks_one_label_comes_before_what_nobody_began(jury: Any) -> None:
+def test_what_was_begun_comes_first_new_answers_in_an_order_of_her_own_and_drafts_are_held(jury: Any) -> None:
     anna, ben = jury(2, ours(texts(30))).players
     begun = [anna.open(), anna.submit()]
     anna.submit()
     assert {ben.open(), ben.submit()} == set(begun)
-
-
-def test_new_answers_come_in_an_order_of_her_own_that_stays(jury: Any) -> None:
     team = jury(3, ours(texts(40)), overlap=3)
     orders = [[record.id for record in player.ask(0, limit=500)] for player in team.players]
     assert [sorted(order) for order in orders] == [sorted(team.ids)] * 3
     assert len({tuple(order) for order in orders}) == 3
     assert [record.id for record in team.players[0].ask(10, limit=200)] == orders[0][10:]
+    anna, ben = jury(2, ours(texts(2)), overlap=1).players
+    kept, thrown = anna.open(), anna.move_on()
+    assert kept
+    assert thrown
+    for record, status in ((kept, "draft"), (thrown, "discarded")):
+        anna.client.request("POST", f"/records/{record.id}/responses", json={"status": status, "values": None})
+    assert anna.open() is None
+    assert ben.ask(0, limit=500) == [thrown]
 
 
 DAY = 24 * 60 * 60
@@ -178,29 +180,20 @@ def test_a_clock_put_back_keeps_no_record(jury: Any, argilla_server: ServerHandl
     assert anna.open() == shown
 
 
-def test_a_draft_is_held_and_a_discarded_record_is_free_for_others(jury: Any) -> None:
-    anna, ben = jury(2, ours(texts(2)), overlap=1).players
-    kept, thrown = anna.open(), anna.move_on()
-    assert kept
-    assert thrown
-    for record, status in ((kept, "draft"), (thrown, "discarded")):
-        anna.client.request("POST", f"/records/{record.id}/responses", json={"status": status, "values": None})
-    assert anna.open() is None
-    assert ben.ask(0, limit=500) == [thrown]
-
-
-def test_a_record_that_she_passes_over_stays_hers_and_others_come(jury: Any) -> None:
+def test_what_she_passes_over_stays_hers_and_neither_programs_nor_owners_hold_anything(
+    jury: Any, client: Argilla
+) -> None:
     anna, ben = jury(2, ours(texts(12)), overlap=1).players
     passed = [anna.open(), *(anna.move_on() for _ in range(4))]
     assert len({record.id for record in passed if record}) == 5
     assert anna.open() == passed[0]
     assert not {record.id for record in ben.ask(0, limit=500)} & {record.id for record in passed if record}
-
-
-def test_a_page_that_shows_many_gets_them_and_a_program_holds_nothing(jury: Any) -> None:
     anna, ben = jury(2, ours(texts(60)), overlap=1).players
     assert (len(ben.ask(0, limit=500)), len(anna.ask(0, limit=25))) == (60, 25)
     assert len(ben.ask(0, limit=500)) == ben.total == 35
+    team = jury(1, ours(texts(1)), overlap=1)
+    assert Player(client, team.dataset, "generation").open()
+    assert team.players[0].open()
 
 
 @pytest.mark.rare
@@ -209,12 +202,6 @@ def test_a_program_that_goes_through_the_whole_queue_by_pages_leaves_something_f
     listed = [record for first in range(0, 450, 50) for record in anna.ask(first, limit=50)]
     assert len({record.id for record in listed}) == 450
     assert {record.id for record in ben.ask(0, limit=500)} == {record.id for record in listed[300:]}
-
-
-def test_an_owner_who_only_looks_keeps_nothing_from_others(jury: Any, client: Argilla) -> None:
-    team = jury(1, ours(texts(1)), overlap=1)
-    assert Player(client, team.dataset, "generation").open()
-    assert team.players[0].open()
 
 
 def test_records_of_others_come_by_the_page_whatever_their_ids_and_metadata(jury: Any, client: Argilla) -> None:

@@ -48,7 +48,7 @@ def submitted(owner: Argilla, record: str, *marks: dict[str, Any], **labels: str
     return made
 
 
-def test_a_submission_without_a_required_mark_is_refused_with_a_plain_sentence(owner: Argilla) -> None:
+def test_a_submission_without_a_required_mark_is_refused_where_something_rests_on_words(owner: Argilla) -> None:
     record = record_of(owner, "required")
     both = {"support_present": "yes", "contradicted_claim_present": "yes"}
     with pytest.raises(ArgillaError, match=r"422.*needs marks.*`supports`, because `support_present` is yes and one"):
@@ -67,9 +67,11 @@ def test_a_submission_without_a_required_mark_is_refused_with_a_plain_sentence(o
         owner.request("PUT", path, json={"status": "submitted", "values": values(SUPPORTS, **both)})
     stored = owner.request("PUT", path, json={"status": "submitted", "values": values(SUPPORTS, CONTRADICTS, **both)})
     assert stored["status"] == "submitted"
+    assert submitted(owner, record_of(owner, "required"), unsupported_claim_present="yes")["status"] == "submitted"
+    assert submitted(owner, record_of(owner, "optional"), support_present="yes")["status"] == "submitted"
 
 
-def test_a_note_or_a_list_of_marks_has_an_end_whatever_its_status(owner: Argilla) -> None:
+def test_notes_and_marks_have_an_end_and_a_mark_on_a_heading_is_not_the_required_one(owner: Argilla) -> None:
     # Each change of it would stay in the history, and so on the disk.
     record = record_of(owner, "optional")
     for long in ({"notes": {"value": "a" * 20_001}}, {"evidence": {"value": [SUPPORTS] * 1_001}}):
@@ -80,9 +82,6 @@ def test_a_note_or_a_list_of_marks_has_an_end_whatever_its_status(owner: Argilla
                 )
     whole = values() | {"notes": {"value": "a" * 20_000}}
     assert owner.request("POST", f"/records/{record}/responses", json={"status": "draft", "values": whole})["id"]
-
-
-def test_a_mark_on_a_heading_alone_is_not_the_required_one(owner: Argilla) -> None:
     record = record_of(owner, "required")
     words = html.unescape(owner.request("GET", f"/records/{record}")["fields"]["context"]).index("Nobody")
     for start, end in ((0, words), (3, 9), (words - 3, words)):
@@ -90,8 +89,3 @@ def test_a_mark_on_a_heading_alone_is_not_the_required_one(owner: Argilla) -> No
             submitted(owner, record, {"label": "supports", "start": start, "end": end}, support_present="yes")
     across = {"label": "supports", "start": words - 3, "end": words + 1}
     assert submitted(owner, record, across, support_present="yes")["status"] == "submitted"
-
-
-def test_where_nothing_rests_on_words_no_mark_is_asked_for(owner: Argilla) -> None:
-    assert submitted(owner, record_of(owner, "required"), unsupported_claim_present="yes")["status"] == "submitted"
-    assert submitted(owner, record_of(owner, "optional"), support_present="yes")["status"] == "submitted"

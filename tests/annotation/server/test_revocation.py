@@ -29,14 +29,13 @@ def jury(argilla_server: ServerHandle, owner: Argilla) -> Iterator[Study]:
         yield found
 
 
-def test_all_but_what_is_open_to_anybody_asks_who_one_is(jury: Study) -> None:
+def test_nobody_unknown_is_answered_each_role_has_its_own_and_an_owner_everything(
+    jury: Study, argilla_server: ServerHandle
+) -> None:
     answers = jury.answers({}, "annotator")
     assert len(answers) > 70
     assert set(jury.operations()) - set(answers) == OPEN_TO_ANYBODY
     assert {answer.status_code for answer in answers.values()} == {401}
-
-
-def test_each_role_reads_and_writes_what_is_its_own_by_token_and_by_key(jury: Study) -> None:
     expected = {
         "new": (jury.ids, OWNERS_ONLY | NOT_FOR_ANNOTATORS),
         "adjudicator": (jury.other, OWNERS_ONLY | NOT_FOR_ANNOTATORS),
@@ -46,9 +45,6 @@ def test_each_role_reads_and_writes_what_is_its_own_by_token_and_by_key(jury: St
         assert jury.refused(jury.people[who].key, ids) == refused
         for way in jury.people[who].ways():
             assert jury.write(way, ids["record_id"]) == [201, 200, 200]
-
-
-def test_an_owner_reads_everything_also_with_a_new_password(jury: Study, argilla_server: ServerHandle) -> None:
     key, name = {KEY_HEADER: argilla_server.owner_api_key}, argilla_server.owner_username
     token = jury.token(name, argilla_server.owner_password)
     assert jury.refused(token, jury.ids) == set()
@@ -85,7 +81,9 @@ def test_what_she_had_opens_no_route_any_more(jury: Study, end: Callable[[Study,
     assert jury.owner.request("GET", f"/users/{person.id}")["api_key"] != person.key[KEY_HEADER]
 
 
-def test_a_new_password_opens_what_the_old_one_did_and_she_may_come_back(jury: Study) -> None:
+def test_she_may_come_back_sees_only_herself_when_taken_out_and_log_ins_hold_until_hers_is_raised(
+    jury: Study, argilla_server: ServerHandle
+) -> None:
     person, told = jury.people["back"], list[NewUser]()
     renew_password(jury.owner, person.name, Passwords(announce=told.append))
     assert jury.call(jury.token(person.name, told[0].password), "GET", "/me/datasets").json()["items"]
@@ -94,9 +92,6 @@ def test_a_new_password_opens_what_the_old_one_did_and_she_may_come_back(jury: S
     jury.owner.request("POST", f"/workspaces/{jury.ids['workspace_id']}/users", json={"user_id": person.id})
     assert jury.refused(jury.token(person.name, told[0].password), jury.ids) == OWNERS_ONLY | NOT_FOR_ANNOTATORS
     assert jury.statuses(person.token, "back", few=True) == {401}
-
-
-def test_who_was_taken_out_by_other_means_sees_herself_and_nothing_else(jury: Study) -> None:
     person, kept = jury.people["taken out"], jury.kept()
     jury.owner.request("DELETE", f"/workspaces/{jury.ids['workspace_id']}/users/{person.id}")
     for way in (*person.ways(), jury.token(person.name, person.password)):
@@ -106,6 +101,14 @@ def test_who_was_taken_out_by_other_means_sees_herself_and_nothing_else(jury: St
         assert read.pop("GET /me/workspaces", {"items": []}) == {"items": []}
         assert read == {"GET /me/datasets": {"items": []}, "GET /citejury/me/work": {"lists": []}}
     assert jury.kept() == kept
+    secret, person = read_or_make_secrets(argilla_server.home).auth_secret_key, jury.people["earlier"]
+    said = jwt.decode(person.token["Authorization"].split()[1], secret)
+    earlier = {name: value for name, value in said.items() if name != "epoch"}
+    stranger = said | {"identity": jury.people["annotator"].id}
+    ways = [{"Authorization": f"Bearer {jwt.encode(each, secret)}"} for each in (earlier, stranger)]
+    assert [jury.call(way, "GET", "/me").status_code for way in ways] == [200, 401]
+    renew_password(jury.owner, person.name, Passwords())
+    assert jury.statuses(ways[0], "earlier", few=True) == {401}
 
 
 def test_who_works_in_another_workspace_by_now_reads_and_changes_nothing_in_the_one_that_she_left(jury: Study) -> None:
@@ -122,14 +125,3 @@ def test_who_works_in_another_workspace_by_now_reads_and_changes_nothing_in_the_
     at_once = {f"{method} /responses/{{response_id}}" for method in ("PUT", "DELETE")}
     assert {answers[operation].status_code for operation in at_once} == {403}
     assert (jury.kept(), jury.write(token, jury.other["record_id"])) == (kept, [201, 200, 200])
-
-
-def test_a_log_in_that_names_no_epoch_holds_until_hers_is_raised(jury: Study, argilla_server: ServerHandle) -> None:
-    secret, person = read_or_make_secrets(argilla_server.home).auth_secret_key, jury.people["earlier"]
-    said = jwt.decode(person.token["Authorization"].split()[1], secret)
-    earlier = {name: value for name, value in said.items() if name != "epoch"}
-    stranger = said | {"identity": jury.people["annotator"].id}
-    ways = [{"Authorization": f"Bearer {jwt.encode(each, secret)}"} for each in (earlier, stranger)]
-    assert [jury.call(way, "GET", "/me").status_code for way in ways] == [200, 401]
-    renew_password(jury.owner, person.name, Passwords())
-    assert jury.statuses(ways[0], "earlier", few=True) == {401}

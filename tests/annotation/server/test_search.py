@@ -108,30 +108,18 @@ def test_what_a_record_is_for_is_the_owners(jury: Jury, wanted: dict[str, Any], 
     assert (refused.status_code, "Annotators cannot search by" in refused.text) == (422, True)
 
 
-def test_filters_are_joined_by_and(jury: Jury) -> None:
+def test_filters_orders_own_responses_progress_and_metrics_are_argillas_and_odd_texts_read(jury: Jury) -> None:
     pending = [terms(scope, "pending")["filters"]["and"][0] for scope in (STATUS, RECORD | {"property": "status"})]
     assert sorted(jury.found(jury.ben, filters={"and": pending}, **text("trial*"))) == ["d", "e"]
-
-
-def test_sorted_by_arrival_for_the_owner_and_in_her_own_order_for_an_annotator(jury: Jury) -> None:
     arrival = [{"scope": RECORD | {"property": "inserted_at"}, "order": "desc"}]
     assert jury.found(jury.owner, sort=arrival) == list("fedcba")
     assert jury.found(jury.anna, sort=arrival) == jury.found(jury.anna)
-
-
-def test_an_annotator_receives_her_own_responses_only(jury: Jury) -> None:
     (item,) = jury.search(jury.anna, **terms(RECORD | {"property": "external_id"}, "a"))["items"]
     assert [response["values"]["relevant"]["value"] for response in item["record"]["responses"]] == ["yes"]
-
-
-def test_progress_counts_records_and_own_responses(jury: Jury) -> None:
     whole = jury.owner.get(f"/datasets/{jury.dataset}/progress").json()
     assert (whole["total"], whole["completed"], whole["pending"]) == (6, 1, 5)
     mine = jury.anna.get(f"/me/datasets/{jury.dataset}/metrics").json()["responses"]
     assert mine == {"total": 6, "submitted": 1, "discarded": 1, "draft": 1, "pending": 3}
-
-
-def test_metadata_metrics(jury: Jury) -> None:
     properties = jury.anna.get(f"/me/datasets/{jury.dataset}/metadata-properties").json()["items"]
     metrics = {p["name"]: jury.anna.get(f"/metadata-properties/{p['id']}/metrics").json() for p in properties}
     terms_found = [{"term": "health", "count": 2}, {"term": "law", "count": 2}]
@@ -139,9 +127,12 @@ def test_metadata_metrics(jury: Jury) -> None:
     assert metrics["rank"] == {"type": "integer", "min": 1, "max": 4}
     assert metrics["weight"] == {"type": "float", "min": 0.5, "max": 2.5}
     assert "model" not in metrics
+    assert jury.found(jury.owner, filters={}) == list("abcdef")
+    for query in ("(" * 5000, "(" * 200 + "zebra" + ")" * 200, " ".join(map(str, range(3000))), '"' * 999, "\\" * 999):
+        assert jury.found(jury.owner, **text(query)) == []
 
 
-def test_suggestions_are_found_and_sorted_by_score(jury: Jury) -> None:
+def test_suggestions_and_vectors_are_found_and_words_follow_each_change(jury: Jury) -> None:
     other = jury.of_new_dataset()
     question = jury.owner.get(f"/datasets/{other.dataset}/questions").json()["items"][0]["id"]
     for key, value, score, agent in (("a", "yes", 0.2, "m1"), ("b", "no", 0.9, "m2")):
@@ -152,9 +143,6 @@ def test_suggestions_are_found_and_sorted_by_score(jury: Jury) -> None:
     assert other.found(jury.owner, **within(scope | {"property": "score"}, ge=0.5)) == ["b"]
     assert other.found(jury.owner, sort=[{"scope": scope | {"property": "agent"}, "order": "desc"}])[0] in "ab"
     assert other.found(jury.owner, sort=[{"scope": scope | {"property": "score"}, "order": "desc"}]) == ["b", "a"]
-
-
-def test_records_like_another_are_found_by_their_vectors(jury: Jury) -> None:
     other = jury.of_new_dataset()
     near = (("a", [1, 0]), ("b", [0.9, 0.1]), ("c", [-1, 0]))
     stored = other.put(
@@ -164,9 +152,6 @@ def test_records_like_another_are_found_by_their_vectors(jury: Jury) -> None:
     assert other.found(jury.owner, **by_record) == ["b", "c"]
     by_value = {"query": {"vector": {"name": "v", "value": [1, 0], "order": "least_similar"}}}
     assert other.found(jury.owner, **by_value) == ["c", "b", "a"]
-
-
-def test_the_words_follow_each_change_of_a_record(jury: Jury) -> None:
     other = jury.of_new_dataset()
     (stored,) = other.put({"external_id": "a", "fields": {"query": "one", "chunk": "first"}})
     assert other.found(jury.owner, **text("first one")) == ["a"]
@@ -242,12 +227,3 @@ def test_no_search_text_is_an_error(jury: Jury, query: str) -> None:
 def test_malformed_searches_are_refused_in_argillas_own_shape(jury: Jury, search: dict[str, Any]) -> None:
     reply = jury.ask(jury.owner, **search)
     assert (reply.status_code, list(reply.json())) == (422, ["detail"])
-
-
-def test_filters_without_a_list_are_none(jury: Jury) -> None:
-    assert jury.found(jury.owner, filters={}) == list("abcdef")
-
-
-def test_long_and_nested_texts_are_read_as_they_stand(jury: Jury) -> None:
-    for query in ("(" * 5000, "(" * 200 + "zebra" + ")" * 200, " ".join(map(str, range(3000))), '"' * 999, "\\" * 999):
-        assert jury.found(jury.owner, **text(query)) == []

@@ -123,7 +123,7 @@ def tells_of_records(body: dict[str, Any]) -> bool:
     return any(scope["entity"] == "record" and scope["property"] in hidden for scope in scopes)
 
 
-def test_the_number_of_records_by_status_and_the_metrics_of_metadata_are_argillas(side: Side) -> None:
+def test_counts_metrics_mean_ratings_answers_in_words_and_times_of_change_are_right(side: Side) -> None:
     owner = side.clients["owner"]
     progress = call(owner, "GET", f"/datasets/{side.dataset}/progress")
     assert (progress["total"], progress["completed"], progress["pending"]) == (40, 9, 31)
@@ -135,6 +135,27 @@ def test_the_number_of_records_by_status_and_the_metrics_of_metadata_are_argilla
         "weight": {"type": "float", "min": -0.75, "max": 2.875},
         "none": {"type": "float", "min": None, "max": None},
     }
+    ours = found(side, "owner", {"sort": [{"scope": OWN_RATING, "order": "desc"}, BY_KEY]})
+    path = f"/datasets/{side.dataset}/records?include=responses&limit={RECORDS}"
+    records = call(side.clients["owner"], "GET", path)["items"]
+    means = {each["external_id"]: mean_rating(each["responses"]) for each in records}
+    assert ours == (RECORDS, tuple(sorted(means, key=lambda key: (-means[key], key))))
+    wanted = terms({"entity": "response", "question": "comment"}, "safe")
+    path = f"/datasets/{side.dataset}/records?include=responses&limit={RECORDS}"
+    records = call(side.clients["owner"], "GET", path)["items"]
+    said = {
+        each["external_id"]
+        for each in records
+        for response in each["responses"]
+        if (response["values"] or {}).get("comment") == {"value": "safe"}
+    }
+    assert found(side, "owner", {"filters": {"and": [wanted]}}) == (len(said), tuple(sorted(said)))
+    assert 0 < len(said) < RECORDS
+    by_change = {"scope": RECORD | {"property": "updated_at"}, "order": "asc"}
+    records = call(side.clients["owner"], "GET", f"/datasets/{side.dataset}/records?limit={RECORDS}")["items"]
+    in_order = sorted(records, key=lambda each: (each["updated_at"], each["external_id"]))
+    expected = (RECORDS, tuple(each["external_id"] for each in in_order))
+    assert found(side, "owner", {"sort": [by_change, BY_KEY]}) == expected
 
 
 def counts(**terms: int) -> list[dict[str, Any]]:
@@ -179,14 +200,6 @@ def test_words_are_cut_and_compared_in_our_own_way(texts: Side, query: str, expe
     assert found(texts, "owner", {"query": {"text": {"q": query}}}) == (len(expected), tuple(expected))
 
 
-def test_the_mean_of_several_ratings_is_not_rounded(side: Side) -> None:
-    ours = found(side, "owner", {"sort": [{"scope": OWN_RATING, "order": "desc"}, BY_KEY]})
-    path = f"/datasets/{side.dataset}/records?include=responses&limit={RECORDS}"
-    records = call(side.clients["owner"], "GET", path)["items"]
-    means = {each["external_id"]: mean_rating(each["responses"]) for each in records}
-    assert ours == (RECORDS, tuple(sorted(means, key=lambda key: (-means[key], key))))
-
-
 def mean_rating(responses: list[dict[str, Any]]) -> float:
     ratings = [each["values"]["quality"]["value"] for each in responses if "quality" in (each["values"] or {})]
     return sum(ratings) / len(ratings) if ratings else 0.0
@@ -222,25 +235,3 @@ def test_what_makes_argilla_fail_is_answered(side: Side, body: dict[str, Any]) -
 def test_what_means_nothing_is_refused(side: Side, scope: dict[str, Any], bounds: dict[str, Any]) -> None:
     wanted = {"type": "terms" if "values" in bounds else "range", "scope": scope, **bounds}
     assert found(side, "owner", {"filters": {"and": [wanted]}}) == 422
-
-
-def test_an_answer_in_words_is_found_by_its_words(side: Side) -> None:
-    wanted = terms({"entity": "response", "question": "comment"}, "safe")
-    path = f"/datasets/{side.dataset}/records?include=responses&limit={RECORDS}"
-    records = call(side.clients["owner"], "GET", path)["items"]
-    said = {
-        each["external_id"]
-        for each in records
-        for response in each["responses"]
-        if (response["values"] or {}).get("comment") == {"value": "safe"}
-    }
-    assert found(side, "owner", {"filters": {"and": [wanted]}}) == (len(said), tuple(sorted(said)))
-    assert 0 < len(said) < RECORDS
-
-
-def test_a_record_that_its_answers_completed_changed_then(side: Side) -> None:
-    by_change = {"scope": RECORD | {"property": "updated_at"}, "order": "asc"}
-    records = call(side.clients["owner"], "GET", f"/datasets/{side.dataset}/records?limit={RECORDS}")["items"]
-    in_order = sorted(records, key=lambda each: (each["updated_at"], each["external_id"]))
-    expected = (RECORDS, tuple(each["external_id"] for each in in_order))
-    assert found(side, "owner", {"sort": [by_change, BY_KEY]}) == expected

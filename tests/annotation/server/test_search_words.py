@@ -55,12 +55,9 @@ def test_no_text_is_an_error(query: str) -> None:
     assert isinstance(read_query(query), Phrase | Not | Group)
 
 
-def test_a_chat_is_read_message_by_message_and_a_picture_not_at_all() -> None:
+def test_chats_are_read_by_message_pictures_not_and_of_rendered_answers_the_words() -> None:
     fields = '{"talk": [{"role": "user", "content": "R&amp;D?"}], "picture": "x", "number": "\\u0000\\ud800 7"}'
     assert words_by_field(fields, '["picture"]') == '{"talk": "user \ue000 r d", "number": "7"}'
-
-
-def test_of_a_rendered_answer_its_words_are_read_and_none_of_its_elements() -> None:
     answer = "9. **Hon**・*ey* R&D\n3. `a`b <li>\n\n| x |\n|---|\n| y |"
     fields = json.dumps({"answer": rendered_answer(answer).html})
     assert words_by_field(fields, "[]") == '{"answer": "9 hon ey r d 3 ab li x y"}'

@@ -113,7 +113,13 @@ def socket_at() -> Iterator[tuple[socket.socket, str]]:
         yield listening, f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def test_a_server_that_writes_is_waited_for(begun: Path) -> None:
+def test_a_server_that_writes_is_waited_for_and_one_that_does_nothing_or_ends_is_given_up(begun: Path) -> None:
+    with socket_at() as (_, url), pytest.raises(ServerStartError, match=r"did not answer for 0\.1 seconds, nor did it"):
+        wait_until_it_answers(begun, url, seconds=0.1)
+    with socket_at() as (_, url):
+        pass
+    with pytest.raises(ServerStartError, match="stopped by itself"):
+        wait_until_it_answers(begun, url)
     asked = []
 
     def write_once_and_answer_the_second(listening: socket.socket) -> None:
@@ -130,15 +136,3 @@ def test_a_server_that_writes_is_waited_for(begun: Path) -> None:
         wait_until_it_answers(begun, url, seconds=1)
         server.join()
     assert len(asked) == 2
-
-
-def test_one_that_does_nothing_is_given_up(begun: Path) -> None:
-    with socket_at() as (_, url), pytest.raises(ServerStartError, match=r"did not answer for 0\.1 seconds, nor did it"):
-        wait_until_it_answers(begun, url, seconds=0.1)
-
-
-def test_one_that_ends_is_given_up_at_once(begun: Path) -> None:
-    with socket_at() as (_, url):
-        pass
-    with pytest.raises(ServerStartError, match="stopped by itself"):
-        wait_until_it_answers(begun, url)

@@ -38,7 +38,9 @@ def names(lists: list[dict[str, object]]) -> list[object]:
     return [each["name"] for each in lists]
 
 
-def test_she_gets_her_languages_calibration_first(campaign: Start) -> None:
+def test_she_gets_her_languages_calibration_first_guidelines_as_html_and_not_who_labels_where(
+    campaign: Start, anna: Argilla, owner: Argilla
+) -> None:
     def of(locale: str, prefix: str) -> list[str]:
         return [f"{prefix}{name}-{locale}" for name in ORDERED]
 
@@ -48,9 +50,6 @@ def test_she_gets_her_languages_calibration_first(campaign: Start) -> None:
     assert len(campaign.lists("cora")) == 12
     assert all(each["is_hers"] for who in PEOPLE for each in campaign.lists(who))
     assert read_wording("de").guidelines["grounding"].startswith(f"# {campaign.lists('anna')[1]['heading']}\n")
-
-
-def test_who_labels_where_is_told_to_no_annotator(campaign: Start, anna: Argilla) -> None:
     for dataset in campaign.datasets().values():
         hidden = campaign.owner.request("GET", f"/me/datasets/{dataset}/metadata-properties")["items"]
         (jury,) = (each for each in hidden if each["name"] == "citejury_jury")
@@ -59,6 +58,14 @@ def test_who_labels_where_is_told_to_no_annotator(campaign: Start, anna: Argilla
             anna.request("GET", f"/metadata-properties/{jury['id']}/metrics")
         for path in (f"/me/datasets/{dataset}/metadata-properties", f"/datasets/{dataset}", "/me/datasets"):
             assert campaign.names["cora"] not in str(anna.request("GET", path))
+    path = f"/citejury/datasets/{campaign.datasets()['2-grounding-de']}/guidelines"
+    assert owner.request("GET", "/citejury/me/work") == {"lists": None}  # who keeps Argilla's home
+    html = anna.request("GET", path)["html"]
+    assert "<h1>Grounding: " in html
+    assert "<table>" in html
+    workspace = owner.request("POST", "/workspaces", json={"name": f"not-{campaign.workspace}"})["id"]
+    with pytest.raises(NotAllowedError):
+        anna.request("GET", f"/citejury/datasets/{make_dataset(owner, workspace, 'grounding')}/guidelines")
 
 
 @pytest.mark.rare
@@ -76,7 +83,9 @@ def test_a_change_of_her_languages_reaches_her_with_the_next_set_up(owner: Argil
     assert {each["locale"] for each in work.lists("anna")} == {"ja"}
 
 
-def test_her_progress_counts_what_she_did_and_what_is_left_for_her(campaign: Start, anna: Argilla) -> None:
+def test_her_progress_what_others_hold_and_the_pace_are_told(
+    campaign: Start, anna: Argilla, owner: Argilla, argilla_server: ServerHandle
+) -> None:
     work = campaign
     work.answer("anna", "1-retrieval-de", 2)
     work.answer("anna", "1-retrieval-de", 1, "discarded")
@@ -87,10 +96,6 @@ def test_her_progress_counts_what_she_did_and_what_is_left_for_her(campaign: Sta
     progress = f"/datasets/{work.datasets()['1-retrieval-de']}/progress"
     shown = anna.request("GET", progress)
     assert (shown["total"], shown["completed"], shown["pending"]) == (6, 3, 3)
-
-
-def test_what_others_hold_is_hers_again_at_a_moment_that_is_told(owner: Argilla, campaign: Start) -> None:
-    work = campaign
     dataset = work.datasets()["2-grounding-de"]
     with Argilla(owner.api_url, work.keys["ben"]) as ben:
         held = waiting(ben, dataset)
@@ -101,10 +106,6 @@ def test_what_others_hold_is_hers_again_at_a_moment_that_is_told(owner: Argilla,
     assert found["total"] == 6
     (mine,) = (each for each in work.lists("ben") if each["id"] == dataset)
     assert (mine["waiting"], mine["with_others"], mine["back"]) == (6, 0, None)
-
-
-def test_the_pace_is_the_median_time_between_answers(campaign: Start, argilla_server: ServerHandle) -> None:
-    work = campaign
     for _ in range(3):
         work.answer("anna", "3-generation-de", 2)
     noon = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -144,14 +145,3 @@ def test_where_no_campaign_says_her_language_she_gets_every_list(owner: Argilla,
     with Argilla(owner.api_url, made["api_key"]) as herself:
         lists = herself.request("GET", "/citejury/me/work")["lists"]
     assert (len(lists), {each["is_hers"] for each in lists}) == (12, {False})
-
-
-def test_guidelines_are_html_for_members_of_the_workspace(campaign: Start, anna: Argilla, owner: Argilla) -> None:
-    path = f"/citejury/datasets/{campaign.datasets()['2-grounding-de']}/guidelines"
-    assert owner.request("GET", "/citejury/me/work") == {"lists": None}  # who keeps Argilla's home
-    html = anna.request("GET", path)["html"]
-    assert "<h1>Grounding: " in html
-    assert "<table>" in html
-    workspace = owner.request("POST", "/workspaces", json={"name": f"not-{campaign.workspace}"})["id"]
-    with pytest.raises(NotAllowedError):
-        anna.request("GET", f"/citejury/datasets/{make_dataset(owner, workspace, 'grounding')}/guidelines")
