@@ -204,7 +204,15 @@ def test_the_command_reads_ragas_lines_and_ends_with_the_next_command(command, r
     assert "citejury exports csv" in result.stderr
 
 
-def test_the_command_says_how_many_sources_were_not_reached_and_what_to_run(command, ready, tmp_path) -> None:
+def test_the_command_refuses_what_holds_no_record_tells_unreached_sources_and_lists_bad_lines(
+    command, owner, ready, tmp_path
+) -> None:
+    for content in (None, "", "{\n"):
+        if content is not None:
+            (tmp_path / "records.jsonl").write_text(content, encoding="utf-8")
+        result = command("annotation", "push", "records.jsonl", "--workspace", ready, code=1)
+        assert (result.stdout, "records.jsonl" in result.stderr) == ("", True)
+    assert held(owner, ready) == []
     reasons = {"unreached": ("timeout", "refused", "timeout"), "read": ("page",), "no_such_site": ("no_host_twice",)}
     told = [(state, reason) for state, found in reasons.items() for reason in found]
     sources = [
@@ -215,11 +223,6 @@ def test_the_command_says_how_many_sources_were_not_reached_and_what_to_run(comm
     result = command("annotation", "push", "records.jsonl", "--workspace", ready, "--dry-run")
     assert "Sources that could not be reached: 3 of 5 (refused 1, timeout 2)." in result.stderr
     assert "citejury pipeline sources RUN --out records.jsonl --allow-address ADDRESS:PORT" in result.stderr
-
-
-def test_the_command_lists_bad_lines_and_the_rest_goes_in_unless_it_is_a_dry_run(
-    command, owner, ready, tmp_path
-) -> None:
     lines = write_records(tmp_path / "records.jsonl", sample()).read_text(encoding="utf-8")
     (tmp_path / "records.jsonl").write_text(f'{{\n{lines}{{"a": 1}}\n', encoding="utf-8")
     words = ("annotation", "push", "records.jsonl", "--workspace", ready)
@@ -230,12 +233,3 @@ def test_the_command_lists_bad_lines_and_the_rest_goes_in_unless_it_is_a_dry_run
     for part in ("records.jsonl, line 1: not JSON", "records.jsonl, line 3: ", "everything else is in"):
         assert part in said
     assert len(held(owner, ready)) == 1
-
-
-def test_the_command_refuses_what_holds_no_record(command, owner, ready, tmp_path) -> None:
-    for content in (None, "", "{\n"):
-        if content is not None:
-            (tmp_path / "records.jsonl").write_text(content, encoding="utf-8")
-        result = command("annotation", "push", "records.jsonl", "--workspace", ready, code=1)
-        assert (result.stdout, "records.jsonl" in result.stderr) == ("", True)
-    assert held(owner, ready) == []

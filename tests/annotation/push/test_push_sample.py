@@ -21,17 +21,6 @@ def ids(owner, workspace: str) -> set[str]:
     return {item["external_id"] for item in held(owner, workspace)}
 
 
-def test_the_plans_sample_goes_in_and_then_the_rest(command, push, owner, ready) -> None:
-    command("annotation", "plan", "records.jsonl", "--out", "plan", "--hours", "1")
-    sampled = {line.split(",")[0] for line in Path("plan/sample.csv").read_text(encoding="utf-8").splitlines()[1:]}
-    assert 0 < len(sampled) < 80
-    said = push("--sample", "plan/sample.csv")
-    assert ids(owner, ready) == sampled
-    assert f"{80 - len(sampled)} of 80 records are left out by `--sample`" in said
-    push("--exclude", "plan/sample.csv")
-    assert len(ids(owner, ready)) == 80
-
-
 @pytest.mark.rare
 def test_records_of_the_sample_that_are_in_no_path_are_said(push, owner, ready) -> None:
     Path("some.csv").write_text("record_uuid,more\nN0001-openai,x\nelsewhere,y\n", encoding="utf-8")
@@ -40,7 +29,9 @@ def test_records_of_the_sample_that_are_in_no_path_are_said(push, owner, ready) 
     assert "Warning: 1 record of `--exclude` in none of the paths." in push("--exclude", "some.csv")
 
 
-def test_a_sample_that_cannot_be_used_is_refused_in_a_line(push, owner, ready) -> None:
+def test_a_sample_that_cannot_be_used_is_refused_and_the_plans_goes_in_and_then_the_rest(
+    push, owner, ready, command
+) -> None:
     for sample, said in (
         ("record_uuid\nelsewhere\n", "None of the 80 records in these paths is to go in"),
         ("uuid\nN0001-openai\n", "needs the column `record_uuid` once, found it 0 times"),
@@ -52,3 +43,11 @@ def test_a_sample_that_cannot_be_used_is_refused_in_a_line(push, owner, ready) -
     Path("sample.csv").write_text("record_uuid\nN0001-openai\n", encoding="utf-8")
     assert "none is left to push" in push("--sample", "sample.csv", "--exclude", "sample.csv", code=1)
     assert ids(owner, ready) == set()
+    command("annotation", "plan", "records.jsonl", "--out", "plan", "--hours", "1")
+    sampled = {line.split(",")[0] for line in Path("plan/sample.csv").read_text(encoding="utf-8").splitlines()[1:]}
+    assert 0 < len(sampled) < 80
+    said = push("--sample", "plan/sample.csv")
+    assert ids(owner, ready) == sampled
+    assert f"{80 - len(sampled)} of 80 records are left out by `--sample`" in said
+    push("--exclude", "plan/sample.csv")
+    assert len(ids(owner, ready)) == 80

@@ -48,7 +48,7 @@ def with_snippets(number: int) -> StoredAnswer:
     return stored(number, search_results=results)
 
 
-def test_a_csv_v2_file_gives_passages_where_its_rows_carry_snippets(tmp_path: Path) -> None:
+def test_csv_v2_files_give_passages_of_their_snippets_and_broken_rows_are_listed(tmp_path: Path) -> None:
     write_answers(tmp_path / "perplexity.csv", [with_snippets(0)])
     write_answers(tmp_path / "openai.csv", [stored(1, "openai")])
     paths = [tmp_path / "perplexity.csv", tmp_path / "openai.csv"]
@@ -59,17 +59,13 @@ def test_a_csv_v2_file_gives_passages_where_its_rows_carry_snippets(tmp_path: Pa
     assert (checked.without_passages, checked.problems) == ({UUIDS[1]}, ())
     assert [[chunk.text for chunk in record.chunks] for record in records] == [["Snippet 0."], []]
     assert records == [record for path in paths for record in read_source(path, [])]
-
-
-def test_a_csv_file_gives_the_same_records_as_its_run_folder(tmp_path: Path) -> None:
-    write_answers(tmp_path / "openai.csv", [stored(1, "openai")])
-    (tmp_path / "manifest.json").write_text(json.dumps({"run_id": "run-1"}), encoding="utf-8")
+    path = tmp_path / "openai.csv"
+    write_answers(path, [stored(0, "openai"), stored(1, "openai")])
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*rows, rows[1]]))
     problems: list[str] = []
-    alone, together = (list(read_source(path, problems)) for path in (tmp_path / "openai.csv", tmp_path))
-    assert (alone, alone[0].provenance.run_id) == (together, "run-1")
-
-
-def test_broken_rows_are_listed_with_their_lines_and_the_other_answers_are_read(tmp_path: Path) -> None:
+    assert [record.record_uuid for record in read_source(path, problems)] == UUIDS[:2]
+    assert problems == [f"openai.csv, line 4: the answer {UUIDS[0]!r} ended or went wrong further up"]
     path = tmp_path / "perplexity.csv"
     write_answers(path, [with_snippets(number) for number in range(4)])
     with path.open(encoding="utf-8", newline="") as file:
@@ -85,14 +81,12 @@ def test_broken_rows_are_listed_with_their_lines_and_the_other_answers_are_read(
     assert "found 19 cells, wanted 20" in checked.problems[0]
 
 
-def test_an_answer_that_goes_on_after_it_ended_is_listed(tmp_path: Path) -> None:
-    path = tmp_path / "openai.csv"
-    write_answers(path, [stored(0, "openai"), stored(1, "openai")])
-    rows = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*rows, rows[1]]))
+def test_a_csv_file_gives_the_same_records_as_its_run_folder(tmp_path: Path) -> None:
+    write_answers(tmp_path / "openai.csv", [stored(1, "openai")])
+    (tmp_path / "manifest.json").write_text(json.dumps({"run_id": "run-1"}), encoding="utf-8")
     problems: list[str] = []
-    assert [record.record_uuid for record in read_source(path, problems)] == UUIDS[:2]
-    assert problems == [f"openai.csv, line 4: the answer {UUIDS[0]!r} ended or went wrong further up"]
+    alone, together = (list(read_source(path, problems)) for path in (tmp_path / "openai.csv", tmp_path))
+    assert (alone, alone[0].provenance.run_id) == (together, "run-1")
 
 
 @pytest.mark.parametrize("name", ["old.csv", "empty.csv"])
@@ -122,7 +116,7 @@ def test_answers_that_name_their_model_are_listed_and_those_that_speak_as_it_can
         check_paths([path], skip_self_naming=True)
 
 
-def test_a_frame_gives_records_with_passages_of_texts_and_of_dicts() -> None:
+def test_a_frame_gives_records_with_passages_and_an_excerpt_is_one_line_around_the_name() -> None:
     passages = [["One.", {"text": "Two.", "title": "T", "url": "https://a.example/2", "origin": "snippet"}], [], None]
     frame = pandas.DataFrame({"query": ["Q?"] * 3, "answer": ["A", "B", ""], "passages": passages, "other": 1})
     records, invalid = records_from_frame(frame)
@@ -133,6 +127,8 @@ def test_a_frame_gives_records_with_passages_of_texts_and_of_dicts() -> None:
     ]
     assert [len(record.chunks) for record in records] == [2, 0, 0]
     assert records_from_frame(frame)[0] == records
+    (naming,) = named("x" * 90 + "\nI am\nnobody. I am Claude.\n" + "y" * 90)
+    assert naming.excerpt == "…" + "x" * 21 + " I am nobody. I am Claude. " + "y" * 38 + "…"
 
 
 @pytest.mark.parametrize(
@@ -235,11 +231,6 @@ def test_an_answer_that_speaks_of_itself_by_name_is_found(answer, found) -> None
 def test_the_records_own_provider_and_model_count_wherever_they_stand(answer, provider, version, found) -> None:
     """By name, whether the answer speaks as it."""
     assert {each.name: each.speaks for each in named(answer, provider, version)} == found
-
-
-def test_the_excerpt_is_one_line_around_the_name() -> None:
-    (naming,) = named("x" * 90 + "\nI am\nnobody. I am Claude.\n" + "y" * 90)
-    assert naming.excerpt == "…" + "x" * 21 + " I am nobody. I am Claude. " + "y" * 38 + "…"
 
 
 def test_a_hostile_answer_takes_time_in_proportion_to_its_length() -> None:

@@ -28,7 +28,7 @@ def test_a_name_that_no_round_can_have_is_refused(name: str) -> None:
 
 
 @pytest.mark.server
-def test_records_go_into_the_datasets_of_their_round_only(owner, workspace) -> None:
+def test_records_go_into_the_datasets_of_their_round_only_which_the_command_sets_up(owner, workspace, command) -> None:
     set_up(owner, workspace, "de")
     set_up(owner, workspace, round_name="calibration")
     push_records(owner, workspace, [ANSWER], round_name="calibration")
@@ -37,10 +37,6 @@ def test_records_go_into_the_datasets_of_their_round_only(owner, workspace) -> N
     assert {dataset.locale for dataset in find_datasets(owner, workspace).values()} == {"de"}
     with pytest.raises(NotFoundError, match=r"has the rounds: calibration, production\. .*setup --round pilot`"):
         push_records(owner, workspace, [ANSWER], round_name="pilot")
-
-
-@pytest.mark.server
-def test_the_command_sets_up_and_names_a_round(command, owner, workspace) -> None:
     done = command("annotation", "setup", "--round", "pilot", "--workspace", workspace)
     assert "pilot-1-retrieval-en" in done.stdout
     assert f"push RECORDS.jsonl --workspace {workspace} --round pilot" in done.stderr

@@ -24,7 +24,9 @@ def test_set_up_makes_three_published_datasets_with_our_fields_and_questions(own
         assert [question["name"] for question in questions["items"]] == [*LABELS[task], "notes"]
 
 
-def test_set_up_run_twice_changes_nothing_and_a_new_annotator_can_log_in(owner, workspace) -> None:
+def test_set_up_run_twice_changes_nothing_a_new_annotator_logs_in_and_a_password_is_shown_once(
+    owner, workspace, command
+) -> None:
     made: list[NewUser] = []
     people = {"annotators": [f"ann-{workspace}"], "announce": made.append}
     assert set_up(owner, workspace, **people).changed
@@ -36,6 +38,12 @@ def test_set_up_run_twice_changes_nothing_and_a_new_annotator_can_log_in(owner, 
     assert len(password) >= 16
     login = {"username": name, "password": password}
     assert httpx.post(f"{owner.api_url}/api/v1/token", data=login, trust_env=False).status_code == 201
+    words = ("annotation", "setup", "--workspace", workspace, "--annotator", f"cmd-{workspace}")
+    first, second = command(*words), command(*words)
+    assert f"Annotator cmd-{workspace} has the password " in first.stdout
+    assert "password" not in second.stdout
+    assert "nothing was changed" in second.stderr
+    assert f"Next: citejury annotation push RECORDS.jsonl --workspace {workspace}\n" in second.stderr
 
 
 @pytest.mark.parametrize("parts_there", [2, *(pytest.param(each, marks=pytest.mark.rare) for each in (0, 3))])
@@ -85,12 +93,3 @@ def test_annotators_named_twice_or_not_at_all_are_refused_before_anything_is_mad
     with pytest.raises(InputError, match="nnotator"):
         set_up(owner, workspace, annotators=names)
     assert workspace not in owner.workspaces()
-
-
-def test_the_command_setup_shows_a_password_once(command, workspace) -> None:
-    words = ("annotation", "setup", "--workspace", workspace, "--annotator", f"cmd-{workspace}")
-    first, second = command(*words), command(*words)
-    assert f"Annotator cmd-{workspace} has the password " in first.stdout
-    assert "password" not in second.stdout
-    assert "nothing was changed" in second.stderr
-    assert f"Next: citejury annotation push RECORDS.jsonl --workspace {workspace}\n" in second.stderr

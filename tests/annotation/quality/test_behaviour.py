@@ -23,19 +23,13 @@ YES = frozenset({"topically_relevant"})
 NO = frozenset[str]()
 
 
-def test_five_answers_within_a_second_of_each_other_are_bulk_and_four_are_none() -> None:
+def test_five_answers_at_once_are_bulk_and_rows_of_others_too_fast_for_their_text() -> None:
     assert at_once(given([60, 0.2, 0.2, 0.2, 0.2, 60])) == {"d": 5}
     assert at_once(given([60, 0.2, 0.2, 0.2, 60, 1.0, 60])) == {}
-
-
-def test_an_answer_is_too_fast_only_in_a_row_of_others() -> None:
     assert too_fast(given([60, *[3.0] * 30]), {"d": 4.0}) == {"d": 30}
     assert too_fast(given([60, *[3.0] * 24, *[9.0] * 6]), {"d": 4.0}) == {}
     assert too_fast(given([60, *[3.0] * 25, *[9.0] * 5]), {"d": 4.0}) == {"d": 25}
     assert too_fast(given([60, *[3.0] * 29]), {"d": 4.0}) == {}
-
-
-def test_pauses_bulk_drafts_and_corrections_have_no_time() -> None:
     assert (too_fast(given([2000.0] * 40), {"d": 3000.0}), too_fast(given([0.1] * 40), {"d": 4.0})) == ({}, {})
     assert too_fast([each._replace(is_first=False) for each in given([3.0] * 40)], {"d": 4.0}) == {}
     # An answer takes the time since the one before, wherever that was and whether it was changed later.
@@ -46,9 +40,6 @@ def test_pauses_bulk_drafts_and_corrections_have_no_time() -> None:
     drafts_between = [each._replace(is_first=number % 2 == 1) for number, each in enumerate(answers)]
     assert too_fast(drafts_between, {"d": 4.0}) == {"d": 40}
     assert too_fast([each for each in drafts_between if each.is_first], {"d": 4.0}) == {}
-
-
-def test_the_least_time_follows_the_text_up_to_half_a_minute_of_reading() -> None:
     assert floor("retrieval", "en", 0) == pytest.approx(0.9)
     assert floor("retrieval", "en", 329) == pytest.approx(20 / 6 + 0.9)
     assert floor("retrieval", "en", 10**6) == highest_floor("retrieval") == pytest.approx(5.9)
@@ -100,14 +91,11 @@ def share_wrongly_alike(
     return wrong / studies, found / studies
 
 
-def test_attentive_people_are_hardly_ever_called_too_fast_and_guessing_ones_always() -> None:
+def test_attentive_people_are_hardly_ever_called_too_fast_or_the_same_everywhere_and_others_are() -> None:
     for task, locale, characters in TEXTS[:2]:
         wrong, found = share_wrongly_fast(task, locale, characters, 200, 60)
         assert wrong <= 0.02
         assert found == 1
-
-
-def test_attentive_people_are_hardly_ever_said_to_answer_the_same_everywhere() -> None:
     for task in TASKS:
         wrong, found = share_wrongly_alike(task, 3, 60, 0.6, 15)
         assert (wrong, found) == (0, 1)

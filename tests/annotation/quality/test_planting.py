@@ -75,7 +75,7 @@ def test_each_label_has_proposals_of_both_answers_or_untouched_units_for_a_perso
         assert not [each for each in of_task if broken_rules(task, each.answers)]
 
 
-def test_the_same_records_and_seed_give_the_same_and_records_without_passages_generation_only() -> None:
+def test_the_same_seed_gives_the_same_controls_with_ids_of_their_own_that_look_like_records() -> None:
     assert planted() == planted()
     records = [made(each) for each in range(40)]
     assert plant_controls(reversed(records), 6) == plant_controls(records, 6)
@@ -83,9 +83,6 @@ def test_the_same_records_and_seed_give_the_same_and_records_without_passages_ge
     bare = [each.model_copy(update={"chunks": (), "context_set": ""}) for each in records[:9]]
     assert {each.task for each in plant_controls(bare, 6)} == {"generation"}
     assert plant_controls([], 6) == []
-
-
-def test_a_control_has_an_id_of_its_own_and_shows_what_other_records_show() -> None:
     records = {made(each).record_uuid for each in range(40)}
     for each in planted():
         assert each.record.record_uuid not in records
@@ -98,33 +95,17 @@ def test_a_control_has_an_id_of_its_own_and_shows_what_other_records_show() -> N
         assert each.record.context_set == join_context(each.record.chunks)
 
 
-def test_a_passage_of_another_query_takes_the_place_of_one() -> None:
+def test_foreign_passages_added_sentences_dead_sources_and_quoted_answers_are_what_they_say() -> None:
     found, before = of_kind("foreign_passage")
     passage = next(each for each in found.record.chunks if each.chunk_id == found.chunk_id)
     assert passage.doc_id != before.chunks[0].doc_id
     assert found.answers == dict.fromkeys(LABELS["retrieval"], False)
-
-
-@pytest.mark.parametrize("language", WORDS)
-def test_a_changed_number_is_another_one_of_its_kind(language: str) -> None:
-    found, before = of_kind("changed_number", language)
-    (old, new) = re.findall(r"\d+", found.what)
-    assert old in before.context_set
-    assert new not in before.context_set
-    assert (len(new), found.record.answer) == (4, before.answer.replace(old, new))
-    assert found.answers == {"unsupported_claim_present": True, "contradicted_claim_present": True}
-
-
-def test_an_added_sentence_is_new_and_in_no_other_control() -> None:
     found = [each for each in planted(number=40) if each.kind == "added_sentence"]
     sentences = [each.what.partition(": ")[2] for each in found]
     assert len(set(sentences)) == len(sentences) > 1
     for each, sentence in zip(found, sentences, strict=True):
         assert sentence in each.record.answer
         assert sentence not in each.record.context_set
-
-
-def test_a_dead_source_is_cited_and_a_quoted_answer_stands_in_its_passage() -> None:
     found, _ = of_kind("dead_source")
     (dead,) = [source for source in found.record.sources if source.state == "no_such_site"]
     assert f"[{dead.n}]" in found.record.answer
@@ -137,6 +118,16 @@ def test_a_dead_source_is_cited_and_a_quoted_answer_stands_in_its_passage() -> N
     found, _ = of_kind("no_citations")
     assert "[" not in found.record.answer
     assert found.answers == {"source_cited": False, "fabricated_source": False}
+
+
+@pytest.mark.parametrize("language", WORDS)
+def test_a_changed_number_is_another_one_of_its_kind(language: str) -> None:
+    found, before = of_kind("changed_number", language)
+    (old, new) = re.findall(r"\d+", found.what)
+    assert old in before.context_set
+    assert new not in before.context_set
+    assert (len(new), found.record.answer) == (4, before.answer.replace(old, new))
+    assert found.answers == {"unsupported_claim_present": True, "contradicted_claim_present": True}
 
 
 def test_the_line_of_sources_without_a_place_is_in_no_control_and_its_sources_count_as_not_cited() -> None:
@@ -200,18 +191,33 @@ def test_a_planted_file_is_used_only_where_a_person_has_confirmed_it(tmp_path: P
     }
 
 
-def test_a_list_of_known_answers_needs_no_confirmation_and_shows_its_task_by_its_labels(tmp_path: Path) -> None:
+def test_known_answers_need_no_confirmation_cells_are_safe_and_useless_controls_left_out_or_refused(
+    tmp_path: Path,
+) -> None:
     file = write(tmp_path / "known.csv", "record_uuid,helpful,unsafe_content", f"{FIRST},True,", f"{SECOND},ja,nein")
     known = [(unit.record.record_uuid, dict(unit.answers)) for unit in read_controls(file, RECORDS).units]
     assert known == [(FIRST, {"helpful": True}), (SECOND, {"helpful": True, "unsafe_content": False})]
-
-
-def test_cells_that_a_spreadsheet_would_run_are_made_safe(tmp_path: Path) -> None:
     hostile = made(1).model_copy(update={"query": "=HYPERLINK(1)"})
     write_controls(tmp_path / "controls.csv", plant_controls([hostile, made(2)], 6))
     text = (tmp_path / "controls.csv").read_text(encoding="utf-8-sig")
     assert ",'=HYPERLINK(1)," in text
     assert ",=HYPERLINK" not in text
+    file = write(tmp_path / "k.csv", "record_uuid,helpful,incomplete", f"{FIRST},yes,", f"{SECOND},,no")
+    found = read_controls(file, RECORDS, ["helpful"])
+    assert ([unit.record.record_uuid for unit in found.units], found.unscored) == ([SECOND], 1)
+    with pytest.raises(InputError, match="every label that it tells is skipped"):
+        read_controls(file, RECORDS, ["helpful", "incomplete"])
+    with pytest.raises(InputError, match=r"is no file of controls: it needs the column `record_uuid`"):
+        read_controls(write(tmp_path / "known.csv", "id,helpful", "1,yes"), RECORDS)
+    with pytest.raises(BadRowsError) as refused:
+        balanced(units({"helpful": True, "incomplete": True}, {"helpful": False, "incomplete": True}), "en")
+    assert "`incomplete` (generation, en): 2 controls with yes, none with no" in str(refused.value)
+    assert "`helpful`" not in str(refused.value)
+    records, out = tmp_path / "records.jsonl", tmp_path / "my controls.csv"
+    write_records(records, RECORDS.values())
+    result = CliRunner().invoke(main, ["annotation", "controls", "plant", str(records), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert shlex.split(result.stderr.splitlines()[-1])[-2:] == ["push", str(out)]
 
 
 @pytest.mark.parametrize(
@@ -237,25 +243,8 @@ def test_rows_that_cannot_be_used_are_listed_and_nothing_is_read(tmp_path: Path,
     assert "nothing was pushed" in str(refused.value)
 
 
-def test_a_control_that_would_score_nothing_is_left_out_and_counted(tmp_path: Path) -> None:
-    file = write(tmp_path / "k.csv", "record_uuid,helpful,incomplete", f"{FIRST},yes,", f"{SECOND},,no")
-    found = read_controls(file, RECORDS, ["helpful"])
-    assert ([unit.record.record_uuid for unit in found.units], found.unscored) == ([SECOND], 1)
-    with pytest.raises(InputError, match="every label that it tells is skipped"):
-        read_controls(file, RECORDS, ["helpful", "incomplete"])
-    with pytest.raises(InputError, match=r"is no file of controls: it needs the column `record_uuid`"):
-        read_controls(write(tmp_path / "known.csv", "id,helpful", "1,yes"), RECORDS)
-
-
 def units(*answers: dict[str, bool]) -> list[Known]:
     return [Known(line, "generation", made(line), "", "known", given) for line, given in enumerate(answers, start=2)]
-
-
-def test_a_label_with_one_answer_only_is_refused_by_name() -> None:
-    with pytest.raises(BadRowsError) as refused:
-        balanced(units({"helpful": True, "incomplete": True}, {"helpful": False, "incomplete": True}), "en")
-    assert "`incomplete` (generation, en): 2 controls with yes, none with no" in str(refused.value)
-    assert "`helpful`" not in str(refused.value)
 
 
 @pytest.mark.parametrize("common", [True, False])
@@ -266,11 +255,3 @@ def test_what_would_be_more_than_two_thirds_of_a_label_is_not_counted_and_said(c
     (line,) = found.dropped
     assert "`helpful` (generation, en): 5 of 9 controls" in line
     assert found.few == (f"`helpful` (generation, en): 2 controls with {'no' if common else 'yes'}",)
-
-
-def test_the_next_command_can_be_pasted_where_the_file_has_a_blank_in_its_name(tmp_path: Path) -> None:
-    records, out = tmp_path / "records.jsonl", tmp_path / "my controls.csv"
-    write_records(records, RECORDS.values())
-    result = CliRunner().invoke(main, ["annotation", "controls", "plant", str(records), "--out", str(out)])
-    assert result.exit_code == 0, result.output
-    assert shlex.split(result.stderr.splitlines()[-1])[-2:] == ["push", str(out)]

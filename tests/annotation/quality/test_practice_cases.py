@@ -33,7 +33,7 @@ def own(folder: Path, text: str, **practice: Any) -> tuple[Case, ...]:
     return cases_of(Campaign.model_validate(wanted), folder)
 
 
-def test_each_language_and_task_has_eight_cases_with_every_answer_explained_and_the_same_ones() -> None:
+def test_each_language_and_task_has_eight_explained_cases_that_no_usual_answer_passes() -> None:
     cases = shipped()
     for task in TASKS:
         known = []
@@ -46,9 +46,6 @@ def test_each_language_and_task_has_eight_cases_with_every_answer_explained_and_
         assert known[0] == known[1] == known[2]
     few = shipped(cases=3, tasks=["grounding"])
     assert (len(few), {case.task for case in few}) == (9, {"grounding"})
-
-
-def test_always_the_same_answer_does_not_reach_the_pass_mark_nor_does_the_answer_that_is_most_frequent() -> None:
     mark = Campaign.model_validate({"locales": ["en"], "practice": {}}).practice.pass_mark  # type: ignore[union-attr]
     for task in TASKS:
         answers = [case.answers for case in shipped() if (case.locale, case.task) == ("en", task)]
@@ -56,10 +53,6 @@ def test_always_the_same_answer_does_not_reach_the_pass_mark_nor_does_the_answer
         assert 0.4 < sum(said) / len(said) < 0.6 < mark
         yes = {label: sum(each[label] for each in answers) for label in LABELS[task]}
         assert all(2 <= count <= 6 for count in yes.values())
-
-
-def test_what_labels_say_of_themselves_holds_in_what_the_cases_show() -> None:
-    """A marker is in the answer where a source is cited, and one that leads nowhere where it is fabricated."""
     for case in shipped():
         if case.task == "grounding":
             numbers = {n for n in range(1, 10) if f"[{n}]" in case.record.answer}

@@ -31,7 +31,9 @@ def work(owner: Argilla) -> Practised:
     return practised(owner, tasks=["retrieval", "generation"], cases=2)
 
 
-def test_what_is_practised_is_closed_and_the_rest_is_open(work: Practised) -> None:
+def test_what_is_practised_is_closed_to_answers_and_tells_no_known_ones_and_the_rest_is_open(
+    work: Practised, owner: Argilla
+) -> None:
     lists = work.lists("ben")
     assert list(lists)[:2] == ["practice-1-retrieval-en", "practice-3-generation-en"]
     assert lists["1-retrieval-en"]["closed_by"] == lists["practice-1-retrieval-en"]["id"]
@@ -40,6 +42,23 @@ def test_what_is_practised_is_closed_and_the_rest_is_open(work: Practised) -> No
     assert work.queue("ben", "1-retrieval-en") == []
     assert len(work.queue("ben", "2-grounding-en")) == 2  # of two answers at once
     assert len(work.queue("ben", "practice-1-retrieval-en")) == 2
+    dataset = work.dataset("1-retrieval-en")
+    record_id = next(owner.record_pages(dataset))[1][0]["id"]
+    with work.herself("ben") as ben:
+        with pytest.raises(ArgillaError, match="opens once you have passed its practice"):
+            ben.request("POST", f"/records/{record_id}/responses", json=YES)
+        sent = ben.request("POST", "/me/responses/bulk", json={"items": [YES | {"record_id": record_id}]})
+    assert "opens once you have passed its practice" in str(sent["items"][0]["error"])
+    assert not [item for _, page in owner.record_pages(dataset) for item in page if item["responses"]]
+    dataset = work.dataset("practice-1-retrieval-en")
+    with work.herself("ben") as ben:
+        case = waiting(ben, dataset)[0]
+        seen = [ben.request("GET", path) for path in (f"/records/{case}", f"/datasets/{dataset}", "/me/datasets")]
+        for path in (f"/datasets/{dataset}/records", f"/citejury/datasets/{dataset}/practice"):
+            with pytest.raises(NotAllowedError):
+                ben.request("GET", path)
+    assert "citejury_assignment" not in str(seen)
+    assert work.cases[0].explanations["misleading"] not in str(seen)
 
 
 @pytest.mark.rare
@@ -51,17 +70,6 @@ def test_the_pass_mark_opens_the_list_and_a_wrong_answer_may_be_among_them(owner
     found = work.lists("anna")["practice-1-retrieval-en"]["practice"]
     assert (found["right"], found["known"], found["wanted"], found["opens"]) == (9, 12, 9, True)
     assert (len(work.queue("anna", "1-retrieval-en")), work.queue("ben", "1-retrieval-en")) == (2, [])
-
-
-def test_an_answer_that_comes_before_practice_is_refused_however_it_is_sent(owner: Argilla, work: Practised) -> None:
-    dataset = work.dataset("1-retrieval-en")
-    record_id = next(owner.record_pages(dataset))[1][0]["id"]
-    with work.herself("ben") as ben:
-        with pytest.raises(ArgillaError, match="opens once you have passed its practice"):
-            ben.request("POST", f"/records/{record_id}/responses", json=YES)
-        sent = ben.request("POST", "/me/responses/bulk", json={"items": [YES | {"record_id": record_id}]})
-    assert "opens once you have passed its practice" in str(sent["items"][0]["error"])
-    assert not [item for _, page in owner.record_pages(dataset) for item in page if item["responses"]]
 
 
 @pytest.mark.rare
@@ -135,18 +143,6 @@ def test_beginning_anew_is_done_as_a_whole_or_not_at_all(owner: Argilla, argilla
         begun = anna.request("POST", again)
     assert (begun["answered"], begun["attempts"]) == (0, 1)
     assert {item["status"] for item in next(owner.record_pages(dataset))[1]} == {"pending"}
-
-
-def test_nothing_that_an_annotator_gets_before_they_submit_has_the_known_answers(work: Practised) -> None:
-    dataset = work.dataset("practice-1-retrieval-en")
-    with work.herself("ben") as ben:
-        case = waiting(ben, dataset)[0]
-        seen = [ben.request("GET", path) for path in (f"/records/{case}", f"/datasets/{dataset}", "/me/datasets")]
-        for path in (f"/datasets/{dataset}/records", f"/citejury/datasets/{dataset}/practice"):
-            with pytest.raises(NotAllowedError):
-                ben.request("GET", path)
-    assert "citejury_assignment" not in str(seen)
-    assert work.cases[0].explanations["misleading"] not in str(seen)
 
 
 @pytest.mark.rare

@@ -130,16 +130,13 @@ def test_pushing_again_changes_nothing_and_other_answers_or_rates_are_taken(stud
     assert {assignment.rate for _, assignment in study.controls().values()} == {0.3}
 
 
-def test_a_file_that_cannot_be_used_is_refused_and_nothing_is_half_done(study: Study) -> None:
+def test_unusable_files_are_refused_whole_and_controls_made_from_annotators_records_named(study: Study) -> None:
     for text, reason in (
         (rows("yes,nobody,,yes,", f"yes,{uuid_of(1)},,yes,"), "there is no record 'nobody'"),
         (rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,yes,"), "`helpful` (generation, en): 2 controls with yes"),
     ):
         said = study.push(text, code=1)
         assert (reason in said, "Traceback" in said, study.controls()) == (True, False, {})
-
-
-def test_controls_made_from_what_annotators_get_are_named_before_anything_is_written(study: Study) -> None:
     assert "annotators get too" not in study.push(BOTH, "--dry-run")
     write_records(study.folder / "known.jsonl", [made(each) for each in (1, 2, 100)])
     text = rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,no,", f"yes,{uuid_of(100)},,no,")

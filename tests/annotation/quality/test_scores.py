@@ -23,7 +23,7 @@ def scored(*units: Unit) -> dict[str, AnnotatorScores]:
     return {each.annotator: each for each in score_tallies([tally], {})}
 
 
-def test_answers_to_controls_count_by_label_and_together() -> None:
+def test_controls_count_by_label_and_together_and_repeats_against_what_was_said_before() -> None:
     discarded = answer("ben", {}, "discarded")
     unit = Unit("1", "r:1", True, (answer("anna", RELEVANT), answer("carl", RELEVANT, "draft"), discarded), CONTROL)
     found = scored(unit, Unit("2", "q:1", False, (answer("dora", RELEVANT),)))  # the latter is to be labelled
@@ -33,9 +33,6 @@ def test_answers_to_controls_count_by_label_and_together() -> None:
     assert (anna.together.sensitivity, anna.together.specificity) == (share(1, 2), None)
     assert list(anna.labels["retrieval"]) == ["topically_relevant", "misleading"]
     assert anna.labels["retrieval"]["misleading"].sensitivity == share(0, 1)
-
-
-def test_a_repeat_is_compared_with_what_the_same_person_said_before() -> None:
     first = Unit("1", "r:1", False, (answer("anna", RELEVANT), answer("ben", dict.fromkeys(RELEVANT, True))))
     purpose = Assignment(purpose="repeat", needed=1, users=("anna",), repeats="r:1")
     again = Unit("2", "s:1", True, (answer("anna", RELEVANT | {"misleading": True}),), purpose)
@@ -55,22 +52,16 @@ def controls(known: list[bool], given: list[bool], label: str = "misleading") ->
     return units
 
 
-def test_who_always_says_the_same_to_one_label_is_noticed_from_five_controls_of_each_answer_on() -> None:
+def test_who_always_says_the_same_or_is_wrong_beyond_chance_is_noticed() -> None:
     right = controls([True, False] * 5, [True, False] * 5, "topically_relevant")
     assert scored(*right, *controls([True, False] * 4, [False] * 8))["anna"].notices == ()
     notices = scored(*right, *controls([True, False] * 5, [False] * 10))["anna"].notices
     assert [str(notice) for notice in notices] == [
         "gives the same answer to `misleading` (retrieval) whatever is shown: 0 of 10 answers to controls differ"
     ]
-
-
-def test_who_always_says_the_same_to_all_labels_is_noticed_as_that() -> None:
     labels = {"misleading": [True] * 8, "evidence_sufficient": [False] * 8}
     units = [unit for label, given in labels.items() for unit in controls([True, False] * 4, given, label)]
     assert [notice.habit for notice in scored(*units)["anna"].notices] == ["same_always"]
-
-
-def test_who_is_wrong_more_often_than_one_time_in_five_beyond_chance_is_noticed() -> None:
     known = [True, False] * 10
     assert scored(*controls(known, [*known[:15], *(not each for each in known[15:])]))["anna"].notices == ()
     notices = scored(*controls(known, [*known[:10], *(not each for each in known[10:])]))["anna"].notices

@@ -120,12 +120,10 @@ def check_spared(tasks: tuple[TaskName, ...], count: int) -> None:
 
 
 @every_work
-def test_who_always_says_the_same_is_found_within_thirty_controls(tasks: tuple[TaskName, ...]) -> None:
+def test_who_always_says_the_same_is_found_within_thirty_controls_and_the_honest_not_reproached(
+    tasks: tuple[TaskName, ...],
+) -> None:
     check_found(tasks, SAMPLE)
-
-
-@every_work
-def test_an_honest_person_is_not_reproached(tasks: tuple[TaskName, ...]) -> None:
     check_spared(tasks, SAMPLE)
 
 

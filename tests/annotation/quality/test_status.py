@@ -225,16 +225,13 @@ def at(minutes: float, user: str = "ana", dataset_id: str = "d") -> Submission:
     return Submission(user, NOW - timedelta(minutes=minutes), dataset_id)
 
 
-def test_pace_leaves_out_pauses_and_yesterday_and_controls_take_time() -> None:
+def test_pace_leaves_out_pauses_and_yesterday_and_counts_each_minute_between_datasets_once() -> None:
     done = [at(3000), at(100), at(98), at(96), at(20), at(18)]
     assert work_today(done, NOW) == {("ana", "d"): Work(5, 3, 360.0)}
     assert work_today(done, NOW)["ana", "d"].per_hour == 30.0
     control = at(6)._replace(is_apart=True)
     assert work_today([at(8), control, at(4)], NOW) == {("ana", "d"): Work(2, 2, 240.0)}
     assert work_today([at(24 * 60 + 1), at(24 * 60 - 1)], NOW) == {("ana", "d"): Work(1, 1, 120.0)}
-
-
-def test_work_that_goes_back_and_forth_between_datasets_counts_each_minute_once() -> None:
     found = work_today([at(10), at(8, dataset_id="e"), at(6), at(4, dataset_id="e"), at(7, "ben")], NOW)
     assert found == {("ana", "d"): Work(2, 1, 120.0), ("ana", "e"): Work(2, 2, 240.0), ("ben", "d"): Work(1, 0, 0.0)}
     assert found["ben", "d"].per_hour is None
@@ -250,7 +247,7 @@ def hours(*backlogs: Backlog) -> list[float | None]:
     return [each.finish and (each.finish - NOW) / timedelta(hours=1) for each in (*found, last_of(found))]
 
 
-def test_the_finish_is_told_at_the_pace_of_the_last_day_or_why_not() -> None:
+def test_the_finish_is_told_at_the_days_pace_or_why_not_and_datasets_of_the_same_people_in_turn() -> None:
     assert forecasts([backlog(30, 20)._replace(needed=31)], NOW)[0].finish == NOW + timedelta(hours=36)
     told = [
         forecasts([each], NOW)[0]
@@ -262,9 +259,6 @@ def test_the_finish_is_told_at_the_pace_of_the_last_day_or_why_not() -> None:
         (None, "no annotators are left for what is wanting"),
         (None, "more than ten years at today's pace"),
     ]
-
-
-def test_datasets_of_the_same_people_are_worked_off_one_after_the_other_and_all_end_with_the_last() -> None:
     assert hours(backlog(30, 20), backlog(10, 0), backlog(20, 20)) == [18, 24, 36, 36]
     assert hours(backlog(30, 20, "ana"), backlog(10, 20, "ben")) == [36, 12, 36]
     assert hours(backlog(30, 20, "ana"), backlog(10, 20, "ben"), backlog(40, 0, "ana ben")) == [18, 24, 48, 48]
@@ -276,7 +270,7 @@ def test_datasets_of_the_same_people_are_worked_off_one_after_the_other_and_all_
     assert last_of(forecasts([backlog(30, 20), backlog(0, 0, "ben")._replace(needed=4)], NOW)).finish
 
 
-def test_a_table_fits_a_narrow_terminal_whatever_the_names_and_figures_and_keeps_datasets_apart() -> None:
+def test_a_table_fits_a_narrow_terminal_and_every_field_of_the_json_has_a_sentence() -> None:
     names = ("小林 花子" * 5, "carla-maria.gonzalez@institute.example", " calibration-1-retrieval-en")
     rows = [(name, "1000", "1000", "100", "100", "1000", "100", "100", "10") for name in names]
     lines = list(table(ANNOTATOR_HEAD, rows))
@@ -287,9 +281,6 @@ def test_a_table_fits_a_narrow_terminal_whatever_the_names_and_figures_and_keeps
     lines = list(table(ANNOTATOR_HEAD, rows))
     assert max(map(cell_len, lines)) <= 80
     assert all(f"{task}-en" in line for task, line in zip(LABELS, lines[1:], strict=True))
-
-
-def test_every_field_of_the_json_has_a_sentence() -> None:
     schema = Status.model_json_schema()
     models = [schema, *schema["$defs"].values()]
     assert all(field.get("description") for model in models for field in model["properties"].values())
