@@ -49,9 +49,7 @@ PAGE = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<htm
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 @pytest.mark.parametrize("trouble", [b"", FAILED])
-def test_a_call_that_may_be_repeated_survives_broken_connections_and_a_server_that_fails(
-    answering, method, trouble
-) -> None:
+def test_a_call_that_may_be_repeated_survives_broken_connections_and_failures(answering, method, trouble) -> None:
     with Argilla(answering([trouble, trouble, OK_JSON]), "key") as argilla:
         assert argilla.request(method, "/datasets", json={}) == {}
 
@@ -98,9 +96,7 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key) -> None:
 
 
 @pytest.mark.server
-def test_the_user_of_a_key_is_known_a_wrong_key_not_shown_and_what_is_refused_is_named(
-    owner, argilla_server, workspace
-) -> None:
+def test_the_user_of_a_key_is_known_a_wrong_key_unseen_and_refusals_are_named(owner, argilla_server, workspace) -> None:
     assert (owner.me()["username"], owner.me()["role"]) == (argilla_server.owner_username, "owner")
     assert all("api_key" not in user for user in [owner.me(), *owner.users()])
     assert owner.usernames()[owner.me()["id"]] == argilla_server.owner_username

@@ -31,9 +31,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_no_file_and_no_table_are_no_campaign_and_a_file_that_is_named_has_to_be_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_campaign_needs_a_table_and_a_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert read_campaign() is None
     assert read_campaign(write(tmp_path, 'workspace = "w"\n')) is None
@@ -286,9 +284,7 @@ def test_every_command_finds_the_workspaces_of_the_languages(run, owner: Argilla
 
 @pytest.mark.rare
 @pytest.mark.server
-def test_rounds_and_datasets_are_made_of_workspaces_of_languages_and_nobody_unlisted_is_put_into_all(
-    run, owner: Argilla, workspace: str
-) -> None:
+def test_rounds_and_datasets_are_made_by_language_and_strangers_in_none(run, owner: Argilla, workspace: str) -> None:
     run("annotation", "setup", "--passwords", "passwords.json")
     write_records(Path("records.jsonl"), answered("r1", language="en"))
     run("annotation", "setup", "--round", "pilot")

@@ -78,9 +78,7 @@ def planned(out: str = "plan") -> dict[str, Any]:
 
 
 @pytest.mark.rare
-def test_hours_of_the_demos_campaign_are_within_a_quarter_after_twenty_units_a_task(
-    argilla_server, owner: Argilla, ready: str, command, run
-) -> None:
+def test_the_demos_hours_are_within_a_quarter_at_last(argilla_server, owner: Argilla, ready: str, command, run) -> None:
     """Four people of different pace, tasks that take other times than their texts say, coffee, and a day in between."""
     demo = ROOT / "exports" / "demo_data"
     command("pipeline", "ask", demo / "narratives.csv", "--out", "answers", "--replay", demo / "payloads")
@@ -164,9 +162,7 @@ def test_calibration_is_that_of_the_campaign_as_it_stands_with_what_is_stored(ar
 
 
 @pytest.mark.rare
-def test_correlations_are_measured_on_the_votes_of_grounding_and_generation(
-    argilla_server, owner: Argilla, ready: str, run
-) -> None:
+def test_correlations_are_measured_on_grounding_and_generation(argilla_server, owner: Argilla, ready: str, run) -> None:
     """Every narrative is answered alike by both providers, and two annotators always agree."""
     answers = [
         planned_record(f"N{n:02d}", provider, passages=0) for n in range(20) for provider in ("openai", "claude")

@@ -46,9 +46,7 @@ def test_a_campaign_is_made_and_made_again_it_changes_nothing(owner: Argilla, wo
 
 
 @pytest.mark.rare
-def test_groups_have_workspaces_with_their_members_only_and_practice_has_the_tasks_named(
-    owner: Argilla, workspace: str
-) -> None:
+def test_groups_have_workspaces_of_their_members_and_practice_the_tasks_named(owner: Argilla, workspace: str) -> None:
     anna, ben = f"{workspace}-anna", f"{workspace}-ben"
     wanted = {"groups": {"a": [anna], "b": [ben]}, "practice": {"tasks": ["retrieval", "generation"]}}
     report = done(make(owner, workspace, campaign(workspace, evidence="optional", **wanted)))
@@ -62,9 +60,7 @@ def test_groups_have_workspaces_with_their_members_only_and_practice_has_the_tas
 
 
 @pytest.mark.rare
-def test_who_left_is_taken_out_and_a_language_more_is_written_into_every_dataset(
-    owner: Argilla, workspace: str
-) -> None:
+def test_who_left_is_taken_out_and_a_new_language_written_into_all_datasets(owner: Argilla, workspace: str) -> None:
     make(owner, workspace, campaign(workspace))
     people = [{"name": f"{workspace}-anna"}, {"name": f"{workspace}-ben", "left": True}]
     changed = campaign(workspace, annotators=people, locales=["en", "de"])
@@ -79,9 +75,7 @@ def test_who_left_is_taken_out_and_a_language_more_is_written_into_every_dataset
     assert not make(owner, workspace, changed).changed
 
 
-def test_a_password_that_was_written_before_an_interruption_is_used(
-    owner: Argilla, workspace: str, tmp_path: Path
-) -> None:
+def test_a_password_written_before_an_interruption_is_used(owner: Argilla, workspace: str, tmp_path: Path) -> None:
     file = tmp_path / "passwords.json"
     password = Passwords(file).make(f"{workspace}-anna")
     assert file.stat().st_mode & 0o777 == 0o600
@@ -101,9 +95,7 @@ def setup(command, workspace: str):
     return lambda *words, **how: command("annotation", "setup", *words, **how)
 
 
-def test_the_command_shows_the_plan_in_a_dry_run_and_refuses_what_the_campaign_says_and_bad_passwords(
-    setup, owner: Argilla, workspace: str, tmp_path: Path
-) -> None:
+def test_a_dry_run_shows_the_plan_and_bad_words_refused(setup, owner: Argilla, workspace: str, tmp_path: Path) -> None:
     result = setup("--dry-run")
     assert f"{workspace}/1-retrieval-en" in result.stdout
     assert "Nothing was changed (dry run)." in result.stderr
@@ -181,9 +173,7 @@ def test_titles_and_guidelines_that_differ_are_changed_and_the_moment_is_kept(ow
     assert not make(owner, workspace, campaign(workspace)).changed
 
 
-def test_a_new_version_has_the_records_and_the_old_one_keeps_its_responses(
-    owner: Argilla, workspace: str, tmp_path: Path
-) -> None:
+def test_a_new_version_has_records_and_the_old_one_responses(owner: Argilla, workspace: str, tmp_path: Path) -> None:
     make(owner, workspace, campaign(workspace))
     push_records(owner, workspace, [ANSWER, answered("r2")])
     old = find_datasets(owner, workspace)["generation"]
@@ -279,9 +269,7 @@ def test_marks_come_to_datasets_that_are_there_with_a_new_version_only(owner: Ar
 
 
 @pytest.mark.rare
-def test_without_a_campaign_a_dataset_and_the_words_under_marks_stay_as_they_are(
-    owner: Argilla, workspace: str
-) -> None:
+def test_without_a_campaign_datasets_and_words_under_marks_stay_as_they_are(owner: Argilla, workspace: str) -> None:
     set_up(owner, workspace, evidence="required")
     assert not set_up(owner, workspace).changed
     dataset = find_datasets(owner, workspace)["grounding"]

@@ -53,9 +53,7 @@ def test_it_is_pushed_to_answered_and_exported_as_before(owner: Argilla, earlier
 
 
 @pytest.mark.rare
-def test_a_new_version_shows_the_query_of_each_record_and_refuses_no_answered_one(
-    owner: Argilla, earlier: str, tmp_path: Path
-) -> None:
+def test_a_new_version_shows_each_query_and_refuses_no_answer(owner: Argilla, earlier: str, tmp_path: Path) -> None:
     records = [ANSWER, HOSTILE, NO_QUERY]
     push_records(owner, earlier, records)
     old = find_datasets(owner, earlier)["grounding"]
@@ -76,9 +74,7 @@ def test_a_new_version_shows_the_query_of_each_record_and_refuses_no_answered_on
 
 
 @pytest.mark.rare
-def test_a_record_whose_query_is_nowhere_stops_the_new_version_until_it_is_pushed_again(
-    owner: Argilla, earlier: str
-) -> None:
+def test_a_record_whose_query_is_nowhere_stops_the_new_version_until_pushed_again(owner: Argilla, earlier: str) -> None:
     push_records(owner, earlier, [ANSWER, HOSTILE])
     generation = find_datasets(owner, earlier)["generation"]
     first = next(owner.record_pages(generation.id))[1][0]

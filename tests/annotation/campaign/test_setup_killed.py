@@ -118,9 +118,7 @@ def everything(owner: Argilla, workspace: str) -> dict[str, Any]:
     return {"datasets": found, "people": people}
 
 
-def test_killed_after_each_change_it_ends_like_a_set_up_that_nobody_disturbed(
-    owner: Argilla, killer: Killer, workspace: str, tmp_path: Path
-) -> None:
+def test_killed_at_each_change_it_ends_alike(owner: Argilla, killer: Killer, workspace: str, tmp_path: Path) -> None:
     quiet = f"{workspace}-quiet"
     assert killer.run(*campaign_words(quiet)) == 0
     killer.killed = []
@@ -136,9 +134,7 @@ def test_killed_after_each_change_it_ends_like_a_set_up_that_nobody_disturbed(
         assert httpx.post(f"{owner.api_url}/api/v1/token", data=login, trust_env=False).status_code == 201
 
 
-def test_a_new_version_that_is_killed_after_each_change_has_every_record_once(
-    owner: Argilla, killer: Killer, workspace: str
-) -> None:
+def test_a_new_version_killed_at_each_change_has_records_once(owner: Argilla, killer: Killer, workspace: str) -> None:
     quiet = f"{workspace}-quiet"
     for each in (workspace, quiet):
         assert killer.run(*campaign_words(each)) == 0

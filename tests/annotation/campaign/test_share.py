@@ -46,9 +46,7 @@ def campaign(owner: Argilla, workspace: str) -> Campaign:
 
 
 @pytest.mark.server
-def test_a_sheet_has_the_annotators_own_datasets_in_order_of_the_work(
-    owner: Argilla, workspace: str, campaign: Campaign, tmp_path: Path
-) -> None:
+def test_a_sheet_has_own_datasets_in_order(owner: Argilla, workspace: str, campaign: Campaign, tmp_path: Path) -> None:
     for name in ("suggested", "a-pilot"):
         apply_plan(owner, plan_setup(owner, wanted_of_round(campaign, workspace, name, "ja", None)), Passwords())
     written = share_sheets(owner, workspace, campaign, tmp_path)
@@ -83,9 +81,7 @@ def test_a_sheet_has_the_annotators_own_datasets_in_order_of_the_work(
 
 
 @pytest.mark.server
-def test_the_command_without_a_campaign_writes_for_the_members(
-    argilla_server, ready: str, command, tmp_path: Path
-) -> None:
+def test_the_command_without_a_campaign_serves_the_members(argilla_server, ready: str, command, tmp_path: Path) -> None:
     words = ("annotation", "share", "--workspace", ready, "--out", "sheets", "--passwords", "kept.json")
     (tmp_path / "kept.json").write_text("{}", encoding="utf-8")
     assert "has no annotator to share with" in command(*words, code=1).stderr
@@ -112,9 +108,7 @@ def test_sheets_are_found_by_name_in_any_script_stay_in_the_folder_and_are_share
 
 @pytest.mark.rare
 @pytest.mark.server
-def test_a_sheet_lists_only_datasets_with_work_and_says_where_there_is_none(
-    workspace: str, tmp_path: Path, argilla_server, command
-) -> None:
+def test_a_sheet_lists_only_work_and_says_if_none(workspace: str, tmp_path: Path, argilla_server, command) -> None:
     people = "".join(f'[[campaign.annotators]]\nname = "{workspace}-{name}"\n' for name in ("kei", "jörg m"))
     text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["ja"]\ncalibration = {{ records = 1 }}\n{people}'
     (tmp_path / "citejury.toml").write_text(text, encoding="utf-8")

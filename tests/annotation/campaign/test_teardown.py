@@ -63,9 +63,7 @@ def names_of(bench: Bench) -> list[str]:
 
 
 @pytest.mark.parametrize("round_name", ["suggested", pytest.param("practice", marks=pytest.mark.rare)])
-def test_a_round_that_a_machine_filled_in_and_practice_are_exported_too(
-    bench: Bench, run, tmp_path: Path, round_name: str
-) -> None:
+def test_suggested_rounds_and_practice_are_exported_too(bench: Bench, run, tmp_path: Path, round_name: str) -> None:
     bench.datasets["more"] = make_dataset(bench.client, bench.workspace_id, "generation", round_name)
     bench.put("more", record("generation", "r2", bench.response("ana", **answers("generation"))))
     run("--yes")
@@ -73,9 +71,7 @@ def test_a_round_that_a_machine_filled_in_and_practice_are_exported_too(
     assert bench.workspace not in bench.client.workspaces()
 
 
-def test_without_yes_nothing_is_touched_and_with_it_all_is_exported_and_then_gone(
-    bench: Bench, run, tmp_path: Path
-) -> None:
+def test_without_yes_nothing_is_touched_with_it_all_exported_and_gone(bench: Bench, run, tmp_path: Path) -> None:
     assert "Add `--yes`" in run(code=1).stderr
     assert (len(names_of(bench)), list(tmp_path.iterdir())) == (2, [])
     said = run("--yes").stderr

@@ -77,9 +77,7 @@ def test_people_join_get_a_new_password_and_leave_and_everybody_is_listed(users,
     assert "in none of the workspaces" in users("remove", name).stderr
 
 
-def test_who_left_keeps_their_answers_and_who_is_forgotten_keeps_them_under_a_pseudonym(
-    command, users, owner: Argilla, workspace: str
-) -> None:
+def test_who_left_keeps_answers_who_is_forgotten_under_a_name(command, users, owner: Argilla, workspace: str) -> None:
     name, other = workspace, f"{workspace}-b"
     set_up(owner, workspace, annotators=[name, other])
     push_records(owner, workspace, [ANSWER])

@@ -54,9 +54,7 @@ def judge(record: QueryResponse) -> list[FullJudgement]:
         ),
     ],
 )
-def test_the_contexts_own_words_are_support_and_shared_words_relevance(
-    language: str, query: str, answer: str, about: str, other: str
-) -> None:
+def test_own_words_are_support_shared_relevance(language: str, query: str, answer: str, about: str, other: str) -> None:
     first, second, whole = judge(record_of(answer, about, other, query=query, language=language))
     (alone,) = [each for each in judge(record_of(answer, other, language=language)) if each.task == "grounding"]
     assert [each.labels["topically_relevant"].value for each in (first, second)] == [True, False]

@@ -58,9 +58,7 @@ def test_a_judge_never_speaks_to_argilla(tmp_path: Path, monkeypatch: pytest.Mon
         (["--model", "m", "--base-url", "http://127.0.0.1:1", "--max-cost", "1"], "price of 'm' is not known"),
     ],
 )
-def test_what_cannot_be_asked_is_said_before_anything_is_written(
-    tmp_path: Path, options: list[str], words: str
-) -> None:
+def test_what_cannot_be_asked_is_said_before_a_file_is_written(tmp_path: Path, options: list[str], words: str) -> None:
     records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
     result = CliRunner().invoke(main, ["annotation", "judge", str(records), "--out", str(tmp_path / "out"), *options])
     assert result.exit_code in (1, 2)
@@ -99,9 +97,7 @@ def test_the_records_are_never_written_over(tmp_path: Path, name: str) -> None:
     assert "is the records" in result.output
 
 
-def test_what_an_empty_reply_cost_counts_although_nothing_better_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_empty_reply_cost_counts_without_a_better_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("citejury.toml").write_text(PRICES, encoding="utf-8")
 

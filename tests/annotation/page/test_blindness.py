@@ -334,9 +334,7 @@ def names_in(value: Any, path: str = "") -> Iterator[str]:
         yield from names_in(inner, path)
 
 
-def test_of_a_record_her_login_gets_what_is_allowed_and_nothing_else(
-    argilla_server: ServerHandle, tmp_path: Path
-) -> None:
+def test_of_a_record_her_login_gets_only_what_is_allowed(argilla_server: ServerHandle, tmp_path: Path) -> None:
     seen = fetched(argilla_server, tmp_path, 1)
     assert {(each.provider, each.origin) for each in seen if each.narrative == 0} == {
         (provider, origin) for provider, origins in ORIGINS.items() for origin in origins
@@ -373,9 +371,7 @@ def told_by(answers: Sequence[Seen], parts: str) -> float:
 
 
 @pytest.mark.rare
-def test_nothing_that_her_login_gets_tells_the_provider_but_the_answer_itself(
-    argilla_server: ServerHandle, tmp_path: Path
-) -> None:
+def test_nothing_but_the_answer_tells_her_login_the_provider(argilla_server: ServerHandle, tmp_path: Path) -> None:
     """Of 150 narratives: an accuracy has a standard error of .015 among five providers, of .029 between two."""
     seen = fetched(argilla_server, tmp_path, 150)
     for is_page, providers in ((True, 5), (False, 2)):
@@ -406,9 +402,7 @@ class Recording(Forward):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("tasks", [["grounding"], pytest.param(["retrieval", "generation"], marks=pytest.mark.rare)])
-def test_nothing_that_her_page_loads_breaks_her_blindness(
-    jury: Jury, browser: Chrome, link: LossyLink, tasks: list[TaskName]
-) -> None:
+def test_what_a_page_loads_tells_nothing(jury: Jury, browser: Chrome, link: LossyLink, tasks: list[TaskName]) -> None:
     link.RequestHandlerClass = Recording
     seen, upgrades = link.seen, link.upgrades = {}, []  # type: ignore[attr-defined]  # what `Recording` keeps
     log_in_by_hand(browser, link.url, jury.dora.username, jury.dora.password)

@@ -235,9 +235,7 @@ def generated(count: int) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("count", "step"), [(40, 20), pytest.param(400, 1, marks=pytest.mark.rare)])
-def test_every_character_but_markup_that_took_effect_is_seen(
-    owner: Argilla, browser: Chrome, count: int, step: int
-) -> None:
+def test_every_character_but_effective_markup_is_seen(owner: Argilla, browser: Chrome, count: int, step: int) -> None:
     real = [answer for answers in real_answers().values() for answer in answers][::step]
     answers = [each for each in (*generated(count), *real) if rendered_answer(each).html and not has_tower(each)]
     show(browser, opened(owner, ["One answer."]))
@@ -252,9 +250,7 @@ def test_every_character_but_markup_that_took_effect_is_seen(
     assert not found, f"{len(found)} of {len(answers)}: {sorted(found, key=lambda pair: len(pair[0]))[:5]}"
 
 
-def test_an_answer_is_shown_and_copied_as_it_was_written_or_seen_by_members_only(
-    owner: Argilla, browser: Chrome
-) -> None:
+def test_an_answer_is_shown_and_copied_as_written_or_seen_by_members_only(owner: Argilla, browser: Chrome) -> None:
     found = Source(n=7, url="https://a.example/", host="a.example", state="read", cited="seen")
     work = opened(owner, [f"{ANSWER}\n\n[7]"], (found,))  # its last line is ours
     show(browser, work)

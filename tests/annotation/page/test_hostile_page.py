@@ -151,9 +151,7 @@ def test_hostile_text_runs_nothing_and_calls_nobody(
 
 @pytest.mark.rare
 @pytest.mark.parametrize("case", [*LARGE, *MIXED])
-def test_large_and_odd_text_is_whole_and_harmless_and_can_be_answered(
-    owner: Argilla, browser: Chrome, case: str, tmp_path: Path
-) -> None:
+def test_large_odd_text_is_whole_and_harmless(owner: Argilla, browser: Chrome, case: str, tmp_path: Path) -> None:
     workspace, users = f"bad-{uuid4().hex[:8]}", list[NewUser]()
     set_up(owner, workspace, annotators=[workspace], announce=users.append)
     datasets = find_datasets(owner, workspace)

@@ -83,9 +83,7 @@ def opened_menu(driver: Chrome) -> str:
     return text
 
 
-def test_she_starts_with_the_lists_of_her_language_and_is_led_from_one_to_the_next(
-    owner: Argilla, watched: Chrome
-) -> None:
+def test_she_starts_with_lists_of_her_language_and_is_led_from_one_on(owner: Argilla, watched: Chrome) -> None:
     work = start(owner, records=2, languages=["de", "ja"])
     enter(watched, work, "anna")
     assert titles(watched) == GERMAN
@@ -152,9 +150,7 @@ def test_without_a_language_that_of_the_browser_comes_first(owner: Argilla, brow
 
 
 @pytest.mark.rare
-def test_an_owner_keeps_argillas_home_and_who_is_in_no_workspace_reads_that_there_is_nothing_yet(
-    owner: Argilla, browser: Chrome
-) -> None:
+def test_an_owner_keeps_argillas_home_and_who_has_no_workspace_reads_so(owner: Argilla, browser: Chrome) -> None:
     browser.get(f"{owner.api_url}/sign-in")
     wait(browser, lambda: browser.title == "Log in · citejury")
     name, password = f"owner-{owner.api_url[-5:]}", "a password of hers"

@@ -41,9 +41,7 @@ def test_an_answer_in_one_tab_is_hers_whoever_logs_in_in_another(owner: Argilla,
     wait(browser, lambda: work.stored() == {(record, work.ids[anna]): ("submitted", VALUES)})
 
 
-def test_a_draft_of_one_tab_never_takes_back_what_was_submitted_in_another(
-    owner: Argilla, browser: Chrome, link: LossyLink
-) -> None:
+def test_no_draft_takes_back_what_another_tab_submitted(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=1, annotators=1)
     (name,) = work.passwords
     keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
@@ -75,9 +73,7 @@ class LoginPageOfAHotel(Forward):
     do_GET = do_POST = answer_itself
 
 
-def test_a_network_that_answers_with_its_own_page_has_no_answer(
-    owner: Argilla, browser: Chrome, link: LossyLink
-) -> None:
+def test_a_network_that_answers_itself_has_no_answer(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=2, annotators=1)
     link.RequestHandlerClass = LoginPageOfAHotel
     opened(browser, work, link.url)
@@ -90,9 +86,7 @@ def test_a_network_that_answers_with_its_own_page_has_no_answer(
     assert work.statuses() == ["submitted"]
 
 
-def test_a_server_that_answers_nothing_at_all_does_not_stop_her_work(
-    owner: Argilla, browser: Chrome, link: LossyLink
-) -> None:
+def test_a_server_that_answers_nothing_stops_nobody(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=3, annotators=1)
     opened(browser, work, link.url)
     link.gate.clear()
@@ -144,9 +138,7 @@ def test_a_damaged_server_is_told_and_retried(argilla_server: ServerHandle, owne
     wait(browser, lambda: said not in notice(browser))
 
 
-def test_a_browser_without_room_keeps_the_answer_while_the_page_is_open(
-    owner: Argilla, browser: Chrome, link: LossyLink
-) -> None:
+def test_a_browser_without_room_keeps_it_while_open(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
     work = campaign(owner, records=2, annotators=1)
     opened(browser, work, link.url)
     browser.execute_script(NO_ROOM)

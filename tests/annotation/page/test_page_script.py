@@ -55,9 +55,7 @@ class WithoutAnswers(Forward):
 class TestPage:
     pytestmark = SERVER
 
-    def test_answers_outlive_a_dead_server_a_reload_and_another_login_and_no_list_is_called_done_before(
-        self, owner: Argilla, browser: Chrome, link: LossyLink
-    ) -> None:
+    def test_answers_outlive_server_reload_and_login(self, owner: Argilla, browser: Chrome, link: LossyLink) -> None:
         work = campaign(owner, records=1, annotators=2, locale="de")
         anna, ben = work.passwords
         record = opened(browser, work, link.url, anna)

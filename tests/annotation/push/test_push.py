@@ -204,9 +204,7 @@ def test_the_command_reads_ragas_lines_and_ends_with_the_next_command(command, r
     assert "citejury exports csv" in result.stderr
 
 
-def test_the_command_refuses_what_holds_no_record_tells_unreached_sources_and_lists_bad_lines(
-    command, owner, ready, tmp_path
-) -> None:
+def test_the_command_refuses_no_record_tells_unreached_sources_and_bad_lines(command, owner, ready, tmp_path) -> None:
     for content in (None, "", "{\n"):
         if content is not None:
             (tmp_path / "records.jsonl").write_text(content, encoding="utf-8")

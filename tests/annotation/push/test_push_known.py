@@ -29,9 +29,7 @@ def ids(owner, workspace) -> set[str]:
     return {item["external_id"] for item in held(owner, workspace)}
 
 
-def test_narratives_that_were_asked_into_another_folder_go_in_again_only_by_word(
-    owner, ready, push, command, tmp_path
-) -> None:
+def test_narratives_asked_into_another_folder_go_in_again_only_by_word(owner, ready, push, command, tmp_path) -> None:
     start_project(tmp_path / "study")
     for folder in ("first", "second"):
         command("pipeline", "ask", "study/narratives.csv", "--out", folder, "--replay", "study/payloads")
@@ -48,9 +46,7 @@ def test_narratives_that_were_asked_into_another_folder_go_in_again_only_by_word
     assert "under another id" not in push("second").stderr
 
 
-def test_only_the_same_text_of_the_same_model_to_the_same_narrative_is_the_same_answer(
-    owner, ready, push, tmp_path
-) -> None:
+def test_only_the_same_text_of_the_same_model_to_its_narrative_is_the_same_answer(owner, ready, push, tmp_path) -> None:
     push_records(owner, ready, [answer("a")])
     others = [
         answer("b", "No!", run_id="two"),
@@ -69,9 +65,7 @@ def test_only_the_same_text_of_the_same_model_to_the_same_narrative_is_the_same_
 
 
 @pytest.mark.rare
-def test_two_folders_of_one_push_are_held_against_each_other_and_a_person_at_a_terminal_is_asked(
-    owner, ready, push, tmp_path
-) -> None:
+def test_two_folders_of_one_push_are_compared_and_a_person_at_a_terminal_asked(owner, ready, push, tmp_path) -> None:
     both = [write_records(tmp_path / f"{name}.jsonl", answer(name, run_id=name)) for name in ("a", "b")]
     push(*both, code=1)
     assert ids(owner, ready) == set()

@@ -19,9 +19,7 @@ def record(answer: str) -> QueryResponse:
     return QueryResponse(record_uuid=str(uuid4()), query="q?", answer=answer, language="en")
 
 
-def test_a_dry_run_lists_the_answers_shown_as_written_and_writes_all_of_them_to_a_file(
-    command, ready, tmp_path
-) -> None:
+def test_a_dry_run_lists_the_answers_shown_as_written_and_writes_all_to_a_file(command, ready, tmp_path) -> None:
     records = [record("A **plain** one."), *(record(f"{number}*3*4") for number in range(30)), record("> " * 30 + "x")]
     path = write_records(tmp_path / "records.jsonl", *records)
     words = ("annotation", "push", path, "--workspace", ready, "--dry-run", "--repairs", "out")
@@ -36,9 +34,7 @@ def test_a_dry_run_lists_the_answers_shown_as_written_and_writes_all_of_them_to_
     assert lines[0] == {"record_uuid": records[1].record_uuid, "repairs": {"emphasis": 1}, "given_up": ""}
 
 
-def test_an_answered_record_that_an_earlier_version_showed_otherwise_is_shown_anew_and_keeps_its_answer(
-    owner, ready
-) -> None:
+def test_an_answered_record_that_was_shown_otherwise_is_shown_anew_and_keeps_its_answer(owner, ready) -> None:
     pushed = record("9. November **1989**\n3. Oktober 1990")
     push_records(owner, ready, [pushed])
     dataset = find_datasets(owner, ready)["generation"].id

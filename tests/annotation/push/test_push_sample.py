@@ -29,9 +29,7 @@ def test_records_of_the_sample_that_are_in_no_path_are_said(push, owner, ready) 
     assert "Warning: 1 record of `--exclude` in none of the paths." in push("--exclude", "some.csv")
 
 
-def test_a_sample_that_cannot_be_used_is_refused_and_the_plans_goes_in_and_then_the_rest(
-    push, owner, ready, command
-) -> None:
+def test_a_bad_sample_is_refused_and_the_plans_goes_in_and_then_the_rest(push, owner, ready, command) -> None:
     for sample, said in (
         ("record_uuid\nelsewhere\n", "None of the 80 records in these paths is to go in"),
         ("uuid\nN0001-openai\n", "needs the column `record_uuid` once, found it 0 times"),

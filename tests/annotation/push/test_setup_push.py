@@ -24,9 +24,7 @@ def test_set_up_makes_three_published_datasets_with_our_fields_and_questions(own
         assert [question["name"] for question in questions["items"]] == [*LABELS[task], "notes"]
 
 
-def test_set_up_run_twice_changes_nothing_a_new_annotator_logs_in_and_a_password_is_shown_once(
-    owner, workspace, command
-) -> None:
+def test_set_up_twice_changes_nothing_new_people_log_in_passwords_are_shown_once(owner, workspace, command) -> None:
     made: list[NewUser] = []
     people = {"annotators": [f"ann-{workspace}"], "announce": made.append}
     assert set_up(owner, workspace, **people).changed

@@ -95,9 +95,7 @@ def test_a_split_unit_goes_to_one_annotator_more_and_nothing_else_does(jury: Jur
     assert (seen["metadata"], seen["responses"]) == ({}, [])
 
 
-def test_running_it_again_adds_nothing_unless_it_is_asked_for_and_the_unit_is_still_split(
-    jury: Jury, client: Argilla, run: Any
-) -> None:
+def test_running_it_again_adds_nothing_unless_asked_and_still_split(jury: Jury, client: Argilla, run: Any) -> None:
     run()
     for words in ((), ("--again",)):
         assert "No unit is escalated" in run(*words).stderr
@@ -133,9 +131,7 @@ def test_nobody_left_is_a_plain_refusal_and_changes_nothing(jury: Jury, client: 
 
 
 @pytest.mark.rare
-def test_who_labels_no_more_in_the_language_is_given_nothing_and_a_stock_argilla_is_refused(
-    jury: Jury, client: Argilla, argilla_server: ServerHandle
-) -> None:
+def test_who_labels_no_more_is_given_nothing(jury: Jury, client: Argilla, argilla_server: ServerHandle) -> None:
     found = escalate(client, [jury.workspace], languages={jury.names[2]: ("de",)}, dry_run=True, tasks=["retrieval"])
     assert [each.split for each in found] == [0]
     with pytest.raises(InputError, match="has answered already"):
@@ -163,9 +159,7 @@ def test_a_push_of_what_changed_leaves_a_record_to_whom_it_is_for(client: Argill
 
 
 @pytest.mark.rare
-def test_a_new_version_keeps_who_gets_what_and_adjudicators_get_none_of_it(
-    jury: Jury, client: Argilla, run: Any
-) -> None:
+def test_a_new_version_keeps_who_gets_what_adjudicators_get_nothing(jury: Jury, client: Argilla, run: Any) -> None:
     run()
     before = {unit.external_id: unit.assignment for unit in stored(client, jury).values()}
     plan = plan_setup(client, wanted_of(jury.workspace, "en", jury.names, None, PRODUCTION), ["generation"])

@@ -191,7 +191,7 @@ def test_a_planted_file_is_used_only_where_a_person_has_confirmed_it(tmp_path: P
     }
 
 
-def test_known_answers_need_no_confirmation_cells_are_safe_and_useless_controls_left_out_or_refused(
+def test_known_answers_need_no_confirmation_cells_are_safe_useless_controls_left_out(
     tmp_path: Path,
 ) -> None:
     file = write(tmp_path / "known.csv", "record_uuid,helpful,unsafe_content", f"{FIRST},True,", f"{SECOND},ja,nein")

@@ -31,9 +31,7 @@ def work(owner: Argilla) -> Practised:
     return practised(owner, tasks=["retrieval", "generation"], cases=2)
 
 
-def test_what_is_practised_is_closed_to_answers_and_tells_no_known_ones_and_the_rest_is_open(
-    work: Practised, owner: Argilla
-) -> None:
+def test_what_is_practised_is_closed_and_tells_no_answers_the_rest_open(work: Practised, owner: Argilla) -> None:
     lists = work.lists("ben")
     assert list(lists)[:2] == ["practice-1-retrieval-en", "practice-3-generation-en"]
     assert lists["1-retrieval-en"]["closed_by"] == lists["practice-1-retrieval-en"]["id"]
@@ -73,9 +71,7 @@ def test_the_pass_mark_opens_the_list_and_a_wrong_answer_may_be_among_them(owner
 
 
 @pytest.mark.rare
-def test_refusal_and_sheet_are_in_the_lists_language_and_the_sheet_names_practice_first(
-    owner: Argilla, tmp_path: Path
-) -> None:
+def test_refusal_and_sheet_are_in_the_lists_language_with_practice_first(owner: Argilla, tmp_path: Path) -> None:
     work = practised(owner, locales=("de",), tasks=["retrieval"], cases=1)
     record_id = next(owner.record_pages(work.dataset("1-retrieval-de")))[1][0]["id"]
     with work.herself("ben") as ben, pytest.raises(ArgillaError, match="sobald Sie die Übung dazu bestanden haben"):
@@ -146,9 +142,7 @@ def test_beginning_anew_is_done_as_a_whole_or_not_at_all(owner: Argilla, argilla
 
 
 @pytest.mark.rare
-def test_the_rest_is_closed_until_the_pass_mark_is_written_and_practice_is_exported_only_by_its_name(
-    owner: Argilla, tmp_path: Path
-) -> None:
+def test_the_rest_is_closed_without_pass_mark_and_practice_exported_by_name(owner: Argilla, tmp_path: Path) -> None:
     work = practised(owner, tasks=["retrieval"], cases=1)
     work.practise("anna", "practice-1-retrieval-en")
     for each in properties_of(owner, work.dataset("practice-1-retrieval-en")):

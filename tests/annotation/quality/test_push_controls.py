@@ -202,7 +202,7 @@ def test_an_annotator_cannot_tell_by_when_a_record_came_nor_search_by_it(study: 
         assert equal == sorted(equal)
 
 
-def test_no_annotator_can_tell_a_control_by_its_status_and_one_pushed_again_waits_for_who_joined(
+def test_no_annotator_tells_a_control_by_its_status_and_one_pushed_again_waits_for_new(
     own_study: Study,
 ) -> None:
     study = own_study

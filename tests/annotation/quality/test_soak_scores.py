@@ -120,7 +120,7 @@ def check_spared(tasks: tuple[TaskName, ...], count: int) -> None:
 
 
 @every_work
-def test_who_always_says_the_same_is_found_within_thirty_controls_and_the_honest_not_reproached(
+def test_the_same_said_is_found_within_thirty_controls_and_honesty_spared(
     tasks: tuple[TaskName, ...],
 ) -> None:
     check_found(tasks, SAMPLE)

@@ -76,7 +76,7 @@ def named(text: str) -> str:
 
 
 @pytest.mark.server
-def test_a_record_is_done_when_enough_different_annotators_submitted_it_and_unreachable_where_few_are_left(
+def test_a_record_is_done_when_enough_annotators_submitted_it_and_unreachable_where_few_are(
     bench: Bench,
 ) -> None:
     status = look(bench)
@@ -173,9 +173,7 @@ def test_a_round_is_looked_at_alone_and_an_unknown_one_is_named(bench: Bench) ->
 
 
 @pytest.mark.server
-def test_the_command_prints_what_needs_a_look_in_tables_json_and_a_page_and_its_code_tells_it_where_wanted(
-    bench: Bench, command, tmp_path: Path
-) -> None:
+def test_the_command_tells_it_in_tables_json_a_page_and_its_code(bench: Bench, command, tmp_path: Path) -> None:
     words = ("annotation", "status", "--workspace", bench.workspace)
     shown = command(*words, "--html", "status.html")
     page = (tmp_path / "status.html").read_text(encoding="utf-8")
@@ -348,7 +346,7 @@ def answer_all(work: Practised, who: str, dataset: str, record_ids: Sequence[str
 
 @pytest.mark.rare
 @pytest.mark.server
-def test_who_is_below_the_pass_mark_is_named_with_the_work_that_waits_for_them_until_the_lead_opens_it(
+def test_who_is_below_the_pass_mark_is_named_with_what_waits_until_the_lead_opens_it(
     owner: Argilla,
 ) -> None:
     work = practised(owner, tasks=["retrieval"], cases=1)

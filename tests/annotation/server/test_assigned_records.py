@@ -75,9 +75,7 @@ def test_a_record_waits_for_as_many_answers_as_its_assignment_says(gather: Any, 
     assert team.players[2].open() is None
 
 
-def test_records_keep_their_own_overlap_and_who_may_read_all_reads_assignments_and_everything(
-    gather: Any, client: Argilla
-) -> None:
+def test_records_keep_their_own_overlap_and_who_reads_all_reads_assignments(gather: Any, client: Argilla) -> None:
     team = gather(2, overlap=1)
     plain, own = ours(texts(2))
     ids = put(client, team.dataset, [plain, *assigned([own], Assignment(needed=1))])
@@ -149,9 +147,7 @@ def test_controls_come_at_their_rate_all_along_and_to_everybody_elsewhere(gather
     assert all(player.open() is None and player.total == 0 for player in team.players)
 
 
-def test_controls_and_repeats_come_at_one_rate_not_alone_and_odd_assignments_are_none(
-    gather: Any, client: Argilla
-) -> None:
+def test_controls_and_repeats_come_at_one_rate_odd_assignments_are_none(gather: Any, client: Argilla) -> None:
     team = gather(1, overlap=1)
     repeats = assigned(ours(texts(4)), mixed_in(1, purpose="repeat", users=(team.users[0],)))
     put(client, team.dataset, [*ours(texts(8)), *assigned(ours(texts(4)), mixed_in(1)), *repeats])

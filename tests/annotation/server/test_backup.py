@@ -149,9 +149,7 @@ def test_a_server_makes_backups_by_itself_tries_them_and_keeps_as_many_as_wanted
     assert kept.backups[-1].path.exists()  # somebody else made it
 
 
-def test_a_restored_home_starts_with_its_answers_and_its_owner_by_the_key_of_its_secrets(
-    kept: Kept, tmp_path: Path
-) -> None:
+def test_a_restored_home_starts_with_its_answers_and_the_key_of_its_secrets(kept: Kept, tmp_path: Path) -> None:
     home, key = tmp_path / "home", "another.key"
     command("restore", kept.backups[-1].path, "--home", home)
     recorded = change_versions(home, citejury="0.0.1")

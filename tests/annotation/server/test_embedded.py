@@ -41,9 +41,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_owner_gets_in_nobody_by_default_credentials_and_nobody_else_reads_the_home(
-    argilla_server: ServerHandle, owner: httpx.Client
-) -> None:
+def test_the_owner_gets_in_nobody_else_nor_reads_the_home(argilla_server: ServerHandle, owner: httpx.Client) -> None:
     assert owner.get("/me").json()["role"] == "owner"
     login = {"username": argilla_server.owner_username, "password": argilla_server.owner_password}
     assert owner.post("/token", data=login).status_code == 201
@@ -103,9 +101,7 @@ def submit(client: httpx.Client, record: str, notes: str) -> None:
     client.post(f"/records/{record}/responses", json=body).raise_for_status()
 
 
-def test_a_record_is_shown_to_whom_it_is_for_bad_answers_refused_and_its_status_corrected(
-    argilla_server: ServerHandle, owner: httpx.Client
-) -> None:
+def test_records_are_shown_to_their_people_and_corrected(argilla_server: ServerHandle, owner: httpx.Client) -> None:
     record, keys = make_record(owner, ["anna", "ben"])
     path = f"/records/{record['id']}"
     for key in keys:

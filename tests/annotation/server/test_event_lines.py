@@ -145,9 +145,7 @@ def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
             process.kill()
 
 
-def test_a_narrow_terminal_breaks_lines_under_their_text_and_no_name_breaks_an_event(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_narrow_terminals_break_lines_and_names_no_event(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 44, 0, 0))
     script = "from annotation.cli.serve import EventPrinter\nEventPrinter().show(__import__('sys').argv[1])"

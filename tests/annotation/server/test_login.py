@@ -113,9 +113,7 @@ def test_passwords_of_changed_users_still_open(server: ServerHandle, client: Arg
     assert login(server, address, anna.name, changed).status_code == 201
 
 
-def test_those_of_one_address_wait_for_each_other_not_too_many_and_for_no_queue(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_one_address_waits_for_itself_and_for_no_queue(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     async def play() -> list[str]:
         threads, gate, done = FairThreads(1), threading.Event(), []
 

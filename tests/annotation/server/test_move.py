@@ -308,9 +308,7 @@ def new(stack: Stack, restored_rows: object, old: Old, folder: Path) -> Iterator
         yield New(server, work, ended)
 
 
-def test_a_row_that_cannot_be_kept_is_named_and_a_killed_restore_leaves_nothing_and_runs_again(
-    refused: str, killed: set[str], moved: str
-) -> None:
+def test_an_impossible_row_is_named_and_a_killed_restore_runs_again(refused: str, killed: set[str], moved: str) -> None:
     assert r"the record 'tab\tbed' of the dataset 'theirs'" in refused
     assert "`records`, `metadata`" in refused
     assert killed == {"owner"}
@@ -339,9 +337,7 @@ def test_exports_history_keys_logins_queues_and_status_are_the_same(old: Old, ne
     assert (new.work.queues, new.work.status, new.ended) == (old.work.queues, old.work.status, 401)
 
 
-def test_a_database_in_use_is_never_overwritten_and_another_owners_backup_names_what_to_do(
-    stack: Stack, new: New, old: Old
-) -> None:
+def test_a_database_in_use_is_kept_and_another_owners_backup_names_a_way(stack: Stack, new: New, old: Old) -> None:
     said = stack.refusal(old.backup)
     assert "The database is in use already (users beside the owner: 2, workspaces: 2, webhooks: 1)" in said
     secrets = stack.compose.services["migrate"]["environment"]

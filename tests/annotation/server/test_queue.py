@@ -180,9 +180,7 @@ def test_a_clock_put_back_keeps_no_record(jury: Any, argilla_server: ServerHandl
     assert anna.open() == shown
 
 
-def test_what_she_passes_over_stays_hers_and_neither_programs_nor_owners_hold_anything(
-    jury: Any, client: Argilla
-) -> None:
+def test_what_she_passes_over_stays_hers_and_programs_and_owners_hold_nothing(jury: Any, client: Argilla) -> None:
     anna, ben = jury(2, ours(texts(12)), overlap=1).players
     passed = [anna.open(), *(anna.move_on() for _ in range(4))]
     assert len({record.id for record in passed if record}) == 5

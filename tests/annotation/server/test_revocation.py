@@ -29,9 +29,7 @@ def jury(argilla_server: ServerHandle, owner: Argilla) -> Iterator[Study]:
         yield found
 
 
-def test_nobody_unknown_is_answered_each_role_has_its_own_and_an_owner_everything(
-    jury: Study, argilla_server: ServerHandle
-) -> None:
+def test_nobody_unknown_is_answered_each_role_has_its_own_rights(jury: Study, argilla_server: ServerHandle) -> None:
     answers = jury.answers({}, "annotator")
     assert len(answers) > 70
     assert set(jury.operations()) - set(answers) == OPEN_TO_ANYBODY
@@ -81,9 +79,7 @@ def test_what_she_had_opens_no_route_any_more(jury: Study, end: Callable[[Study,
     assert jury.owner.request("GET", f"/users/{person.id}")["api_key"] != person.key[KEY_HEADER]
 
 
-def test_she_may_come_back_sees_only_herself_when_taken_out_and_log_ins_hold_until_hers_is_raised(
-    jury: Study, argilla_server: ServerHandle
-) -> None:
+def test_she_may_come_back_sees_only_herself_and_old_log_ins_end(jury: Study, argilla_server: ServerHandle) -> None:
     person, told = jury.people["back"], list[NewUser]()
     renew_password(jury.owner, person.name, Passwords(announce=told.append))
     assert jury.call(jury.token(person.name, told[0].password), "GET", "/me/datasets").json()["items"]

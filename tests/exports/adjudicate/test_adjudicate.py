@@ -62,9 +62,7 @@ def pushed(jury: Jury, *words: str) -> dict[str, dict[str, Any]]:
     return jury.records(f"{jury.workspace}-adjudication{'-votes' if '--votes' in words else ''}")
 
 
-def test_a_jury_is_listed_and_put_before_adjudicators_blind_or_with_the_votes_who_have_not_answered(
-    jury: Jury, tmp_path: Path
-) -> None:
+def test_a_jury_is_listed_and_put_before_adjudicators_blind_or_with_votes(jury: Jury, tmp_path: Path) -> None:
     list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_http_server_only(jury, tmp_path)
     what_cannot_work_is_refused_before_anything_is_made(jury, tmp_path)
     adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_names(jury)
@@ -237,7 +235,7 @@ def test_disputes_with_a_judge_are_settled_without_knowing_who_said_what(jury: J
     assert "holds judgements of 2 judges ('other', 'secret-judge-7b')" in several.stderr
 
 
-def test_a_unit_that_an_adjudicator_has_answered_or_that_is_not_there_is_refused_and_the_rest_goes_in(
+def test_a_unit_that_an_adjudicator_answered_or_that_is_gone_is_refused_and_the_rest_goes_in(
     jury: Jury,
 ) -> None:
     with jury.client("dora") as client:
@@ -253,9 +251,7 @@ def test_a_unit_that_an_adjudicator_has_answered_or_that_is_not_there_is_refused
     assert set(jury.records(f"{jury.workspace}-adjudication")) == {"adjudication-3-generation-en r2"}
 
 
-def test_decisions_of_adjudicators_come_back_and_pushing_again_changes_nothing_that_is_there(
-    jury: Jury, tmp_path: Path
-) -> None:
+def test_decisions_come_back_and_pushing_again_changes_nothing_there(jury: Jury, tmp_path: Path) -> None:
     home, both = (
         f"{jury.workspace}-adjudication",
         ("--annotator", jury.names["dora"], "--annotator", jury.names["emil"]),
@@ -332,9 +328,7 @@ def test_a_language_without_the_adjudicators_wording_is_refused(tmp_path: Path) 
     [False, pytest.param(True, marks=pytest.mark.rare)],
     ids=["now", "adjudication of an earlier version"],
 )
-def test_adjudicators_of_an_earlier_campaign_see_the_query_where_their_dataset_can_show_it(
-    owner: Argilla, jury: Jury, is_earlier: bool
-) -> None:
+def test_adjudicators_of_earlier_campaigns_see_the_query_or_none(owner: Argilla, jury: Jury, is_earlier: bool) -> None:
     earlier_id = make_earlier_grounding(owner, jury.workspace, "2-grounding-en")
     push_records(owner, jury.workspace, [answer(1)])
     unit = UnitId("grounding", "r1", "")

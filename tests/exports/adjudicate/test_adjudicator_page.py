@@ -26,9 +26,7 @@ HINT = "The annotators differ on what is asked here. Please decide; nothing else
 SPLIT = {"r1": ("helpful",), "r2": ("proper_action", "incomplete")}
 
 
-def test_only_the_disputed_questions_are_shown_and_asked_for(
-    owner: Argilla, argilla_server: "ServerHandle", browser: webdriver.Chrome
-) -> None:
+def test_only_disputed_are_asked(owner: Argilla, argilla_server: "ServerHandle", browser: webdriver.Chrome) -> None:
     workspace, made = f"disputed-{uuid4().hex[:8]}", list[NewUser]()
     name = f"{workspace}-dora"
     set_up(owner, workspace, annotators=[f"{workspace}-anna"], announce=made.append)

@@ -18,9 +18,7 @@ PSEUDONYMS = ExportFilters(anonymized=True)
 pytestmark = pytest.mark.server
 
 
-def test_a_person_keeps_their_pseudonym_when_others_come_until_the_key_is_lost(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_a_person_keeps_their_pseudonym_among_others_until_the_key_is_lost(generation: Bench, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         generation.export(tmp_path / "one", anonymized=True)
     with pytest.raises(InputError, match="Give `--anonymize` too"):
@@ -63,9 +61,7 @@ def test_a_key_file_is_for_its_owner_only(tmp_path: Path) -> None:
         os.umask(before)
 
 
-def test_no_file_of_an_anonymous_export_tells_an_annotator_and_a_key_is_not_overwritten(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_no_anonymous_file_tells_an_annotator_and_no_key_is_overwritten(generation: Bench, tmp_path: Path) -> None:
     answered_by(generation, "anna")
     path = tmp_path / "key.json"
 

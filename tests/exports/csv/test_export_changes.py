@@ -64,9 +64,7 @@ def old_form(out: Path) -> None:
 
 
 @pytest.mark.parametrize("earlier_version", [False, pytest.param(True, marks=pytest.mark.rare)])
-def test_rows_that_came_changed_and_went_are_counted_by_annotator(
-    generation: Bench, tmp_path: Path, earlier_version: bool
-) -> None:
+def test_rows_came_changed_went_by_annotator(generation: Bench, tmp_path: Path, earlier_version: bool) -> None:
     bench, out = left(generation), tmp_path / "out"
     for n in range(4):
         answered_by(bench, "anna", "ben", record_uuid=f"r{n}")
@@ -94,9 +92,7 @@ def test_rows_that_came_changed_and_went_are_counted_by_annotator(
     assert changes(bench, out).by_annotator == {}
 
 
-def test_without_a_terminal_no_row_of_a_deleted_person_vanishes_unasked(
-    generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobodys_rows_vanish_unasked(generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, out = left(generation), tmp_path / "out"
     answered_by(bench, "lea", "anna")
     assert run(bench, monkeypatch, out).exit_code == 0
@@ -157,9 +153,7 @@ def test_rows_that_other_options_leave_out_are_told_and_not_asked_about(
     assert changes(bench, out).total("added") == 4
 
 
-def test_rounds_stand_beside_each_other_and_one_that_is_left_out_is_not_gone_as_a_deleted_one_is(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_rounds_stand_side_by_side_and_one_left_out_is_not_gone(generation: Bench, tmp_path: Path) -> None:
     answered_by(generation, "anna")
     trial = make_dataset(generation.client, generation.workspace_id, "generation", "calibration")
     answered_by(generation._replace(datasets={"generation": trial}), "anna")
@@ -201,9 +195,7 @@ def test_a_unit_that_somebody_answered_in_two_workspaces_is_their_newest_answer(
     assert pairs(read_csv(tmp_path / "both" / "generation.csv")) == wanted
 
 
-def test_the_manifest_and_the_command_count_drafts_and_discards(
-    generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drafts_and_discards_are_counted(generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, out = generation, tmp_path / "out"
     draft, dropped = bench.response("ben", "draft", helpful="yes"), bench.response("ben", "discarded")
     submitted = bench.response("anna", **answers("generation"))

@@ -52,9 +52,7 @@ def files(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.iterdir() if path.name not in (MANIFEST_FILE, INDEX_FILE)}
 
 
-def test_controls_repeats_and_practice_are_rows_where_they_are_asked_for_and_no_annotator_reads_them(
-    generation: Bench, mixed: Bench, tmp_path: Path
-) -> None:
+def test_controls_and_practice_are_rows_where_asked_for(generation: Bench, mixed: Bench, tmp_path: Path) -> None:
     out, anna, ben = tmp_path / "out", username(mixed, "anna"), username(mixed, "ben")
     found = mixed.export(out)
     assert pairs(found["generation"]) == [("r1", anna)]

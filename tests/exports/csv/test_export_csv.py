@@ -88,9 +88,7 @@ def test_a_row_has_its_responses_own_time_and_a_draft_or_a_discard_is_none(gener
     assert len(stamps) > 1
 
 
-def test_discarded_responses_are_in_a_file_of_their_own_with_or_without_values(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_discarded_responses_have_their_own_file_with_or_without_values(generation: Bench, tmp_path: Path) -> None:
     submitted = generation.response("anna", **answers("generation"))
     generation.put("generation", record("generation", "r1", submitted, generation.response("ben", "discarded")))
     noted = generation.response("ben", "discarded", helpful="yes", notes="wrong language")
@@ -134,9 +132,7 @@ def test_texts_are_the_answers_own_whatever_annotators_are_shown(bench: Bench, t
     assert told == {("ja", "grok", HOSTILE)}
 
 
-def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order_of_answers(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order(bench: Bench, tmp_path: Path) -> None:
     both = [bench.response(who, **answers("retrieval")) for who in ("ben", "anna")]
     order = [("r2", 1), ("r1", 10), ("r1", 2)]
     bench.put("retrieval", *(record("retrieval", record_uuid, *both, rank=rank) for record_uuid, rank in order))
@@ -147,9 +143,7 @@ def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order_of_answ
     ]
 
 
-def test_the_same_data_gives_the_same_bytes_and_the_command_says_what_it_did(
-    generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_data_gives_the_same_bytes(generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answered_by(generation, "anna")
     first = export_csv(generation.client, generation.workspace, tmp_path / "one").manifest
     assert first.files == export_csv(generation.client, generation.workspace, tmp_path / "one").manifest.files
@@ -216,9 +210,7 @@ def test_a_failed_export_leaves_the_earlier_one_as_it_was(generation: Bench, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_an_id_and_a_deleted_user_is_gone(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_a_removed_member_is_exported_under_an_id_a_deleted_user_gone(generation: Bench, tmp_path: Path) -> None:
     carl = make_user(generation.client, "carl")["id"]
     answered_by(generation._replace(annotators={**generation.annotators, "carl": carl}), "anna", "carl")
     generation.client.request("DELETE", f"/users/{carl}")
@@ -233,9 +225,7 @@ def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_an_id_and_a
     assert [row["annotator_id"] for row in read_csv(tmp_path / "out" / "generation.csv")] == [anna]
 
 
-def test_a_record_that_is_not_ours_is_left_out_and_reported_and_a_draft_dataset_stops_no_export(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_a_record_not_ours_is_left_out_and_a_draft_dataset_no_harm(generation: Bench, tmp_path: Path) -> None:
     answered_by(generation, "anna")
     foreign = record("generation", "r2", generation.response("anna", **answers("generation")))
     generation.put("generation", {**foreign, "metadata": None})

@@ -14,9 +14,7 @@ from exports.csv.spool import Spool, SpooledRow
 from pipeline.core.errors import NotFoundError, OutputError
 
 
-def test_a_folder_that_holds_something_else_and_one_that_may_not_be_replaced_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_folders_and_those_not_to_replace_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("notes.txt", "retrieval.csv", MANIFEST_FILE):
         (tmp_path / name / "out").mkdir(parents=True)
         (tmp_path / name / "out" / name).write_text("{}", encoding="utf-8")
@@ -72,7 +70,7 @@ def test_what_a_killed_export_left_is_mended_by_the_next(tmp_path: Path) -> None
     assert (out / "retrieval.csv").read_text(encoding="utf-8") == "second"
 
 
-def test_a_folder_takes_one_export_at_once_through_links_and_not_when_filled_and_the_spool_is_in_order(
+def test_a_folder_takes_one_export_through_links_not_when_filled_and_the_spool_is_in_order(
     tmp_path: Path,
 ) -> None:
     with (

@@ -198,9 +198,7 @@ class Stock(Argilla):
         return super().request(method, path, **options)
 
 
-def test_a_stock_argilla_is_told_in_a_sentence(
-    tmp_path: Path, argilla_server: "ServerHandle", generation: Bench
-) -> None:
+def test_a_stock_argilla_is_told_plainly(tmp_path: Path, argilla_server: "ServerHandle", generation: Bench) -> None:
     answered_by(generation, "anna")
     with Stock(argilla_server.url, argilla_server.owner_api_key) as stock:
         for ask in (

@@ -59,9 +59,7 @@ class Marked:
         return export, [EvidenceRow.model_validate_json(line) for line in lines]
 
 
-def test_a_mark_comes_back_as_words_of_its_passage_beside_the_same_csv_files(
-    owner: Argilla, users: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_mark_comes_back_as_its_words_beside_the_same(owner: Argilla, users: dict[str, str], tmp_path: Path) -> None:
     work = Marked(owner, "optional")
     third, second = work.mark("<i>words</i> that ── decide"), work.mark("Second\none: 1 < 2", "contradicts")
     work.answer(users["anna"], third, second)
@@ -95,9 +93,7 @@ def test_a_mark_comes_back_as_words_of_its_passage_beside_the_same_csv_files(
     assert not (tmp_path / "0" / "evidence.jsonl").exists()
 
 
-def test_a_mark_over_a_heading_is_cut_and_those_on_a_heading_are_named_in_one_short_line(
-    owner: Argilla, users: dict[str, str], tmp_path: Path
-) -> None:
+def test_marks_over_headings_are_cut_those_on_them_named(owner: Argilla, users: dict[str, str], tmp_path: Path) -> None:
     work = Marked(owner, "required")
     over = {**work.mark("passage."), "end": work.mark("Second")["end"]}
     work.answer(users["anna"], over, work.mark("━━ Passage 3", "contradicts"))

@@ -34,9 +34,7 @@ def five_records(bench: Bench) -> list[str]:
 
 
 @pytest.mark.parametrize("is_pushed", [False, True])
-def test_a_record_deleted_between_two_pages_or_while_another_is_pushed_hides_no_other(
-    generation: Bench, tmp_path: Path, is_pushed: bool
-) -> None:
+def test_records_deleted_between_pages_hide_no_other(generation: Bench, tmp_path: Path, is_pushed: bool) -> None:
     ids = five_records(generation)
     path = f"/datasets/{generation.datasets['generation']}/records"
     new = record("generation", "r5", generation.response("anna", **answers("generation")))
@@ -47,9 +45,7 @@ def test_a_record_deleted_between_two_pages_or_while_another_is_pushed_hides_no_
     assert [row["record_uuid"] for row in rows] == ["r1", "r2", "r3", "r4", *(["r5"] if is_pushed else [])]
 
 
-def test_a_response_that_changes_between_two_pages_is_of_the_interval_that_the_manifest_states(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_a_response_changed_between_pages_is_of_the_stated_interval(generation: Bench, tmp_path: Path) -> None:
     five_records(generation)
     path = f"/datasets/{generation.datasets['generation']}/records/bulk"
     changed = record("generation", "r4", generation.response("anna", **answers("generation", helpful="yes")))

@@ -133,9 +133,7 @@ def test_what_earlier_versions_did_not_keep_is_empty_and_counted(generation: Ben
     assert "2 of 2 records have no narrative_id" in told
 
 
-def test_two_rounds_that_tell_different_things_give_the_fullest_row_and_a_count(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_two_rounds_that_differ_give_the_fullest_row_and_a_count(generation: Bench, tmp_path: Path) -> None:
     early = {"provenance": {"model_name": "grok", "narrative_id": "N1", "arm": "short"}}
     late = {"provenance": {"model_name": "claude", "narrative_id": "N1", "run_id": "r", "repeat": "1"}}
     answered_by(generation, "anna", **early)

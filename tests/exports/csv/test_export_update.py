@@ -235,9 +235,7 @@ def test_only_units_that_changed_are_read(generation: Bench, tmp_path: Path) -> 
     assert (export.changes.total("added"), export.changes.total("changed"), export.changes.total("gone")) == (1, 1, 0)
 
 
-def test_everything_is_read_where_an_index_does_not_fit_or_a_stock_argilla_says_nothing(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_all_is_read_where_an_index_does_not_fit_or_argilla_says_nothing(generation: Bench, tmp_path: Path) -> None:
     many(generation, 3)
     exported = tmp_path / "exported"
     export_csv(generation.client, generation.workspace, exported)
@@ -275,9 +273,7 @@ def test_a_renamed_annotator_is_renamed_in_every_row_and_loses_none(generation: 
     assert content(tmp_path / "out") == content(tmp_path / "full")
 
 
-def test_the_index_tells_nobody_of_an_anonymous_export_whose_update_needs_its_key(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_an_anonymous_index_tells_nobody_and_its_update_needs_its_key(generation: Bench, tmp_path: Path) -> None:
     answered_by(generation, "anna", "ben")
     filters = ExportFilters(anonymized=True, annotators=(generation.annotators["ben"],))
     out, key = tmp_path / "out", tmp_path / "keys.json"
@@ -300,9 +296,7 @@ def run(bench: Bench, monkeypatch: pytest.MonkeyPatch, *words: str, text: str | 
     return CliRunner().invoke(csv_command, [*words, "--api-url", bench.server.url], input=text)
 
 
-def test_an_update_keeps_its_options_takes_no_others_and_needs_an_export(
-    generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_update_keeps_its_options_only(generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answered_by(generation, "anna")
     out = str(tmp_path / "out")
     first = run(generation, monkeypatch, out, "--workspace", generation.workspace, "--extended")
@@ -325,9 +319,7 @@ def test_an_update_keeps_its_options_takes_no_others_and_needs_an_export(
         update_csv(generation.client, tmp_path / "out")
 
 
-def test_annotators_are_told_nothing_of_what_changed_and_others_before_the_folder_changes(
-    generation: Bench, tmp_path: Path
-) -> None:
+def test_annotators_hear_nothing_of_changes_and_others_before_the_folder(generation: Bench, tmp_path: Path) -> None:
     (record_id,) = many(generation, 1)
     body = {"username": f"x{record_id[:8]}", "first_name": "x", "password": "12345678", "role": "annotator"}
     person = generation.client.request("POST", "/users", json=body)

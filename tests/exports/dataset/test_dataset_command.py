@@ -31,9 +31,7 @@ def source(tmp_path: Path) -> Path:
     return write_export(tmp_path / "in", "generation", [row("generation", "r1")])
 
 
-def test_an_earlier_dataset_is_replaced_and_other_files_exports_and_lacking_texts_are_refused(
-    tmp_path: Path, source: Path
-) -> None:
+def test_an_earlier_dataset_is_replaced_other_files_and_exports_refused(tmp_path: Path, source: Path) -> None:
     make(tmp_path / "out", source)
     (tmp_path / "out" / "datasets" / "generation" / "train" / "cache-0123.arrow").write_bytes(b"")
     make(tmp_path / "out", write_export(source, "generation", [row("generation", "r2")]))
@@ -68,9 +66,7 @@ def test_an_earlier_dataset_is_replaced_and_other_files_exports_and_lacking_text
         ([], "no submitted response"),
     ],
 )
-def test_what_cannot_be_read_leaves_the_earlier_dataset_as_it_was(
-    tmp_path: Path, source: Path, rows: list[dict[str, object]], said: str
-) -> None:
+def test_bad_input_leaves_the_earlier(tmp_path: Path, source: Path, rows: list[dict[str, object]], said: str) -> None:
     make(tmp_path / "out", source)
     before = (tmp_path / "out" / "manifest.json").read_bytes()
     write_export(source, "generation", rows, ("inserted_at",))

@@ -149,9 +149,7 @@ def test_the_models_consensus_brings_its_probability_into_the_vector(jury: Path,
 
 
 @pytest.mark.parametrize(("discarded_at", "rows"), [("2026-04-01", 0), ("2026-02-01", 1)])
-def test_the_newest_response_counts_and_a_discard_in_its_place_as_in_agreement(
-    tmp_path: Path, discarded_at: str, rows: int
-) -> None:
+def test_the_newest_response_counts_or_a_discard_in_its_place(tmp_path: Path, discarded_at: str, rows: int) -> None:
     newer = row("generation", "r2", helpful="True", created_at="2026-03-02T10:00:00+02:00")
     responses = [row("generation", "r1"), newer, row("generation", "r2")]
     source = write_export(tmp_path / "in", "generation", responses)

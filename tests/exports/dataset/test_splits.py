@@ -29,9 +29,7 @@ LINKS = st.lists(
 
 
 @given(LINKS, st.integers())
-def test_records_that_share_a_narrative_a_query_or_a_passage_are_in_one_split(
-    links: list[RecordLink], seed: int
-) -> None:
+def test_records_that_share_narrative_query_or_passage_are_in_one_split(links: list[RecordLink], seed: int) -> None:
     places = place_records(group_records(links), SHARES, seed)
     for kind in ("narrative_id", "query", "passage"):
         for name in {getattr(link, kind) for link in links} - {""}:

@@ -87,9 +87,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_patterns_and_findings_come_from_their_tables_which_settings_let_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patterns_and_findings_come_from_their_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = [f'[verdicts.{name}]\naffirms = ["{yes}"]\nrejects = ["{no}"]\n' for name, yes, no in WORDS]
     assert read_verdict_patterns(write(tmp_path, "".join(['workspace = "w"\n', *tables]))) == {
         name: VerdictPatterns(affirms=(yes,), rejects=(no,)) for name, yes, no in WORDS

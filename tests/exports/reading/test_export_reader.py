@@ -50,9 +50,7 @@ def generation_csv(
     ("texts", "value"),
     [(("True", "true", "TRUE", "1", "yes"), 1), (("False", "false", "FALSE", "0", "no"), 0), (("",), -1)],
 )
-def test_every_spelling_of_yes_and_no_is_read_and_a_blank_label_is_missing(
-    tmp_path: Path, texts: tuple[str, ...], value: int
-) -> None:
+def test_every_spelling_of_yes_and_no_is_read_blank_missing(tmp_path: Path, texts: tuple[str, ...], value: int) -> None:
     path = generation_csv(tmp_path, *({"helpful": text} for text in texts))
     assert [each.labels for each in read_responses(path, "generation")] == [(1, 1, value, 0, 0)] * len(texts)
 

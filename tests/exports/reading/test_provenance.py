@@ -89,7 +89,7 @@ def test_a_file_for_spreadsheets_says_the_same_and_two_exports_are_put_together(
     ]
 
 
-def test_the_file_is_found_in_a_folder_by_name_and_by_pattern_and_a_bad_row_named_with_its_export(
+def test_the_file_is_found_by_folder_name_and_pattern_and_a_bad_row_named_with_its_export(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path / "in", ROW)
@@ -118,7 +118,7 @@ STUDIES = st.lists(TRACES, min_size=1, max_size=12).map(lambda found: {f"r{at}":
 
 
 @given(STUDIES)
-def test_the_same_id_and_query_are_one_narrative_and_an_id_alone_is_not_where_nothing_joins_exports(
+def test_the_same_id_and_query_are_one_narrative_and_an_id_alone_is_not(
     traces: dict[str, RecordTraces],
 ) -> None:
     told = tell_narratives(traces, FOLDERS).clusters

@@ -125,9 +125,7 @@ BAD = r"w\.csv, line 2, `inclusion_probability`: found '"
         *(([text], "inclusion_probability", BAD) for text in ("0", "1.01", "-0.5", "nan", "inf", "half", "")),
     ],
 )
-def test_weights_that_cannot_be_used_are_refused(
-    tmp_path: Path, probabilities: list[str], column: str, message: str
-) -> None:
+def test_bad_weights_are_refused(tmp_path: Path, probabilities: list[str], column: str, message: str) -> None:
     export = write_export(tmp_path / "export", campaign(narratives=1))
     rows = [{"record_uuid": "r-claude-00", column: text} for text in probabilities]
     with pytest.raises(InputError, match=message):
@@ -174,7 +172,7 @@ def test_a_manifest_tells_that_nobody_discarded_or_how_many_did(tmp_path: Path) 
     assert read_study([folder / "grounding.csv"]).study.discarded == {}
 
 
-def test_a_discard_that_was_submitted_later_is_none_and_a_folder_in_which_nobody_submitted_is_refused(
+def test_a_discard_submitted_later_is_none_and_a_folder_without_submissions_is_refused(
     tmp_path: Path,
 ) -> None:
     answers = campaign(narratives=1)

@@ -46,9 +46,7 @@ def told(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_reports_show_each_annotators_controls_and_agreement_is_the_same_without_them(
-    told: Path, tmp_path: Path
-) -> None:
+def test_reports_show_each_annotators_controls_and_agreement_is_the_same(told: Path, tmp_path: Path) -> None:
     page = (told / "report.html").read_text(encoding="utf-8")
     part = page.partition('id="controls"')[2].partition("<section")[0]
     assert 'href="#controls"' in page

@@ -36,7 +36,7 @@ def found_in(path: Path) -> list[Disagreement]:
     return with_details(find_disagreements(read_tables(export_files([path])).tables[0]), [path])
 
 
-def test_newest_texts_and_notes_are_filled_in_patterns_counted_and_only_an_earlier_list_replaced(
+def test_newest_texts_and_notes_are_filled_in_patterns_counted_and_earlier_lists_replaced(
     tmp_path: Path,
 ) -> None:
     path = write_export(

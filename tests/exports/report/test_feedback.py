@@ -111,9 +111,7 @@ def test_her_language_is_that_of_the_campaign(tmp_path: Path, monkeypatch: pytes
     assert '<html lang="de">' in texts["cora"]
 
 
-def test_controls_are_in_no_page_and_end_it_in_a_sentence_where_they_cannot_be_read(
-    tmp_path: Path, source: Path
-) -> None:
+def test_controls_are_in_no_page_and_unreadable_ones_end_it_in_a_sentence(tmp_path: Path, source: Path) -> None:
     write_controls(source, "r1")
     page = page_of(tmp_path, "anna", source)
     assert ("Frage 1" in page, "Frage 2" in page) == (False, True)

@@ -38,9 +38,7 @@ def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
     return Page(text)
 
 
-def test_its_parts_stand_in_order_and_each_label_once_beside_its_verdict_and_figures(
-    page: Page, whole: tuple[Agreement, list[Disagreement]]
-) -> None:
+def test_its_parts_stand_in_order_and_each_label_once(page: Page, whole: tuple[Agreement, list[Disagreement]]) -> None:
     assert [text for _, text in page.all("h2")] == [
         "Serious problem: 24 % of 60 answers; 7 more were not judged in every part",
         "What differs beyond chance",

@@ -88,9 +88,7 @@ def field(driver: webdriver.Chrome, name: str) -> Select:
     return Select(driver.find_element(By.NAME, name))
 
 
-def test_the_keyboard_reaches_everything_the_list_is_sorted_and_filters_narrow_it(
-    browser: webdriver.Chrome, report: Path
-) -> None:
+def test_the_keyboard_reaches_everything_and_lists_are_sorted_filtered(browser: webdriver.Chrome, report: Path) -> None:
     opened(browser, report)
     browser.execute_script(
         "window.reached = []; addEventListener('focusin', ({target}) =>"
@@ -136,9 +134,7 @@ def test_the_keyboard_reaches_everything_the_list_is_sorted_and_filters_narrow_i
     assert shown(browser) == []
 
 
-def test_nothing_is_wider_than_the_screen_and_the_page_asks_for_nothing_and_meets_no_error(
-    browser: webdriver.Chrome, report: Path, hostile: Path
-) -> None:
+def test_nothing_is_wider_than_the_screen_or_asked_for(browser: webdriver.Chrome, report: Path, hostile: Path) -> None:
     for path in (report, hostile):
         for width in (400, 1400):
             with as_wide_as(browser, width):
@@ -151,9 +147,7 @@ def test_nothing_is_wider_than_the_screen_and_the_page_asks_for_nothing_and_meet
 
 
 @pytest.mark.rare
-def test_without_javascript_everything_is_there_but_the_form(
-    tmp_path_factory: pytest.TempPathFactory, report: Path
-) -> None:
+def test_without_javascript_all_but_the_form_is_there(tmp_path_factory: pytest.TempPathFactory, report: Path) -> None:
     driver = start_browser(tmp_path_factory.mktemp("chromium-without"))
     try:
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})

@@ -36,7 +36,7 @@ def rows_of(page: Page, kind: str) -> list[str]:
     ]
 
 
-def test_each_group_has_its_point_numbers_words_denominators_and_labels_with_their_questions(
+def test_each_group_has_its_point_numbers_denominators_and_labels_with_their_questions(
     agreement: Agreement,
 ) -> None:
     page = shown(agreement, results())

@@ -103,9 +103,7 @@ def test_six_units_by_hand_and_no_auc_without_both_values_nor_anything_without_u
         ((5, 0, 0, 0), {"cohen_kappa": "constant_both_raters"}),
     ],
 )
-def test_what_is_undefined_has_its_reason_and_is_never_a_number(
-    cells: tuple[int, int, int, int], undefined: dict[str, str]
-) -> None:
+def test_what_is_undefined_has_its_reason(cells: tuple[int, int, int, int], undefined: dict[str, str]) -> None:
     found = confusion(*cells)
     assert found.undefined == undefined
     assert {name for name, value in found.model_dump().items() if value is None} == {*undefined}
@@ -197,7 +195,7 @@ def write_lines(path: Path, lines: Sequence[dict[str, Any] | str]) -> Path:
     return path
 
 
-def test_judges_are_told_apart_by_model_earlier_files_are_read_and_those_without_judgement_refused(
+def test_judges_are_told_apart_by_model_earlier_files_read_and_empty_ones_refused(
     tmp_path: Path,
 ) -> None:
     first = write_lines(tmp_path / "a.jsonl", [line("r1"), line("r2", model="grok"), line("r3", status="http_error")])

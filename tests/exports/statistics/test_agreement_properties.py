@@ -94,9 +94,7 @@ def test_doubling_every_record_halves_the_squared_standard_error() -> None:
 
 @fewer
 @given(ROWS, st.lists(ANSWERS, max_size=4))
-def test_units_answered_once_change_neither_alpha_nor_its_interval(
-    rows: list[Row], single: list[tuple[int, ...]]
-) -> None:
+def test_units_answered_once_change_no_alpha_nor_interval(rows: list[Row], single: list[tuple[int, ...]]) -> None:
     added = [Row(f"single{place}", "anna0", answers, chunk="c0") for place, answers in enumerate(single)]
     more = labels_of([*rows, *added])
     for label, found in labels_of(rows).items():

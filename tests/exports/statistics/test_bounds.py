@@ -146,18 +146,14 @@ studies = st.fixed_dictionaries(
 
 @settings(max_examples=15)
 @given(studies, st.integers(1, 5), st.sampled_from([1, 2, 5]))
-def test_more_agreement_at_the_same_mix_never_turns_fit_into_anything_less(
-    counts: dict[str, int], more: int, a_record: int
-) -> None:
+def test_more_agreement_never_turns_fit_into_anything_less(counts: dict[str, int], more: int, a_record: int) -> None:
     judged_no_worse_by_more_agreement(counts, more, a_record)
 
 
 @pytest.mark.rare
 @settings(max_examples=60)
 @given(studies, st.integers(1, 5), st.sampled_from([1, 2, 5]))
-def test_more_agreement_turns_no_fit_of_many_studies_into_less(
-    counts: dict[str, int], more: int, a_record: int
-) -> None:
+def test_more_agreement_turns_no_fit_study_into_less(counts: dict[str, int], more: int, a_record: int) -> None:
     judged_no_worse_by_more_agreement(counts, more, a_record)
 
 

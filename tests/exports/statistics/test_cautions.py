@@ -116,9 +116,7 @@ def test_a_task_is_warned_of_pairs_groups_repeats_rules_and_clocks_and_shared_un
         ([[(0, 0, 0), (1, 0, 0)], [(0, 0, 0), (0, 1, 0)], [(0, 0, 0), (0, 0, 1)]], 0),
     ],
 )
-def test_identical_vectors_are_counted_over_pairs_of_whole_responses(
-    units: list[list[tuple[int, ...]]], share: float | None
-) -> None:
+def test_identical_vectors_are_of_whole_responses(units: list[list[tuple[int, ...]]], share: float | None) -> None:
     rows = [Row(f"r{at}", f"p{seat}", votes) for at, unit in enumerate(units) for seat, votes in enumerate(unit)]
     assert identical_vectors(ratings_of(rows, "retrieval")) == (None if share is None else pytest.approx(share))
 

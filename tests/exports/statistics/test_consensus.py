@@ -42,9 +42,7 @@ def helpful(found: Iterable[ConsensusLabel]) -> list[ConsensusLabel]:
         ("--", None, None, None),
     ],
 )
-def test_votes_become_a_label_with_its_source(
-    votes: str, share: float | None, majority: bool | None, source: str | None
-) -> None:
+def test_votes_become_a_label(votes: str, share: float | None, majority: bool | None, source: str | None) -> None:
     (found,) = helpful(consensus(ratings(votes)))
     told = (found.vote_share, found.majority, found.consensus, found.consensus_source, found.posterior)
     assert told == (share, majority, majority, source, None)

@@ -76,9 +76,7 @@ def test_patterns_name_the_annotators_and_a_posterior_is_there_where_the_model_i
         (("1-0", "11", "00"), None, None),
     ],
 )
-def test_a_lone_dissenter_is_named_with_their_reliability_elsewhere(
-    rows: tuple[str, ...], dissenter: str | None, reliability: float | None
-) -> None:
+def test_a_lone_dissenter_is_named(rows: tuple[str, ...], dissenter: str | None, reliability: float | None) -> None:
     found = by_record(find_disagreements(ratings(*rows)))["r000"]
     assert (found.lone_dissenter, found.dissenter_reliability) == (dissenter, reliability)
 

@@ -60,9 +60,7 @@ def units_of(values: FloatArray, p_yes: FloatArray, labelled: int, a_narrative: 
 
 
 @pytest.mark.parametrize(("name", "labelled", "more", "rate", "low", "high"), REFERENCES)
-def test_without_clusters_rate_and_interval_are_those_of_ppi_python(
-    name: str, labelled: int, more: int, rate: float, low: float, high: float
-) -> None:
+def test_rates_are_ppi_pythons(name: str, labelled: int, more: int, rate: float, low: float, high: float) -> None:
     found = prediction_powered(units_of(*powered_case(name, labelled, more), labelled))
     assert (found.method, found.rate) == ("normal", pytest.approx(rate, abs=1e-9))
     assert found.ends == pytest.approx((low, high), abs=1e-9)
@@ -120,9 +118,7 @@ def test_copies_and_labelled_narratives_are_one_case_each_and_a_perfect_judge_le
     ],
     ids=["people all say no", "people all say yes", "the judge says one thing", "the judge judges nothing more"],
 )
-def test_where_the_judge_cannot_help_the_figures_are_peoples_and_not_of_width_0(
-    values: FloatArray, p_yes: FloatArray
-) -> None:
+def test_where_the_judge_cannot_help_figures_are_peoples_with_a_width(values: FloatArray, p_yes: FloatArray) -> None:
     found = prediction_powered(units_of(values, p_yes, 60))
     assert (found.rate, found.weight) == (pytest.approx(values[:60].mean()), 0)
     assert found.ends == rate_ends(values[:60], np.ones(60), np.ones(60))

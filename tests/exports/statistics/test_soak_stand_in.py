@@ -97,9 +97,7 @@ def test_in_samples_judges_who_lag_hardly_ever_stand_in_and_those_as_good_as_peo
 @pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.2])
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 @pytest.mark.parametrize("trial", TRIALS.values(), ids=TRIALS)
-def test_at_most_five_of_a_hundred_judges_who_lag_by_epsilon_stand_in(
-    trial: Trial, error: dict[str, float], epsilon: float
-) -> None:
+def test_judges_who_lag_stand_in_five_times_of_a_hundred(trial: Trial, error: dict[str, float], epsilon: float) -> None:
     concluded, published = shares(replace(trial, **error), epsilon, epsilon, STUDIES)
     sys.stdout.write(f"stands in: {concluded:.3f}, by the published test {published:.3f}\n")
     assert concluded <= 0.05

@@ -104,9 +104,7 @@ def test_a_month_is_shown_as_typed_without_control_characters_and_every_commente
         ("months = [", "`study.toml` is not a TOML file"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_one_line_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
-) -> None:
+def test_what_is_unusable_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(f"narratives = 'narratives.csv'\n{text}\n", encoding="utf-8")
     result = run()
@@ -116,9 +114,7 @@ def test_what_cannot_be_used_is_refused_in_one_line_before_anything_runs(
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
-def test_a_study_without_narratives_or_without_a_file_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_without_narratives_or_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "The study `study.toml` cannot be read" in run().stderr
     assert "There is no study 'nowhere/study.toml'" in run("nowhere/study.toml").stderr

@@ -155,9 +155,7 @@ def three_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.rare
-def test_a_month_that_is_killed_while_it_asks_goes_on_and_pays_for_nothing_twice(
-    three_questions: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_month_killed_while_asking_pays_nothing_twice(three_questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ProviderServer([Good(), Hang()]) as server:
         monkeypatch.setenv("CITEJURY_BASE_URLS", json.dumps({"openai": server.base_url("openai")}))
         command = [str(Path(sys.executable).parent / "citejury"), "study", "run", "--month", "2026-01"]
@@ -173,9 +171,7 @@ def test_a_month_that_is_killed_while_it_asks_goes_on_and_pays_for_nothing_twice
     assert len(MONTH.records.read_text(encoding="utf-8").splitlines()) == 3
 
 
-def test_a_month_stops_at_the_limit_of_cost_unless_it_is_taken_as_it_is(
-    three_questions: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_month_stops_at_its_cost_limit_or_as_it_is(three_questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = three_questions.read_text(encoding="utf-8")
     three_questions.write_text(text.replace("[sources]", "max-cost = 0.03\n[sources]"), encoding="utf-8")
     monkeypatch.setenv("CITEJURY_PRICES", json.dumps({"m": {"input": 1000, "output": 2000}}))  # an answer costs 0.02
@@ -207,9 +203,7 @@ def test_a_provider_that_is_down_stops_the_month_unless_it_is_taken_as_it_is(pro
         said_of(with_exit_code, as_is=True)
 
 
-def test_calls_that_nobody_asks_for_any_more_keep_no_month_waiting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_that_nobody_wants_any_more_hold_up_no_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_narratives(tmp_path, 1)
 

@@ -189,9 +189,7 @@ def test_what_was_otherwise_in_a_month_is_said_and_nothing_else(tmp_path: Path) 
         assert [each for each in remarks if re.search("the jury|the rules|was asked|The models", each)] == said, name
 
 
-def test_the_command_writes_results_by_month_and_fits_a_narrow_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_writes_results_by_month_in_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(STUDY, encoding="utf-8")
     for number in range(1, 5):
