@@ -19,7 +19,6 @@ EVERY_LANGUAGE = pytest.mark.parametrize("locale", ["en", "de", "ja"])
 # For one line each below the questions and beside the record, at 1366 × 768.
 RULE_LENGTH = {"en": 90, "de": 90, "ja": 45}
 TITLE_LENGTH = {"en": 90, "de": 100, "ja": 46}
-ABOUT_WORDS = ("words", "buttons")
 KEY_NAMES = {"Eingabetaste": "Enter", "Rücktaste": "Backspace", "Strg": "Ctrl", "Umschalt": "Shift"}
 
 
@@ -40,7 +39,7 @@ def texts(locale: str) -> dict[str, str]:
 def nested(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, value in table.items():
         if isinstance(value, dict):
-            if prefix or key not in ABOUT_WORDS:
+            if prefix or key not in ("words", "buttons"):
                 yield from nested(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", re.sub(r"\{\w+\}", "", value)

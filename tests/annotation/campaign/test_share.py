@@ -134,7 +134,6 @@ def test_a_sheet_lists_only_work_and_says_if_none(workspace: str, tmp_path: Path
 
 EVERY_PAGE = [(task, locale) for task in TASKS for locale in locales()]
 PRINTED = [pytest.param(*each, marks=[] if each == ("grounding", "de") else pytest.mark.rare) for each in EVERY_PAGE]
-A4_INCHES = (8.27, 11.69)
 
 
 class Reader(HTMLParser):
@@ -196,5 +195,5 @@ def test_a_page_prints_on_two_or_three_sheets_with_nothing_cut_off(chromium, tmp
     pdf = base64.b64decode(chromium.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"])
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
     assert boxes
-    assert all((float(w) / 72, float(h) / 72) == pytest.approx(A4_INCHES, abs=0.02) for w, h in boxes)
+    assert all((float(w) / 72, float(h) / 72) == pytest.approx((8.27, 11.69), abs=0.02) for w, h in boxes)
     assert 2 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 3

@@ -79,21 +79,17 @@ class Crew:
         return assumed * self.tasks[cell[0]] * self.languages[cell[1]] * float(self.paces[person]) * chance
 
 
-def units_of(population: Population) -> list[tuple[Cell, float]]:
-    return [
-        ((task, record.locale), load.seconds / load.units)
-        for record in population.records
-        for task, load in record.loads.items()
-        for _ in range(load.units)
-    ]
-
-
 def acted(population: Population, crew: Crew, units_a_task: int) -> tuple[PlannedSample, float]:
     """The plan after the crew's first units of each task, and the hours that the whole takes it at last.
 
     Some of the crew do more of it than others, the first units included.
     """
-    units = units_of(population)
+    units = [
+        ((task, record.locale), load.seconds / load.units)
+        for record in population.records
+        for task, load in record.loads.items()
+        for _ in range(load.units)
+    ]
     order = crew.generator.permutation(len(units))
     total = 0.0
     timed: dict[Cell, list[tuple[str, float]]] = {}

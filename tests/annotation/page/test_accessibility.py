@@ -24,8 +24,6 @@ from tests.support.results_data import results
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
-WIDER = "return document.scrollingElement.scrollWidth - innerWidth"
-
 
 @pytest.fixture(scope="module")
 def axe() -> str:
@@ -39,7 +37,7 @@ def check(driver: Chrome, axe: str, name: str) -> None:
 
 def fits_a_telephone(driver: Chrome, name: str) -> None:
     with window_size(driver, 400, 800):
-        assert driver.execute_script(WIDER) <= 0, name
+        assert driver.execute_script("return document.scrollingElement.scrollWidth - innerWidth") <= 0, name
 
 
 @pytest.mark.rare

@@ -28,7 +28,6 @@ VALUES = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
 CORRECTED = VALUES | {"topically_relevant": "yes"}
 CHANGED = "Changed, but not submitted yet"
 CORRECTIONS = "return Object.keys(localStorage).filter((key) => key.startsWith('citejury-correction:')).length"
-ONLINE = "window.dispatchEvent(new Event('online'))"
 
 
 def in_form(driver: Chrome) -> str:
@@ -78,7 +77,7 @@ def test_a_correction_is_kept_until_it_is_sent_or_dropped(owner: Argilla, browse
     assert browser.execute_script(CORRECTIONS) == 0
     assert [work.stored()[key] for key in work.stored()] == [("submitted", VALUES)]
     link.share = 0.0
-    browser.execute_script(ONLINE)
+    browser.execute_script("window.dispatchEvent(new Event('online'))")
     wait(browser, lambda: not kept(browser))
     assert [work.stored()[key] for key in work.stored()] == [("submitted", CORRECTED)]
 

@@ -42,7 +42,6 @@ misleading = { answer = "no", why = "Niemand hält 57 Meter für ein Alter." }
 # Where the part of the explanation that scrolls ends.
 LOWEST_TEXT = "return document.querySelector('#citejury-practice > div').getBoundingClientRect().bottom"
 ALL_NO = {"topically_relevant": False, "evidence_sufficient": False, "misleading": False}
-FIRST = {"topically_relevant": True, "evidence_sufficient": True, "misleading": False}
 
 
 def dialog(driver: Chrome) -> str:
@@ -95,7 +94,7 @@ def test_practice_opens_its_list(
 
     wait(browser, lambda: "4 von 6 Antworten stimmen überein, nötig sind 5" in shown_text(browser, "#citejury-empty"))
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-empty .citejury-again"))
-    for answers in (FIRST, ALL_NO):
+    for answers in ({"topically_relevant": True, "evidence_sufficient": True, "misleading": False}, ALL_NO):
         assert "3 von 3" in submit_case(browser, answers)
         click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-practice .citejury-next"))
     wait(browser, lambda: "6 von 6 Antworten stimmen überein, 5 genügen" in shown_text(browser, "#citejury-empty"))

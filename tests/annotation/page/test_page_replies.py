@@ -12,9 +12,6 @@ from tests.support.page_driver import RECORD_ID, complaints, open_home, shown_te
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
-HOSTILE = 'Ja. <img src=x onerror="document.title=1"> \u202egnihtyna'
-WIDER = "return document.scrollingElement.scrollWidth - innerWidth"
-
 
 def test_she_is_told_on_her_start_page_and_reads_it_on_the_record_as_text(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=2, annotators=1, locale="de")
@@ -25,7 +22,7 @@ def test_she_is_told_on_her_start_page_and_reads_it_on_the_record_as_text(owner:
         body = {"record_id": record_id, "status": "draft", "values": {"notes": {"value": "? Zählt ein <b>Auszug</b>"}}}
         herself.request("POST", "/me/responses/bulk", json={"items": [body]})
     (asked,) = read_questions(owner, [work.workspace])
-    reply_to(owner, asked, HOSTILE, [work.workspace])
+    reply_to(owner, asked, 'Ja. <img src=x onerror="document.title=1"> \u202egnihtyna', [work.workspace])
 
     open_home(browser, owner.api_url, name, password)
     wait(browser, lambda: "Ihre Projektleitung hat zu Ihren Fragen geschrieben" in shown_text(browser))
@@ -37,7 +34,7 @@ def test_she_is_told_on_her_start_page_and_reads_it_on_the_record_as_text(owner:
     assert 'onerror="document.title=1">' in said
     assert not browser.find_elements(By.CSS_SELECTOR, ".citejury-replies :is(img, b)")
     with window_size(browser, 400, 800):
-        assert browser.execute_script(WIDER) <= 0
+        assert browser.execute_script("return document.scrollingElement.scrollWidth - innerWidth") <= 0
     browser.get(f"{owner.api_url}/")
     wait(browser, lambda: shown_text(browser, "#citejury-home .citejury-lists"))
     assert not browser.find_elements(By.CSS_SELECTOR, "#citejury-home .citejury-replies")

@@ -33,11 +33,9 @@ from tests.support.page_driver import (
 from tests.support.places import ROOT
 
 VALUES = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
-CHANGED = "Changed, but not submitted yet"
 CORRECTION = "#citejury-correction"
 HINT = "#citejury-hint"
 SCRIPTS = (ROOT / "annotation" / "server" / "page").glob("*.js")
-SERVER = [pytest.mark.server, pytest.mark.browser]
 # The driver itself says yes to the browser's question.
 ASKS_BEFORE_LEAVING = "return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))"
 
@@ -53,7 +51,7 @@ class WithoutAnswers(Forward):
 
 
 class TestPage:
-    pytestmark = SERVER
+    pytestmark = [pytest.mark.server, pytest.mark.browser]
 
     def test_answers_outlive_server_reload_and_login(self, owner: Argilla, browser: Chrome, link: LossyLink) -> None:
         work = campaign(owner, records=1, annotators=2, locale="de")
@@ -106,7 +104,7 @@ class TestPage:
 
         open_form(browser, owner.api_url, work.dataset, "submitted")
         answer(browser, [("topically_relevant", True)])
-        wait(browser, lambda: CHANGED in shown_text(browser, CORRECTION))
+        wait(browser, lambda: "Changed, but not submitted yet" in shown_text(browser, CORRECTION))
         browser.refresh()
         wait(browser, lambda: is_chosen(browser, "topically_relevant_yes"))
         click(browser, lambda: shown_element(browser, "Drop the change"))

@@ -317,15 +317,11 @@ def known_answers(who: str, kind: str, pairs: list[tuple[bool, bool]]) -> list[C
     ]
 
 
-def scored(who: str) -> Status:
-    planted = known_answers(who, "number", [*[(True, True)] * 7, (True, False), *[(False, False)] * 8])
-    again = known_answers(who, "repeat", [(True, True)] * 3 + [(True, False)])
-    return EMPTY.model_copy(update={"controls": score_answers([*planted, *again])})
-
-
 @pytest.mark.parametrize("who", ["ben", "carla-maria.gonzalez@institute.example", "小林 花子" * 5])
 def test_what_controls_tell_about_each_person_is_in_text_and_page_and_fits_80_columns(who: str) -> None:
-    status = scored(who)
+    planted = known_answers(who, "number", [*[(True, True)] * 7, (True, False), *[(False, False)] * 8])
+    again = known_answers(who, "repeat", [(True, True)] * 3 + [(True, False)])
+    status = EMPTY.model_copy(update={"controls": score_answers([*planted, *again])})
     lines = list(status_lines(status))
     (row,) = [line for line in lines if "88% [53, 98]" in line]
     assert row.startswith(who[:3])

@@ -70,20 +70,16 @@ def kept(made: Kept, tmp_path: Path) -> Kept:
     shutil.copytree(made.home, home)
     for path in (older, newer):
         assert command("backup", path, "--home", home).exit_code == 0
-    set_created_at(home, 0, "2026-11-01T10:00:00Z", older)
-    return made._replace(home=home, older=older, newer=newer)
-
-
-def set_created_at(home: Path, number: int, moment: str, path: Path) -> None:
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(older) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(members["manifest.json"]) | {"created_at": moment}
-    with zipfile.ZipFile(path, "w") as archive:
+    manifest = json.loads(members["manifest.json"]) | {"created_at": "2026-11-01T10:00:00Z"}
+    with zipfile.ZipFile(older, "w") as archive:
         for name, content in {**members, "manifest.json": json.dumps(manifest).encode()}.items():
             archive.writestr(name, content)
     noted = json.loads((home / BACKUPS_FILE).read_text())
-    noted["backups"][number]["created_at"] = moment
+    noted["backups"][0]["created_at"] = "2026-11-01T10:00:00Z"
     (home / BACKUPS_FILE).write_text(json.dumps(noted))
+    return made._replace(home=home, older=older, newer=newer)
 
 
 def submit(anna: Argilla, record: str) -> None:

@@ -74,20 +74,6 @@ def seen(server: Server, folder: Path, passwords: dict[str, str]) -> Work:
     return Work(exports, history, re.sub(r'"(server|moment|finish)": "[^"]*"', "", status), queues, keys)
 
 
-def leave_work_half_done(server: Server, folder: Path, passwords: dict[str, str]) -> None:
-    more = folder / "more.jsonl"
-    lines = [record(number, LANGUAGE).model_dump_json() for number in range(10, 17)]
-    more.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    server.run("annotation", "push", str(more), "--workspace", WORKSPACE)
-    name = ANNOTATORS[0]
-    with Player(server.url, name, passwords[name]) as player:
-        first, second, third, fourth, *_ = player.queue(player.datasets()[WORKSPACE, "3-generation-en"]).items()
-        player.respond(first[1], "submitted", answers("generation", name, first[0]), "後で <b>見る</b>\t\\N")
-        player.respond(second[1], "draft", {"helpful": "yes"}, "")
-        player.respond(third[1], "discarded", {}, "")
-        player.call("POST", f"/records/{fourth[1]}/responses", json={"status": "discarded", "values": None})
-
-
 def make_foreign_dataset(server: Server) -> None:
     """A dataset of somebody else's making, with all that Argilla's tables can hold and ours do not."""
     workspace = server.call("POST", "/workspaces", json={"name": "others"})["id"]
@@ -128,20 +114,26 @@ def old(folder: Path) -> Old:
         server = Server(handle.url, handle.owner_api_key)
         campaign(server, folder / "campaign", WORKSPACE, (LANGUAGE,))
         passwords = read_passwords(folder)
-        leave_work_half_done(server, folder, passwords)
+        more = folder / "more.jsonl"
+        lines = [record(number, LANGUAGE).model_dump_json() for number in range(10, 17)]
+        more.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        server.run("annotation", "push", str(more), "--workspace", WORKSPACE)
+        name = ANNOTATORS[0]
+        with Player(server.url, name, passwords[name]) as player:
+            first, second, third, fourth, *_ = player.queue(player.datasets()[WORKSPACE, "3-generation-en"]).items()
+            player.respond(first[1], "submitted", answers("generation", name, first[0]), "後で <b>見る</b>\t\\N")
+            player.respond(second[1], "draft", {"helpful": "yes"}, "")
+            player.respond(third[1], "discarded", {}, "")
+            player.call("POST", f"/records/{fourth[1]}/responses", json={"status": "discarded", "values": None})
         make_foreign_dataset(server)
-        ended = log_in(server, passwords)
+        data = {"username": ANNOTATORS[0], "password": passwords[ANNOTATORS[0]]}
+        ended = str(server.call("POST", "/token", data=data)["access_token"])
         words = ("passwd", ANNOTATORS[0], "--passwords", str(folder / "campaign" / "passwords.json"))
         server.run("annotation", "users", *words)
         passwords = read_passwords(folder)
         work = seen(server, folder / "old", passwords)
     write_backup(home, backup)
     return Old(home, backup, work, ended)
-
-
-def log_in(server: Server, passwords: dict[str, str]) -> str:
-    data = {"username": ANNOTATORS[0], "password": passwords[ANNOTATORS[0]]}
-    return str(server.call("POST", "/token", data=data)["access_token"])
 
 
 def read_passwords(folder: Path) -> dict[str, str]:

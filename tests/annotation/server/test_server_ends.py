@@ -97,9 +97,6 @@ def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.P
             process.kill()
 
 
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-
-
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
     (tmp_path / DATABASE_FILE).parent.mkdir(exist_ok=True)
@@ -124,7 +121,7 @@ def test_a_server_that_writes_is_waited_for_and_one_that_does_nothing_or_ends_is
 
     def write_once_and_answer_the_second(listening: socket.socket) -> None:
         with contextlib.ExitStack() as waiting:
-            for answer in (b"", ANSWER):
+            for answer in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"):
                 connection = waiting.enter_context(listening.accept()[0])
                 asked.append(connection)
                 Path(f"{begun / DATABASE_FILE}-wal").write_bytes(b"a page")

@@ -63,15 +63,6 @@ def pushed(jury: Jury, *words: str) -> dict[str, dict[str, Any]]:
 
 
 def test_a_jury_is_listed_and_put_before_adjudicators_blind_or_with_votes(jury: Jury, tmp_path: Path) -> None:
-    list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_http_server_only(jury, tmp_path)
-    what_cannot_work_is_refused_before_anything_is_made(jury, tmp_path)
-    adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_names(jury)
-    nobody_adjudicates_what_they_answered_or_both_blind_and_with_the_votes(jury)
-
-
-def list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_http_server_only(
-    jury: Jury, tmp_path: Path
-) -> None:
     out, carla = tmp_path / "list.csv", jury.names["carla"]
     result = jury.run("list", str(jury.export), "--out", str(out))
     assert result.exit_code == 0, result.output
@@ -93,6 +84,9 @@ def list_writes_ranked_disagreements_with_votes_notes_texts_and_a_link_to_an_htt
         jury.run("list", str(jury.export), "--out", str(out))
         assert {row["link"] for row in read_csv(out)} == {""}
     (jury.export / "manifest.json").write_text(json.dumps(manifest))
+    what_cannot_work_is_refused_before_anything_is_made(jury, tmp_path)
+    adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_names(jury)
+    nobody_adjudicates_what_they_answered_or_both_blind_and_with_the_votes(jury)
 
 
 def test_patterns_come_more_than_once_and_a_unit_pushed_twice_is_asked_for_the_labels_of_both() -> None:
@@ -266,15 +260,6 @@ def test_decisions_come_back_and_pushing_again_changes_nothing_there(jury: Jury,
     assert pushed(jury, "--blind") == after
     relevant = after["adjudication-1-retrieval-en r1:d2#0"]["id"]
     jury.respond("dora", relevant, "retrieval", topically_relevant="yes")
-    decisions_come_back_settle_the_consensus_and_score_the_annotators(jury, tmp_path)
-    where_adjudicators_differ_there_is_no_decision(jury, after, tmp_path)
-
-
-def read_back(jury: Jury, out: Path, *words: str) -> Result:
-    return jury.run("read", "--workspace", jury.workspace, "--out", str(out), *words)
-
-
-def decisions_come_back_settle_the_consensus_and_score_the_annotators(jury: Jury, tmp_path: Path) -> None:
     result = read_back(jury, tmp_path / "decisions.csv", "--export", str(jury.export))
     assert result.exit_code == 0, result.output
     decisions = read_decisions(tmp_path / "decisions.csv")
@@ -296,6 +281,11 @@ def decisions_come_back_settle_the_consensus_and_score_the_annotators(jury: Jury
     assert scores["helpful", ben]["yes_when_no"] == "1"
     table = {line.split()[1]: line.split() for line in result.stdout.splitlines() if line.startswith("generation")}
     assert table[ben] == ["generation", ben, "1", "0%", "1", "of", "1", "0", "of", "0"]
+    where_adjudicators_differ_there_is_no_decision(jury, after, tmp_path)
+
+
+def read_back(jury: Jury, out: Path, *words: str) -> Result:
+    return jury.run("read", "--workspace", jury.workspace, "--out", str(out), *words)
 
 
 def where_adjudicators_differ_there_is_no_decision(

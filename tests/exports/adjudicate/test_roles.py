@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 Say = Callable[..., Result]
 ANNOTATORS = {"anna": ("en",), "ben": ("en", "de"), "cem": ("de",)}
-ADJUDICATORS = {"dora": ("en",), "emil": ("de",)}
 BLIND = ("exports", "adjudicate", "push", "export", "--blind")
 
 
@@ -89,7 +88,7 @@ def study(argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.Mo
     monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
     monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
     study = Study(argilla_server, owner)
-    study.write_campaign(ADJUDICATORS)
+    study.write_campaign({"dora": ("en",), "emil": ("de",)})
     study.run("annotation", "setup", "--passwords", "passwords.json")
     lines = [
         QueryResponse(record_uuid=f"r-{locale}", query="Who?", answer="Ann.", language=locale).model_dump_json() + "\n"
@@ -126,24 +125,6 @@ def test_adjudicators_of_the_campaign_decide_what_is_split_in_their_language_and
     decided = [("r-de", "incomplete", "True"), ("r-de", "unsafe_content", "True"), ("r-en", "helpful", "True")]
     assert sorted((row["record_uuid"], row["label"], row["decision"]) for row in rows) == decided
     assert "own" not in rows[0]
-    the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(study)
-    who_becomes_an_adjudicator_leaves_production(study)
-
-
-def a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(study: Study) -> None:
-    generation = Path("export/generation.csv")
-    rows = [line.split(",") for line in generation.read_text(encoding="utf-8").splitlines()]
-    column = rows[0].index("unsafe_content")
-    for row in rows[1:]:
-        row[column] = str(study.name("ben") in row)  # ben differs here as well
-    generation.write_text("\n".join(map(",".join, rows)) + "\n", encoding="utf-8")
-    said = study.run(*BLIND, code=1)
-    assert "Units new: 0, there before: 2, refused: 1." in said.stdout
-    assert "generation r-en: decided on before unsafe_content came; whoever did is not asked again." in said.stderr
-    assert study.disputed("emil") == {"adjudication-3-generation-de": ["incomplete", "unsafe_content"]}
-
-
-def the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(study: Study) -> None:
     study.write_campaign({})
     push = ("exports", "adjudicate", "push", "export", "--votes")
     assert 'with `role = "adjudicator"` and run `citejury annotation setup`' in study.run(*push, code=1).stderr
@@ -160,6 +141,20 @@ def the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(stud
     assert f"has no user '{study.name('gina')}'. Run `citejury annotation setup`" in unmade
     study.run("annotation", "setup", "--passwords", "passwords.json")
     study.run(*push)
+    who_becomes_an_adjudicator_leaves_production(study)
+
+
+def a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(study: Study) -> None:
+    generation = Path("export/generation.csv")
+    rows = [line.split(",") for line in generation.read_text(encoding="utf-8").splitlines()]
+    column = rows[0].index("unsafe_content")
+    for row in rows[1:]:
+        row[column] = str(study.name("ben") in row)  # ben differs here as well
+    generation.write_text("\n".join(map(",".join, rows)) + "\n", encoding="utf-8")
+    said = study.run(*BLIND, code=1)
+    assert "Units new: 0, there before: 2, refused: 1." in said.stdout
+    assert "generation r-en: decided on before unsafe_content came; whoever did is not asked again." in said.stderr
+    assert study.disputed("emil") == {"adjudication-3-generation-de": ["incomplete", "unsafe_content"]}
 
 
 def who_becomes_an_adjudicator_leaves_production(study: Study) -> None:

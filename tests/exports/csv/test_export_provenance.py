@@ -31,7 +31,6 @@ TOLD = Provenance(
     answer_timestamp="2026-03-01T00:00:00+00:00",
     contexts="selected",
 )
-STATES = ("read", "read", "gone", "unfetched")
 
 
 def made() -> QueryResponse:
@@ -44,7 +43,7 @@ def made() -> QueryResponse:
             Source(
                 n=n, url=f"https://{n}.example", host=f"{n}.example", state=state, cited="shown" if n == 4 else "cited"
             )
-            for n, state in enumerate(STATES, start=1)
+            for n, state in enumerate(("read", "read", "gone", "unfetched"), start=1)
         ),
         chunks=(Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Text."),),
         context_set="Text.",

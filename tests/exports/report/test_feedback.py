@@ -15,7 +15,6 @@ from exports.report.feedback import compare
 
 PEOPLE = ("anna", "ben", "cora", "Jörg Müller")
 LABELS = ("topically_relevant", "evidence_sufficient", "misleading")
-HOSTILE = "<script>alert(1)</script> {answer} \x1b[31m"
 
 
 def export(folder: Path, votes: dict[str, str], language: str = "de", extra: str = "") -> Path:
@@ -83,7 +82,7 @@ def test_an_answer_differs_from_a_decision_or_most_others_never_from_a_tie_or_on
 
 def test_each_page_has_her_own_differences_in_her_language_and_nobodys_name(tmp_path: Path) -> None:
     votes = dict(zip(PEOPLE, ("yn", "nn", "nn", "ny"), strict=True))
-    source = export(tmp_path / "export", votes, extra=HOSTILE)
+    source = export(tmp_path / "export", votes, extra="<script>alert(1)</script> {answer} \x1b[31m")
     code, said = run(str(tmp_path / "out"), "--from", str(source))
     assert (code, "Next: read a page yourself" in said) == (0, True)
     pages = {path.stem.removeprefix("feedback-"): path.read_text("utf-8") for path in (tmp_path / "out").iterdir()}

@@ -18,7 +18,6 @@ from exports.statistics.results_schema import Results
 from tests.support.export_folders import Answer, write_export
 from tests.support.planned_records import planned_record, write_planned
 
-MODELS = ("claude", "gemini")
 LABEL = "helpful"
 
 
@@ -35,7 +34,7 @@ class JudgedAnswer(NamedTuple):
 
 def judged_answers(
     narratives: int,
-    models: Sequence[str] = MODELS,
+    models: Sequence[str] = ("claude", "gemini"),
     languages: Sequence[str] = ("de", "en"),
     seed: int = 0,
     rate: float = 0.4,

@@ -14,8 +14,6 @@ from pipeline.records.run import read_records, write_records
 from tests.support.export_folders import Answer, write_export
 from tests.support.told_runs import PAYLOADS, kill_run, write_run
 
-VERDICTS = '[verdicts.en]\naffirms = ["yes"]\nrejects = ["no"]\n'
-
 
 @pytest.fixture(autouse=True)
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +57,7 @@ def test_runs_give_denominators_landscape_and_verdicts_also_with_records_beside_
     assert done.exit_code == 0, done.output
     assert results()["landscape"]["states"]["gone"]["rate"] == 1
     assert "12 questions asked" in told(done)
-    Path("citejury.toml").write_text(VERDICTS, encoding="utf-8")
+    Path("citejury.toml").write_text('[verdicts.en]\naffirms = ["yes"]\nrejects = ["no"]\n', encoding="utf-8")
     done = run("--runs", "run", "--out", "out")
     assert done.exit_code == 0, done.output
     assert max(map(len, done.stdout.splitlines())) <= 80

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from exports.cli import main
 from exports.reading.judgements import BAD_LINES_TOLD, read_judges
 from exports.report.agreement_page import conclusion, left_out_sentences
-from exports.statistics.agreement_schema import JudgedLabel
 from exports.statistics.alt_test import AltTest
 from exports.statistics.judge import JudgedUnits, calibrate, confusion, measure_judge, measure_judges
 from pipeline.core.errors import BadRowsError, InputError
@@ -39,10 +38,6 @@ def judged(answers: Mapping[str, float], **statuses: int) -> JudgedUnits:
     return JudgedUnits(labels, statuses, {})
 
 
-def measured(rows: Sequence[Row], answers: Mapping[str, float]) -> JudgedLabel:
-    return measure_judge(ratings_of(rows), judged(answers), 100, 0).labels["helpful"]
-
-
 # Jury: r1 yes, r2 yes (2:1), r3 no, r4 no, r5 ties, r6 one voice: yes. The judge says .9, .4, .2, .7, .8, 1.
 JURY = [
     *votes("r1", 1, 1, 1),
@@ -56,7 +51,7 @@ SAID = {"r1": 0.9, "r2": 0.4, "r3": 0.2, "r4": 0.7, "r5": 0.8, "r6": 1.0}
 
 
 def test_six_units_by_hand_and_no_auc_without_both_values_nor_anything_without_units() -> None:
-    found = measured(JURY, SAID)
+    found = measure_judge(ratings_of(JURY), judged(SAID), 100, 0).labels["helpful"]
     cells, calibration = found.confusion, found.calibration
     # tp r1 r6, fp r4, fn r2, tn r3; the tie of r5 is left out.
     assert (cells.tp, cells.fp, cells.fn, cells.tn) == (2, 1, 1, 1)

@@ -33,20 +33,16 @@ def narrative_overlaps(kind: str, count: int, seed: int) -> FloatArray:
     return np.array(found)
 
 
-def overlap_coverage(kind: str, n_narratives: int, studies: int) -> float:
-    """How often the interval of the mean overlap holds the mean over all narratives."""
-    all_of_them = narrative_overlaps(kind, 20_000, 1)
-    generator = np.random.default_rng(2)
-    truth, ones = float(all_of_them.mean()), np.ones(n_narratives)
-    ends = (rate_ends(generator.choice(all_of_them, n_narratives), ones, ones) for _ in range(studies))
-    return float(np.mean([low <= truth <= high for low, high in ends]))
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", OVERLAPS)
 @pytest.mark.parametrize("n_narratives", [12, 30, 100])
 def test_intervals_of_overlap_cover_the_truth(kind: str, n_narratives: int) -> None:
-    found = overlap_coverage(kind, n_narratives, 3000)
+    # How often the interval of the mean overlap holds the mean over all narratives.
+    all_of_them = narrative_overlaps(kind, 20_000, 1)
+    generator = np.random.default_rng(2)
+    truth, ones = float(all_of_them.mean()), np.ones(n_narratives)
+    ends = (rate_ends(generator.choice(all_of_them, n_narratives), ones, ones) for _ in range(3000))
+    found = float(np.mean([low <= truth <= high for low, high in ends]))
     sys.stdout.write(f"overlap\t{kind}\t{n_narratives}\t{found:.3f}\n")
     assert found >= 0.94
 

@@ -10,7 +10,6 @@ from exports.statistics.alt_test import AltTest, Answers, alternative_annotator_
 
 SEED = 20261123
 STUDIES, SAMPLE = 1_000, 100
-PASSES = ("any", "most")
 
 
 @dataclass(frozen=True)
@@ -50,18 +49,14 @@ def mean_lag(trial: Trial, judge_error: float) -> float:
     return float(np.mean([each.person_wins - each.judge_wins for each in people]))
 
 
-def error_at(trial: Trial, lag: float) -> float:
-    """The judge's error at which it lags behind people by so much: the lag is linear in the error."""
-    best, worst = mean_lag(trial, 0.0), mean_lag(trial, 1.0)
-    return (lag - best) / (worst - best)
-
-
 def shares(trial: Trial, epsilon: float, lag: float, studies: int) -> tuple[float, float]:
     """Shares of studies in which the judge may stand in: by the conclusion, and by the published winning rate."""
-    error = error_at(trial, lag)
+    # The judge's error at which it lags behind people by so much: the lag is linear in the error.
+    best, worst = mean_lag(trial, 0.0), mean_lag(trial, 1.0)
+    error = (lag - best) / (worst - best)
     random = np.random.default_rng(SEED)
     found: list[AltTest] = [alternative_annotator_test(draw(trial, error, random), epsilon) for _ in range(studies)]
-    concluded = sum(each.conclusion in PASSES for each in found)
+    concluded = sum(each.conclusion in ("any", "most") for each in found)
     return concluded / studies, sum((each.winning_rate or 0) >= 0.5 for each in found) / studies
 
 

@@ -29,7 +29,6 @@ from tests.support.provider_server import Good, Hang, ProviderServer, Status
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
 
-PEOPLE = ("anna", "ben", "cem")
 ARMS = ("neutral", "leading")
 MONTH = Month(Path("months/2026-01"))
 
@@ -265,7 +264,7 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     project: Path, argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = f"monthly-{uuid4().hex[:8]}"
-    names = [f"{who}-{workspace}" for who in PEOPLE]
+    names = [f"{who}-{workspace}" for who in ("anna", "ben", "cem")]
     people = "".join(f'[[campaign.annotators]]\nname = "{name}"\n' for name in names)
     Path("citejury.toml").write_text(
         f'workspace = "{workspace}"\n[campaign]\nlocales = ["en"]\n{people}', encoding="utf-8"
