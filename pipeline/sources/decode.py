@@ -15,8 +15,11 @@ _DECLARED = re.compile(
 )
 _GUESSED = "cp1252 cp932 euc_jp gb18030 big5 cp949 cp1251 koi8_r cp1250 cp1253 cp1255 cp1256"
 _SAMPLE = 16_000
+# Letters that Polish, Czech, Slovak, Hungarian and Romanian need; no word of the west has their bytes within it.
+_OF_1250 = re.compile(rb"[a-z][\x9a\x9c-\x9f\xb3\xb9\xba\xbe\xbf\xe3\xf5\xf8\xfb\xfe][a-z]")
 _JIS = re.compile(rb"\x1b\$[@B]")
 _SEVERAL_BYTES = ("utf-8", "cp932", "shift_jis", "euc_jp", "gb18030", "big5", "big5hkscs", "euc_kr", "cp949")
+_ALL_OR_NOTHING = ("utf-16", "utf-32", "iso2022", "hz")  # no letter behind a wrong one is right
 
 
 def charset_of(body: bytes, named: str = "") -> str:
@@ -65,10 +68,16 @@ def _guessed_charset(body: bytes) -> str:
 
     text = b" ".join(re.sub(rb"<[^<>]*>?", b" ", body[: 8 * _SAMPLE]).split())[:_SAMPLE]
     rows = re.findall(rb"[\x80-\xff]+", text)
-    if len(rows) < 64 and sum(map(len, rows)) <= 2 * len(rows):
-        return "cp1252"  # accents stand alone, letters of other scripts in rows; too few for the detector
+    if len(rows) < 64 and not _in_rows(rows):
+        return "cp1252"  # too few for the detector
     guess = from_bytes(text, cp_isolation=_GUESSED.split()).best()
-    return _codec_name(guess.encoding) or guess.encoding if guess else "cp1252"
+    name = _codec_name(guess.encoding) or guess.encoding if guess else "cp1252"
+    return "cp1252" if name == "cp1250" and not _OF_1250.search(text) else name
+
+
+def _in_rows(rows: list[bytes]) -> bool:
+    """Whether letters outside ASCII stand in rows, as those of other scripts do; accents stand alone."""
+    return sum(map(len, rows)) > 2 * len(rows)
 
 
 LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -86,22 +95,25 @@ def decoded(body: bytes, charset: str) -> str:
     """
     named = charset_of(body, charset)
     for codec in _likely_codecs(body, named):
-        try:
-            return body.decode(codec)
-        except UnicodeDecodeError:
-            if (text := _but_for_few(body, codec)) is not None:
-                return text
+        if (text := _but_for_few(body, codec)) is not None:
+            return text
     return body.decode(named, errors="replace")
 
 
 def _but_for_few(body: bytes, codec: str) -> str | None:
-    """The text with U+FFFD for single bytes that do not fit; None where more than a tenth does not.
+    """The text with U+FFFD for single bytes that do not fit; None where these are too many to believe the charset.
 
-    In one alphabet nearly all bytes fit, whatever they mean, so that only those of several bytes a letter are tried.
+    Of several bytes a letter, no more than a tenth may be wrong. One of a byte a letter never fails, as in browsers,
+    but for the one that servers name unasked where no accents are in the text.
     """
-    if codec not in _SEVERAL_BYTES:
-        return None
+    try:
+        return body.decode(codec)
+    except UnicodeDecodeError:
+        if codec.startswith(_ALL_OR_NOTHING):
+            return None
     text = body.decode(codec, errors="replace")
+    if codec not in _SEVERAL_BYTES:
+        return None if codec == "cp1252" and _in_rows(re.findall(rb"[\x80-\xff]+", body[:_SAMPLE])) else text
     lost = text.count("\ufffd")
     fitting = sum(char > "\x7f" for char in text) - lost
     return text if fitting and lost <= max(1, fitting // 10) else None
@@ -119,9 +131,8 @@ def _likely_codecs(body: bytes, named: str) -> Iterator[str]:
     ):
         yield named
     yield "utf-8"
-    if named == "cp1252":
-        yield _declared_charset(head) or named
-    yield named
+    declared = _declared_charset(head) or named
+    yield from (declared, named) if named == "cp1252" else (named, declared)
     yield _guessed_charset(body)
 
 

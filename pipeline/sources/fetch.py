@@ -16,7 +16,6 @@ from pipeline.citations.addresses import canonical_url, reason_without_page, sit
 from pipeline.core.errors import InputError
 from pipeline.providers.http.failure import time_there, wait_seconds
 from pipeline.sources import exchange as http
-from pipeline.sources.decode import charset_of
 from pipeline.sources.guard import web_target
 from pipeline.sources.politeness import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
@@ -39,7 +38,7 @@ class Fetched(NamedTuple):
     final_url: str
     status: int | None = None
     content_type: str = ""
-    charset: str = ""  # Python's name of the encoding; empty for a PDF and where there is no body
+    charset: str = ""  # the server's word for it; empty for a PDF and where there is no body
     body: bytes = b""
     sha256: str = ""
     etag: str = ""
@@ -74,7 +73,7 @@ def _to_fetched(came: http.Exchange, start: Fetched, conditional: bool) -> Fetch
     media = _media_type_of(end.content_type, came.body)
     if media in _PDF_TYPES:  # and yet it is none
         return end._replace(reason="not_text", detail=f"it is {media!r}" if media else "it is no text")
-    charset = "" if media == _PDF else charset_of(came.body, http.named_charset(came.headers))
+    charset = "" if media == _PDF else http.named_charset(came.headers)
     digest = hashlib.sha256(came.body).hexdigest()
     return end._replace(content_type=media, charset=charset, body=came.body, sha256=digest)
 

@@ -46,7 +46,7 @@ def test_a_page_comes_with_all_that_is_known_of_it() -> None:
         final_url=web.url("a.example", "/x?y=1#z"),
         status=200,
         content_type="text/html",
-        charset="cp1252",
+        charset="ISO-8859-1",
         body=b"<p>\xfc</p>",
         sha256=hashlib.sha256(b"<p>\xfc</p>").hexdigest(),
         etag='"1"',

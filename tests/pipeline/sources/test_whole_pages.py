@@ -7,6 +7,8 @@ import pytest
 from pipeline.sources.decode import decoded
 from pipeline.sources.extract import Extracted, extract_document
 from pipeline.sources.html import read_html
+from tests.pipeline.sources.test_fetch import with_fetcher
+from tests.support.web import Page, Web
 
 # Of each language: a heading, a sentence about a year, words before and behind a word, and words that stand once.
 TREES = {
@@ -151,22 +153,52 @@ def test_a_page_in_another_charset_than_it_declares_is_read_or_has_a_reason(
     assert (found.reason, sentence.format(1) in found.text) == ("page", True), found.text[:200]
 
 
-@pytest.mark.parametrize(
-    ("charset", "words", "broken"),
-    [
-        ("utf-8", "Größe über Köln, sagt Jürgen Groß. ", b"\xff"),
-        ("utf-8", "Élève à l’école près de Nîmes. ", b"\xe9"),
-        ("utf-8", "Zażółć gęślą jaźń w Łodzi. ", b"\xb3"),
-        ("utf-8", "港の会議が東京で開かれた。", b"\xe6"),
-        ("euc-jp", "港の会議が東京で開かれ、多くの代表が参加した。", b"\xff"),
-        ("shift_jis", "港の会議が東京で開かれ、多くの代表が参加した。", b"\x81\xff"),
-        ("gb18030", "会议在北京举行，许多代表参加了会议。", b"\xff"),
-        ("euc-kr", "회의가 서울에서 열렸고 많은 대표가 참석했다. ", b"\xff"),
-    ],
+# In several languages: the charset, a sentence, and bytes that stand for nothing in it.
+BROKEN = (
+    ("utf-8", "Größe über Köln, sagt Jürgen Groß. ", b"\xff"),
+    ("utf-8", "Élève à l’école près de Nîmes. ", b"\xe9"),
+    ("utf-8", "Zażółć gęślą jaźń w Łodzi. ", b"\xb3"),
+    ("utf-8", "港の会議が東京で開かれた。", b"\xe6"),
+    ("euc-jp", "港の会議が東京で開かれ、多くの代表が参加した。", b"\xff"),
+    ("shift_jis", "港の会議が東京で開かれ、多くの代表が参加した。", b"\x81\xff"),
+    ("gb18030", "会议在北京举行，许多代表参加了会议。", b"\xff"),
+    ("big5", "會議在臺北舉行，許多代表參加了會議。", b"\xff"),
+    ("euc-kr", "회의가 서울에서 열렸고 많은 대표가 참석했다. ", b"\xff"),
+    ("windows-1252", "Größe über Köln, erzählt Jürgen Groß. ", b"\x81"),
+    ("iso-8859-1", "Élève à la forêt près de Nîmes, où il gèle. ", b"\x9d"),
+    ("windows-1250", "Zażółć gęślą jaźń w Łodzi. ", b"\x81"),
+    ("windows-1251", "Заседание прошло в порту Архангельска. ", b"\x98"),
+    ("iso-8859-7", "Η συνεδρίαση έγινε στο λιμάνι. ", b"\xff"),
+    ("windows-1253", "Η συνεδρίαση έγινε στο λιμάνι. ", b"\xd2"),
+    ("windows-1255", "הישיבה התקיימה בנמל. ", b"\xff"),
+    ("tis-620", "การประชุมจัดขึ้นที่ท่าเรือ ", b"\xff"),
 )
-def test_one_bad_byte_changes_one_letter_and_no_alphabet(charset: str, words: str, broken: bytes) -> None:
-    whole = (words * 20).encode(charset)
-    middle = len((words * 10).encode(charset))
-    text = decoded(whole[:middle] + broken + whole[middle:], charset)
+
+
+@pytest.mark.parametrize(("charset", "words", "broken"), BROKEN)
+@pytest.mark.parametrize("told_by", ["server", "page"])
+def test_one_bad_byte_changes_one_letter_and_no_alphabet(charset: str, words: str, broken: bytes, told_by: str) -> None:
+    whole, half = (words * 20).encode(charset), (words * 10).encode(charset)
+    head = f"<meta charset={charset}>".encode() if told_by == "page" else b""
+    text = decoded(head + half + broken + whole[len(half) :], charset if told_by == "server" else "utf-8")
     assert text.count(words) >= 18
     assert "\ufffd" in text
+
+
+@pytest.mark.parametrize(("charset", "words", "broken"), [*BROKEN, ("macintosh", "Élève près de Nîmes. ", b"")])
+def test_the_servers_word_for_the_charset_comes_to_the_reader_as_it_was_sent(
+    charset: str, words: str, broken: bytes
+) -> None:
+    head = "<html><title>Harbour</title><body><p>"
+    body = (head + words * 40).encode(charset) + broken + words.encode(charset)
+    with Web({"a.example": {"/x": Page(body, content_type=f"text/html; charset={charset}")}}) as web:
+        url = web.url("a.example", "/x")
+        came = with_fetcher(web, lambda fetcher: fetcher.fetch(url))
+    assert words.strip() in extracted(came.body, charset=came.charset).text
+
+
+def test_what_is_said_to_be_utf_8_and_is_latin_keeps_the_letters_of_its_language() -> None:
+    told = {"fr": "Le port de Sète a été élargi après que les pêcheurs eurent exigé à Nîmes un bassin protégé.",
+            "pl": "Port w Świnoujściu powiększono, gdyż łodzie rybackie i żaglowce przypływały często."}  # fmt: skip
+    for charset, words in (("windows-1252", told["fr"]), ("windows-1250", told["pl"])):
+        assert words in decoded(b"<meta charset=utf-8>" + (words * 20).encode(charset), "utf-8")
