@@ -68,8 +68,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--osv-url", help="another service that speaks OSV's language")
     service = parser.parse_args(arguments).osv_url
-    parts = pinned()
-    answer = ask(parts, ["--osv-url", service] if service else [])
+    answer = ask(pinned(), ["--osv-url", service] if service else [])
     if isinstance(answer, str):
         sys.stderr.write(f"The advisory service cannot be reached from here ({answer}), so nothing was checked.\n")
         return 1

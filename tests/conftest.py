@@ -39,8 +39,6 @@ if "MUTANTS" not in os.environ:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 QUICK_PASSWORDS = Path(__file__).parent / "support" / "quick_passwords"
-REMOVED_PREFIXES = ("CITEJURY_", "ARGILLA_")
-REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")
 
 
 # Beginnings of names. What looks at every workspace of the shared server comes before the others have filled it; then
@@ -68,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _environment_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees a key, a setting or a proxy of the person who runs it."""
     for name in list(os.environ):
-        if name.upper().startswith(REMOVED_PREFIXES) or name.upper().endswith(REMOVED_SUFFIXES):
+        if name.upper().startswith(("CITEJURY_", "ARGILLA_")) or name.upper().endswith(("_API_KEY", "_PROXY")):
             monkeypatch.delenv(name)
 
 

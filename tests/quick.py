@@ -45,8 +45,7 @@ def main(arguments: list[str]) -> int:
 
 def changed_files(base: str | None) -> list[str]:
     """The files that differ from a commit and still exist, new ones among them, in order of their names."""
-    new = git("ls-files", "--others", "--exclude-standard")
-    found = {*new, *git("diff", "--name-only", base or "HEAD")}
+    found = {*git("ls-files", "--others", "--exclude-standard"), *git("diff", "--name-only", base or "HEAD")}
     if not found and not base:
         found = set(git("diff", "--name-only", "HEAD~1"))
     return sorted(name for name in found if (ROOT / name).is_file())

@@ -75,8 +75,7 @@ async def chunked(fetcher: Fetcher, extractor: Extractor, url: str) -> Extracted
     page = await fetcher.fetch(url)
     found = await extractor.extract(page.body, page.content_type, page.charset, url)
     meta = SourceMeta(domain="a.example", lang=found.language or None)
-    chunks = tokenize_chunk(Document(url=url, text=found.text, source_meta=meta), 250, 0)
-    if not chunks:
+    if not tokenize_chunk(Document(url=url, text=found.text, source_meta=meta), 250, 0):
         raise SystemExit(f"no chunks of {url}: {page.reason}, {found.reason} {found.detail}")
     return found
 

@@ -15,7 +15,6 @@ from tests.benchmarks.measure import log, medians, report, seconds
 from tests.support.csv_check import check_file
 
 ROWS = 200_000
-REPEATS = 3
 
 # Bodies of 0.2 kB are far below those of the providers (18 to 266 kB): the smaller the cells, the more each row's own
 # work weighs against `csv`, so the real ratio is lower.
@@ -82,7 +81,7 @@ def main() -> None:
         baseline, file = Path(folder, "alone.csv"), Path(folder, "answers.csv")
         alone, ours = medians(
             (seconds(lambda: with_csv_alone(baseline, rows)), seconds(lambda: with_csv_v2(file, answers)))
-            for _ in range(REPEATS)
+            for _ in range(3)
         )
         if baseline.read_bytes() != file.read_bytes():
             raise SystemExit("the two files differ")

@@ -141,8 +141,7 @@ def record_page(many: int = MANY) -> None:
 
     def fetch(dataset_id: str, total: int) -> None:
         params = {"offset": total - FEW, "limit": FEW, "include": "responses"}
-        found = client.request("GET", f"/datasets/{dataset_id}/records", params=params)
-        check(found, FEW, total)
+        check(client.request("GET", f"/datasets/{dataset_id}/records", params=params), FEW, total)
 
     with embedded() as (_, server, client):
         small, large = (make_many(server, client, f"with-{count}", count) for count in (FEW, many))

@@ -61,8 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"The containers cannot be run here: {reason}.\n")
         return 1
     KEPT.mkdir(exist_ok=True)
-    settings = {"CONTAINERS_STORAGE_CONF": STORAGE, "CONTAINERS_CONF": ENGINE}
-    for name, text in settings.items():
+    for name, text in {"CONTAINERS_STORAGE_CONF": STORAGE, "CONTAINERS_CONF": ENGINE}.items():
         file = KEPT / f"{name.lower()}.toml"
         file.write_text(text, encoding="utf-8")
         os.environ[name] = str(file)

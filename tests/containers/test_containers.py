@@ -88,8 +88,7 @@ def test_each_service_has_the_limits_of_the_file(stack: Stack, service: str) -> 
         [int(word) for word in stack.inside(service, script).stdout.split()] for script in (MEMORY, PROCESSES, CPU)
     )
     assert memory == [int(limits["memory"][:-1]) << {"m": 20, "g": 30}[limits["memory"][-1]]]
-    assert processes == [asked["pids_limit"]]
-    assert quota / period == float(limits["cpus"])
+    assert (processes, quota / period) == ([asked["pids_limit"]], float(limits["cpus"]))
 
 
 def test_databases_have_no_way_out(stack: Stack) -> None:
@@ -175,8 +174,7 @@ def test_the_history_has_every_submission(stack: Stack, labelled: Server, tmp_pa
 
 def test_what_comes_by_the_published_port_comes_from_the_gateway(stack: Stack) -> None:
     """So the web may take a client's address from a proxy on this machine, and from nobody else."""
-    pid = stack.container("web")["State"]["Pid"]
-    net = Path("/proc", str(pid), "net")
+    net = Path("/proc", str(stack.container("web")["State"]["Pid"]), "net")
     with socket.create_connection(("127.0.0.1", 6900)) as connection:
         connection.sendall(b"GET /api/v1/status HTTP/1.1\r\n")
         rows = [line.split() for line in (net / "tcp").read_text(encoding="ascii").splitlines()[1:]]

@@ -117,8 +117,7 @@ def test_a_set_up_that_was_killed_is_finished_by_the_next(lead: Lead, seen: int 
             return any(user["username"] == f"anna-{lead.mark}" for user in lead.owner.users())
         return lead.workspace in lead.owner.workspaces() and len(lead.datasets()) >= seen
 
-    process = lead.start("setup", "--passwords", "passwords.json")
-    kill_as_soon_as(far_enough, process)
+    kill_as_soon_as(far_enough, lead.start("setup", "--passwords", "passwords.json"))
     again = CliRunner().invoke(main, ["annotation", "setup", "--passwords", "passwords.json"])
     if "it came at the same" not in again.output:  # else the server was still at what the killed one had sent last
         assert again.exit_code == 0, again.output

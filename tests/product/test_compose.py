@@ -26,8 +26,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def written() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
-    return found
+    return yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
 
 
 @pytest.mark.rare

@@ -102,8 +102,7 @@ def test_every_label_varies_and_its_alpha_is_neither_undefined_nor_perfect(made:
 
 
 def test_it_writes_the_report_of_its_agreement_and_names_it(made: Made) -> None:
-    report = made.home / "agreement" / "report.html"
-    text = report.read_text(encoding="utf-8")
+    text = (made.home / "agreement" / "report.html").read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert "What the jury found" in text
     assert "59 answers of 6 models to 13 narratives, judged by 4 people." in text

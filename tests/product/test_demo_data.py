@@ -80,8 +80,7 @@ def test_an_answer_is_placed_in_its_language_cites_hosts_and_has_a_verdict_on_ea
     assert all(urlsplit(url).scheme == "https" for url in answer.citations)
     entry = VERDICTS[f"{provider}/{narrative_id}"]
     found = passages(provider, answer)
-    assert len(entry.get("retrieval", [])) == len(found)
-    assert ("grounding" in entry) == bool(found)
+    assert (len(entry.get("retrieval", [])), "grounding" in entry) == (len(found), bool(found))
     assert not found or provider in GROUNDED
     assert not found or entry["grounding"]["source_cited"] == bool(answer.citations)
 
@@ -172,8 +171,7 @@ def test_the_report_on_the_library_cites_what_the_verdicts_are_about(researched:
     assert set(verdicts) == {path.stem for path in LIBRARY.rglob("*.md")}
     # Two of its documents contradict each other, which is what the jury is to find.
     assert {"first-aid-for-burns", "grandmothers-advice"} <= cited
-    assert record.language == "en"
-    assert {source.state for source in record.sources} == {"read"}
+    assert (record.language, {source.state for source in record.sources}) == ("en", {"read"})
     ordered = with_research(read_jury(DATA), record).verdicts[RESEARCH]
     assert ordered["retrieval"] == [verdicts[document_name(chunk.url)] for chunk in record.chunks]
     assert len(ordered["hard"]["retrieval"]) == len(record.chunks) == len(cited)

@@ -21,8 +21,7 @@ NUMBER = re.compile(r"(?<![\w.,-])\.?\d[\d,.]*(?:\s%)?")
 
 def prose(page: Path) -> Iterator[str]:
     """The paragraphs and rows of a page that somebody wrote, with what the tables' header says left out."""
-    text = NO_PROSE.sub(" ", page.read_text(encoding="utf-8"))
-    for part in re.split(r"\n\s*\n|\n(?=\||- )", text):
+    for part in re.split(r"\n\s*\n|\n(?=\||- )", NO_PROSE.sub(" ", page.read_text(encoding="utf-8"))):
         yield " ".join(part.split())
 
 

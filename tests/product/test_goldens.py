@@ -43,7 +43,6 @@ from tests.support.provider_server import Behaviour, Received
 from tests.support.scripted_model import ScriptedModel, prompts_of, says
 
 GOLDENS = DATA / "goldens"
-REWRITE = "REWRITE_GOLDENS"
 DEMO = Path(str(files("exports") / "demo_data"))
 RUN_ID = "5f3f9f0e-6d0c-4b53-9a62-0d0c1e6f2a11"
 LONGEST_VALUE = 60
@@ -121,13 +120,12 @@ def outline(name: str, text: str) -> list[str]:
 def check(golden: str, found: Mapping[str, str], folder: Path) -> None:
     """Hold texts by name against the golden, or write it where that is wanted."""
     parts = (outline(name, normalised(text, folder)) for name, text in found.items())
-    lines = [line for part in parts for line in part]
-    check_lines(golden, lines)
+    check_lines(golden, [line for part in parts for line in part])
 
 
 def check_lines(golden: str, lines: list[str]) -> None:
     path = GOLDENS / f"{golden}.txt"
-    if os.environ.get(REWRITE):
+    if os.environ.get("REWRITE_GOLDENS"):
         path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
     # Some lines have characters at which `splitlines` would cut them.
     kept = path.read_text(encoding="utf-8").removesuffix("\n").split("\n") if path.exists() else []
@@ -197,8 +195,7 @@ def answer_all(argilla: ArgillaInMemory) -> None:
         dataset = datasets[record["dataset_id"]]
         questions = argilla.of_dataset("questions", dataset["id"])
         labels = [each["name"] for each in questions if each["settings"]["type"] == "label_selection"]
-        members = [user for workspace, user in argilla.members if workspace == dataset["workspace_id"]]
-        for user in members:
+        for user in [user for workspace, user in argilla.members if workspace == dataset["workspace_id"]]:
             values = {label: draw.choices(list(VOTES), list(VOTES.values()))[0] for label in labels}
             if draw.random() < 0.2:
                 values["notes"] = draw.choice(["? Is “it” meant, or not?", "So viel, mit Komma.\nZeile zwei.", "=1+1"])

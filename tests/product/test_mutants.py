@@ -42,9 +42,7 @@ def test_what_functions_do_is_changed_and_what_they_say_is_not(module: str) -> N
 def test_a_change_that_no_test_runs_is_alive(module: str) -> None:
     from tests.mutants import Baseline, Mutant, try_all
 
-    change = Mutant(module, 1, "", "- a\n+ b")
-
-    assert try_all([change], Baseline({}, {module: {1: set()}}), []) == ({0}, {0})
+    assert try_all([Mutant(module, 1, "", "- a\n+ b")], Baseline({}, {module: {1: set()}}), []) == ({0}, {0})
 
 
 @pytest.mark.rare

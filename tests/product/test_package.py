@@ -33,8 +33,7 @@ def tracked_files() -> set[str]:
 
 
 def test_the_wheel_holds_the_files_of_the_three_packages_and_nothing_else(wheel: Path) -> None:
-    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert names == tracked_files()
+    assert {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name} == tracked_files()
 
 
 def test_the_wheel_carries_licence_and_command(wheel: Path) -> None:

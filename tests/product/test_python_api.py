@@ -36,10 +36,8 @@ def test_text_that_looks_like_something_else_stays_text(tmp_path: Path) -> None:
         {"record_uuid": "1e5", "annotator_id": "nan", "notes": "", "query": " =1+1 "},
     ]
     frame = read_task(write_export(tmp_path / "generation.csv", *rows))
-    assert frame["record_uuid"].tolist() == ["001", "1e5"]
-    assert frame["annotator_id"].tolist() == ["NA", "nan"]
-    assert frame["notes"].tolist() == ["None", ""]
-    assert frame["query"].tolist() == ["1.0", " =1+1 "]
+    assert (frame["record_uuid"].tolist(), frame["annotator_id"].tolist()) == (["001", "1e5"], ["NA", "nan"])
+    assert (frame["notes"].tolist(), frame["query"].tolist()) == (["None", ""], ["1.0", " =1+1 "])
 
 
 def test_columns_are_typed_and_in_the_order_of_the_file(tmp_path: Path) -> None:

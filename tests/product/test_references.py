@@ -44,8 +44,7 @@ def anchors(path: Path) -> frozenset[str]:
 
 def broken(path: Path, target: str, anchor: str) -> bool:
     """Whether a reference from this file leads nowhere; paths count from the file or from the repository's root."""
-    is_made_by_a_test = ROOT / "tests" in path.parents and "/" not in target and not target[:2].isupper() and not anchor
-    if is_made_by_a_test:
+    if ROOT / "tests" in path.parents and "/" not in target and not target[:2].isupper() and not anchor:
         return False
     if target.rpartition("/")[2] in WRITTEN and not anchor and "contracts/" not in target:
         return False

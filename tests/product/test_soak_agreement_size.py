@@ -17,7 +17,6 @@ from tests.support.places import ROOT
 ROWS = 1_000_000
 ANNOTATORS = ("anna", "ben", "carla", "dan", "eva")
 A_UNIT = 3
-CARE = 0.9
 LIMIT = 2 * 2**30
 EVERY_ROW = {
     **{"answer": "An answer.", "context_set": "Some context.", "task": "grounding", "language": "en"},
@@ -44,7 +43,7 @@ def write_rows(path: Path) -> None:
                 truth = [generator.random() < 0.3 for _ in labels]
                 raters = generator.sample(ANNOTATORS, A_UNIT)
             unit = {"record_uuid": f"r{row // A_UNIT:07d}", "annotator_id": raters[row % A_UNIT], **EVERY_ROW}
-            answers = {label: yes == (generator.random() < CARE) for label, yes in zip(labels, truth, strict=True)}
+            answers = {label: yes == (generator.random() < 0.9) for label, yes in zip(labels, truth, strict=True)}
             writer.writerow({**unit, **answers})
 
 

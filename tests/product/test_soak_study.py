@@ -86,8 +86,7 @@ class Person(Player):
 
     def next_record(self, dataset_id: str) -> dict[str, Any] | None:
         body = {"query": {}, "filters": {"and": PENDING}}
-        path = f"/me/datasets/{dataset_id}/records/search?offset=0&limit=10"
-        found = self.call("POST", path, json=body)
+        found = self.call("POST", f"/me/datasets/{dataset_id}/records/search?offset=0&limit=10", json=body)
         return found["items"][0]["record"] if found["items"] else None
 
     def work(self, task: TaskName, dataset_id: str, most: int = 100_000) -> int:
@@ -162,8 +161,7 @@ class Study:
         """The true answers to a record and what it is for; what is known of it, a hash decides for the rest."""
         record = self.owner.request("GET", f"/records/{record_id}")
         assignment = assignment_of(record)
-        key = assignment.repeats or record["external_id"]
-        return true_answers(task, key, assignment), assignment.purpose
+        return true_answers(task, assignment.repeats or record["external_id"], assignment), assignment.purpose
 
     def tell_times(self) -> None:
         """Move Argilla's stamps to when the submissions would have been made."""
@@ -201,10 +199,9 @@ def true_answers(task: TaskName, key: str, assignment: Assignment) -> dict[str, 
 
 
 def alphas(file: Path) -> dict[str, float]:
-    told = json.loads(file.read_text(encoding="utf-8"))
     return {
         label: each["krippendorff_alpha"]
-        for task in told["tasks"].values()
+        for task in json.loads(file.read_text(encoding="utf-8"))["tasks"].values()
         for label, each in task["labels"].items()
         if each["krippendorff_alpha"] is not None
     }

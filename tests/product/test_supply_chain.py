@@ -42,8 +42,7 @@ def constraints() -> dict[str, str]:
 
 def entries(name: str) -> Iterator[tuple[str, str, str]]:
     """Name, version and hashes of each part in a file of requirements; a line that is anything else fails."""
-    text = (DOCKER / name).read_text(encoding="utf-8").replace(" \\\n    ", " ")
-    for line in text.splitlines():
+    for line in (DOCKER / name).read_text(encoding="utf-8").replace(" \\\n    ", " ").splitlines():
         if not line.startswith("#"):
             found = PINNED.fullmatch(line)
             assert found, f"{name} has a line that is no pinned part: {line}"
@@ -165,8 +164,7 @@ def sources(package: str) -> Iterator[tuple[str, str]]:
     ],
 )
 def test_argilla_server_does_not_do_what_the_weaknesses_need(words: str, where: set[str]) -> None:
-    found = {path for path, text in sources("argilla_server") if re.search(words, text, re.MULTILINE)}
-    assert found == where
+    assert {path for path, text in sources("argilla_server") if re.search(words, text, re.MULTILINE)} == where
 
 
 def test_nothing_of_ours_opens_connections_with_urllib3() -> None:

@@ -79,5 +79,4 @@ def test_what_counts_tokens_refuses_in_one_line_and_leaves_nothing_behind(made: 
     assert told in ([], ["Asking m at http://127.0.0.1:9/v1."])
     assert line.startswith("Error: Counting tokens needs the library bpe-openai")
     assert "pip install bpe-openai" in line
-    assert refused.stdout == ""
-    assert files_of(made) == before
+    assert (refused.stdout, files_of(made)) == ("", before)

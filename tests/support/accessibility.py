@@ -1,7 +1,6 @@
 """What axe-core finds in a page, as `make axe` installs it: https://github.com/dequelabs/axe-core."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from selenium import webdriver
@@ -14,7 +13,6 @@ _RUN = """const done = arguments[0];
 axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => done(violations
   .flatMap(({ id, impact, nodes }) => nodes
     .map(({ target, failureSummary }) => [impact, id, target.join(" "), failureSummary]))))"""
-HARMFUL = ("serious", "critical")
 
 
 def load_axe() -> str:
@@ -27,12 +25,11 @@ def barriers(driver: webdriver.Chrome, axe: str) -> list[tuple[str, str, str, st
     """Impact, rule, place and explanation of all that is found in the page as it is, without leaving anything there."""
     driver.execute_script(f"{axe}; window.axe = axe")
     driver.set_script_timeout(PATIENCE)
-    found: list[Any] = driver.execute_async_script(_RUN)
-    return [(each[0], each[1], each[2], each[3]) for each in found]
+    return [(each[0], each[1], each[2], each[3]) for each in driver.execute_async_script(_RUN)]
 
 
 def harmful_barriers(driver: webdriver.Chrome, axe: str) -> list[tuple[str, str, str, str]]:
-    return [each for each in barriers(driver, axe) if each[0] in HARMFUL]
+    return [each for each in barriers(driver, axe) if each[0] in (("serious", "critical"))]
 
 
 def in_light_and_dark(driver: webdriver.Chrome) -> Iterator[str]:

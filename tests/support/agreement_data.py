@@ -110,5 +110,4 @@ def ratings_of_case(path: Path) -> Ratings:
 
 
 def expected_of_case(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    return found
+    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))

@@ -94,10 +94,9 @@ class ArgillaInMemory:
         """Store somebody's answer to a record."""
         user = next(item for item in self.items["users"].values() if item["username"] == username)
         moment = self.now()
-        response_id = str(uuid5(NAMESPACE_URL, f"{record['id']}/{username}"))
         record["responses"].append(
             {
-                "id": response_id,
+                "id": str(uuid5(NAMESPACE_URL, f"{record['id']}/{username}")),
                 "values": {name: {"value": value} for name, value in values.items()},
                 "status": status,
                 "record_id": record["id"],

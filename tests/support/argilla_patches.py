@@ -7,10 +7,9 @@ from tests.support.places import ROOT
 
 def patch_rows() -> list[tuple[str, str, str]]:
     """Of each changed place its name, the digest of the source that was read, and what changes it."""
-    table = ast.parse((ROOT / "annotation/server/patches/table.py").read_text(encoding="utf-8"))
     (rows,) = (
         node.value
-        for node in table.body
+        for node in ast.parse((ROOT / "annotation/server/patches/table.py").read_text(encoding="utf-8")).body
         if isinstance(node, ast.AnnAssign)
         and ast.unparse(node.target) == "PATCHES"
         and isinstance(node.value, ast.Tuple)

@@ -119,8 +119,7 @@ def openai_make(servers: Books, asked: Asked) -> Any:
         raise Refused(400, "The metadata is too long.")
     known = {"custom_id", "method", "url", "body"}
     lines, wrong = stored_lines(servers, "openai", body["input_file_id"], "custom_id", known)
-    models = {line["body"].get("model") for line in lines.values()}
-    if not wrong and len(models) > 1:
+    if not wrong and len({line["body"].get("model") for line in lines.values()}) > 1:
         wrong = "All requests of a batch must be for one model."
     if not wrong and any((line["method"], line["url"]) != ("POST", body["endpoint"]) for line in lines.values()):
         wrong = "The url of a line is not the batch's endpoint."
@@ -288,8 +287,7 @@ def claude_results(servers: Books, asked: Asked, batch_id: str) -> Any:
     lines = []
     for custom_id in reversed(batch.items):
         outcome = servers.outcome_of(batch, custom_id)
-        kinds = {"failed": "errored", "cancelled": "canceled"}
-        result = json.dumps({"type": kinds.get(outcome, outcome)})
+        result = json.dumps({"type": {"failed": "errored", "cancelled": "canceled"}.get(outcome, outcome)})
         if outcome == "answered":
             result = f'{{"type": "succeeded", "message": {servers.body_of(batch, custom_id)}}}'
         elif outcome == "failed":

@@ -32,8 +32,7 @@ def honest_seconds(
     lengths = characters * np.exp(draw.normal(0, 0.5, units))
     records = -(-units // 5)
     plain = np.repeat(draw.random(records) < 0.3, 5)[:units] if task == "retrieval" else draw.random(units) < 0.3
-    read = np.where(plain, np.minimum(lengths, 600) / 3, lengths)
-    reading = read * 60 / CHARACTERS_A_MINUTE[locale] / person
+    reading = np.where(plain, np.minimum(lengths, 600) / 3, lengths) * 60 / CHARACTERS_A_MINUTE[locale] / person
     seconds = (reading + 0.4 * len(LABELS[task])) * np.exp(draw.normal(0, 0.5, units)) + 0.4
     return seconds.tolist(), float(np.median(lengths))
 

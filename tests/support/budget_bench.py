@@ -22,12 +22,10 @@ from tests.support.provider_server import Behaviour, Hang, Received, Status
 from tests.support.research_process import PRICES, QUERIES, Servers, answers, options_in, run_here, running_servers
 from tests.support.scripted_model import prompts_of, says
 
-MODEL = "scripted-1"
-ASPECTS = ("in winter", "in old houses", "in new houses")
 SECTIONS = tuple(
     f"{question} {aspect}?"
     for question in ("How do heat pumps work", "What is the cost of heat pumps")
-    for aspect in ASPECTS
+    for aspect in (("in winter", "in old houses", "in new houses"))
 )
 TOKEN_LIMITS = (1, 1_000, 3_000, 6_000, 12_000)
 COST_LIMITS = (0.001, 0.02, 0.1, 0.5)
@@ -61,7 +59,7 @@ class Counting:
         usage = {"prompt_tokens": count_tokens(system + prompt), "completion_tokens": count_tokens(words) + 300}
         body: dict[str, Any] = {**said.body, "usage": usage}
         with self.lock:
-            self.answered.append(spent_of([json.dumps(body)], MODEL, PRICES))
+            self.answered.append(spent_of([json.dumps(body)], "scripted-1", PRICES))
         return said._replace(body=body)
 
     @property

@@ -33,7 +33,6 @@ PEOPLE = {
     "Jürgen Müller": ("en",),
     "佐藤": ("ja",),
 }
-WAIT_SECONDS = 60
 
 
 class Player:
@@ -83,8 +82,7 @@ class Player:
         self.call("POST", f"/records/{record_id}/responses", json={"status": status, "values": values})
 
     def submit_draft(self, record_id: str, labels: dict[str, str]) -> None:
-        record_ = self.call("GET", f"/records/{record_id}")
-        (mine,) = record_["responses"]
+        (mine,) = self.call("GET", f"/records/{record_id}")["responses"]
         values = {name: {"value": value} for name, value in labels.items()}
         self.call("PUT", f"/responses/{mine['id']}", json={"status": "submitted", "values": values})
 
@@ -241,7 +239,7 @@ def read_rows(file: Path) -> Iterator[dict[str, str]]:
 
 def wait_for(look: Callable[[], Any], fits: Callable[[Any], bool]) -> Any:
     """What is seen once it fits, or at last; a change of the overlap reaches the queues a moment later."""
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + 60
     seen = look()
     while not fits(seen) and time.monotonic() < deadline:
         seen = look()

@@ -18,7 +18,6 @@ from tests.support.big_stack import Compose, Server, read_compose
 SOCKET = "/run/citejury-podman.sock"
 STAYING = ("postgres", "redis", "web", "worker")
 PATIENCE_SECONDS = 240
-CHECK_SECONDS = 3
 
 
 class Stack(NamedTuple):
@@ -40,8 +39,7 @@ class Stack(NamedTuple):
     def database_url(self) -> str:
         """The database as this machine, which has a foot in each network of containers, reaches it."""
         asked = self.compose.services["postgres"]["environment"]
-        networks = self.container("postgres")["NetworkSettings"]["Networks"]
-        address = networks["docker_inside"]["IPAddress"]
+        address = self.container("postgres")["NetworkSettings"]["Networks"]["docker_inside"]["IPAddress"]
         login = f"{asked['POSTGRES_USER']}:{asked['POSTGRES_PASSWORD']}"
         return f"postgresql://{login}@{address}:5432/{asked['POSTGRES_DB']}"
 
@@ -105,7 +103,7 @@ def running_podman() -> Iterator[None]:
 
 def check_all(over: threading.Event) -> None:
     """Make the health check of each container again and again."""
-    while not over.wait(CHECK_SECONDS):
+    while not over.wait(3):
         for container in podman("ps", "--quiet").split():
             check_health(container)
 

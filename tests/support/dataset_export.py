@@ -81,5 +81,4 @@ def make(out: Path, source: Path, options: DatasetOptions = EVEN, **wanted: Any)
 def rows_of(out: Path, name: str) -> list[dict[str, Any]]:
     import pyarrow.parquet
 
-    found: list[dict[str, Any]] = pyarrow.parquet.read_table(out / "parquet" / f"{name}.parquet").to_pylist()
-    return found
+    return pyarrow.parquet.read_table(out / "parquet" / f"{name}.parquet").to_pylist()

@@ -14,8 +14,7 @@ _NODES, _WEIGHTS = hermegauss(81)
 
 
 def logistic(score: FloatArray) -> FloatArray:
-    found: FloatArray = 1 / (1 + np.exp(-score))
-    return found
+    return 1 / (1 + np.exp(-score))
 
 
 def threshold(rate: float, spread: float) -> float:
@@ -108,7 +107,6 @@ def large_study(n_narratives: int, n_models: int = 5) -> Study:
     generator = np.random.default_rng(0)
     votes = {}
     for task in TASKS:
-        common = np.linspace(0.05, 0.6, len(LABELS[task]))
-        rates = common + np.linspace(0, 0.1, n_models)[:, np.newaxis]
+        rates = np.linspace(0.05, 0.6, len(LABELS[task])) + np.linspace(0, 0.1, n_models)[:, np.newaxis]
         votes[task] = draw_votes(generator, rates, n_narratives, 5 if task == "retrieval" else 1, 2)
     return study_of_votes(votes)

@@ -87,8 +87,7 @@ def make_dataset(
 
 def make_user(client: Argilla, name: str, role: str = "annotator") -> dict[str, Any]:
     body = {"first_name": name, "username": f"{name}-{uuid.uuid4().hex[:8]}", "role": role, "password": "12345678"}
-    user: dict[str, Any] = client.request("POST", "/users", json=body)
-    return user
+    return client.request("POST", "/users", json=body)
 
 
 def full_bench(server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
@@ -121,5 +120,4 @@ def pairs(rows: list[dict[str, str]]) -> list[tuple[str, str]]:
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-    return found
+    return json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))

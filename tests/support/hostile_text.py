@@ -33,8 +33,7 @@ class _Beacon(BaseHTTPRequestHandler):
 def listening_beacon() -> Iterator[tuple[str, list[str]]]:
     """The address of a server that hostile text wants to call, and what it was asked for."""
     calls: list[str] = []
-    handler = type("Counting", (_Beacon,), {"calls": calls})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Counting", (_Beacon,), {"calls": calls})) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         yield f"127.0.0.1:{server.server_address[1]}", calls

@@ -106,8 +106,7 @@ def draw_units(generator: np.random.Generator, design: Design) -> tuple[Units, F
             odds[members] = count / len(members)
         voted = drawn[narratives]
         weights = 1 / odds[narratives]
-    given = np.where(voted, values, np.nan)
-    return Units(narratives, voted, given, weights, p_yes), values
+    return Units(narratives, voted, np.where(voted, values, np.nan), weights, p_yes), values
 
 
 def studies(design: Design, number: int, seed: int = 0) -> list[Studied]:

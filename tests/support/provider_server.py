@@ -60,7 +60,6 @@ class Huge(NamedTuple):
 
 
 Behaviour = Good | Together | Status | Hang | HalfBody | WrongContentType | SlowDrip | Redirect | Huge
-Script = Iterable[Behaviour] | Mapping[str, Iterable[Behaviour]]
 
 
 class Received(NamedTuple):
@@ -185,7 +184,7 @@ class ProviderServer(Served):
     `base_url(provider)` tells the providers apart; below `url` itself the path does, and `/responses` is OpenAI's.
     """
 
-    def __init__(self, script: Script = ()) -> None:
+    def __init__(self, script: (Iterable[Behaviour] | Mapping[str, Iterable[Behaviour]]) = ()) -> None:
         super().__init__(Handler)
         by_provider = script if isinstance(script, Mapping) else {}
         self.scripts: dict[str, Iterator[Behaviour]] = {name: iter(each) for name, each in by_provider.items()}

@@ -37,8 +37,7 @@ def tables() -> dict[str, FloatArray]:
 def noisy(random: np.random.Generator, items: int, annotators: int, errors: float) -> FloatArray:
     """What annotators say of items of which four tenths are yes, each with this share of errors."""
     truth = random.random((items, 1)) < 0.4
-    found: FloatArray = (truth ^ (random.random((items, annotators)) < errors)).astype(np.float64)
-    return found
+    return (truth ^ (random.random((items, annotators)) < errors)).astype(np.float64)
 
 
 def alpha(matrix: FloatArray) -> float:

@@ -83,8 +83,7 @@ def with_texts(disagreements: Sequence[Disagreement], texts: Sequence[str], link
 
 def hostile_report_parts() -> tuple[Agreement, list[Disagreement], list[str]]:
     """A report's figures, disagreements and remarks with hostile text wherever one can come in from outside."""
-    names = HOSTILE[:4]
-    ratings = drawn_ratings(annotators=names)
+    ratings = drawn_ratings(annotators=HOSTILE[:4])
     ratings = ratings._replace(rounds=(HOSTILE[4], HOSTILE[7]), unit_languages=(HOSTILE[5],) * 20 + (HOSTILE[6],) * 20)
     found = with_texts(find_disagreements(ratings), HOSTILE, "javascript:document.title='owned'")
     return drawn_agreement([ratings], HOSTILE), found, list(HOSTILE)

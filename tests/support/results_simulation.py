@@ -38,8 +38,7 @@ DESIGNS = {
 def unit_shares(votes: LabelArray) -> FloatArray:
     """The share of yes of each unit on the first label: replicates × models × passages."""
     own = votes[..., 0]
-    shares: FloatArray = (own == 1).sum(axis=-1) / (own != MISSING).sum(axis=-1)
-    return shares
+    return (own == 1).sum(axis=-1) / (own != MISSING).sum(axis=-1)
 
 
 def rate_coverage(design: str, spread: str, rate: float, n_narratives: int, studies: int, seed: int = 0) -> float:
@@ -167,6 +166,5 @@ def unpaired_winner(n_narratives: int, studies: int, seed: int = 0) -> float:
     for _ in range(studies):
         votes = draw_votes(generator, np.full((5, 1), 0.5), n_narratives, 5, 1, SPREADS["answers"])
         units = unit_shares(votes).transpose(1, 0, 2).reshape(5, -1)
-        p_values = [float(ttest_ind(a, b).pvalue) for a, b in combinations(units, 2)]
-        told += min(holm(p_values)) <= 0.05
+        told += min(holm([float(ttest_ind(a, b).pvalue) for a, b in combinations(units, 2)])) <= 0.05
     return told / studies

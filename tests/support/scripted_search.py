@@ -149,8 +149,7 @@ def debian_search(web: Web, by_address: bool = False, mirrors: bool = False) -> 
             for at, ((_, _, words), length) in enumerate(zip(pages, lengths, strict=True))
         ]
         best = sorted((scored for scored in scores if scored[0] > 0), reverse=True)[:k]
-        hits = [hit for _, at in best for hit in hits_of(pages[-at][0], pages[-at][1], asked, mirrors)]
-        return hits[:k]
+        return [hit for _, at in best for hit in hits_of(pages[-at][0], pages[-at][1], asked, mirrors)][:k]
 
     return find
 

@@ -81,8 +81,7 @@ def make_side(url: str, key: str, name: str, seed: int) -> Side:
 def put_texts(side: Side, texts: Mapping[str, str]) -> Side:
     """The side with a dataset of these texts by external id instead, each in the field `head`."""
     owner = side.clients["owner"]
-    workspace = call(owner, "GET", f"/datasets/{side.dataset}")["workspace_id"]
-    dataset = make_dataset(owner, workspace, "texts")
+    dataset = make_dataset(owner, call(owner, "GET", f"/datasets/{side.dataset}")["workspace_id"], "texts")
     records = [{"external_id": key, "fields": {"head": text}} for key, text in texts.items()]
     stored = call(owner, "PUT", f"/datasets/{dataset}/records/bulk", json={"items": records})["items"]
     return Side(side.clients, dataset, {f"@id {item['external_id']}": item["id"] for item in stored})

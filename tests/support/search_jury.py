@@ -54,9 +54,7 @@ class Jury(NamedTuple):
         return self._replace(dataset=make_dataset(self.owner, workspace), ids={})
 
     def put(self, *items: dict[str, Any]) -> list[dict[str, Any]]:
-        reply = self.owner.put(f"/datasets/{self.dataset}/records/bulk", json={"items": items})
-        stored: list[dict[str, Any]] = created(reply)["items"]
-        return stored
+        return created(self.owner.put(f"/datasets/{self.dataset}/records/bulk", json={"items": items}))["items"]
 
 
 def client_for(url: str, key: str) -> httpx.Client:

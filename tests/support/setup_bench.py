@@ -59,8 +59,7 @@ def submit_first(owner: Argilla, dataset_id: str, status: str = "submitted") -> 
     task = next(item["name"] for item in owner.request("GET", f"/datasets/{dataset_id}/questions")["items"])
     labels = next(labels for labels in LABELS.values() if task in labels)
     body = {"status": status, "values": {label: {"value": "yes"} for label in labels}}
-    made: dict[str, Any] = owner.request("POST", f"/records/{record['id']}/responses", json=body)
-    return made
+    return owner.request("POST", f"/records/{record['id']}/responses", json=body)
 
 
 def described(owner: Argilla, workspace: str, name: str) -> dict[str, Any]:

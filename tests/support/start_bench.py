@@ -40,8 +40,7 @@ class Start(NamedTuple):
         with Argilla(self.owner.api_url, self.keys[who]) as herself:
             for record in waiting(herself, self.datasets()[dataset])[:count]:
                 task = next(task for task in TASKS if task in dataset)
-                values = {label: {"value": "yes"} for label in LABELS[task]}
-                body = {"status": status, "values": values}
+                body = {"status": status, "values": {label: {"value": "yes"} for label in LABELS[task]}}
                 herself.request("POST", f"/records/{record}/responses", json=body)
 
 

@@ -112,8 +112,7 @@ def test_arms_providers_and_repeats_are_added_to_what_is_there(folder: Path) -> 
         ask(server, *ARMS[:2])
         ask(server, *ARMS, "--repeats", "2", "--max-rows", "1")
         assert len(server.calls) == 2 + 2 + 3
-        done = ask(server)
-        assert "2 kept, 0 new, 0 failed" in done.stderr
+        assert "2 kept, 0 new, 0 failed" in ask(server).stderr
         Path("all.toml").write_text('[models]\nclaude = "c"\nopenai = "o"\n', encoding="utf-8")
         ask(server, "--arm", "all:all.toml", providers="claude")
         ask(server, "--arm", "all:all.toml", providers="claude,openai")
@@ -121,8 +120,7 @@ def test_arms_providers_and_repeats_are_added_to_what_is_there(folder: Path) -> 
     records = (each.provenance for each in records_from_run(folder / "run"))
     told = Counter(f"{each.arm} {each.repeat}" for each in records if each.model_name == "openai")
     assert told == {" 1": 2, "short 1": 2, "short 2": 1, "long 1": 1, "long 2": 1, "all 1": 2}
-    now = list(read_answers(folder / "run" / "openai.csv"))
-    assert [answer for answer in now if answer in first] == first
+    assert [answer for answer in list(read_answers(folder / "run" / "openai.csv")) if answer in first] == first
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,7 @@ def test_a_paused_turn_is_continued_and_its_bodies_are_kept_in_order() -> None:
     assert isinstance(reply, Reply)
     assert json.loads(reply.text) == [paused, claude_body(3)]
     assert last.body["messages"] == [*first.body["messages"], {"role": "assistant", "content": paused["content"]}]
-    assert reply.attempts == 3
-    assert read_payload("claude", reply.text).text == answer_text(1) + answer_text(3)
+    assert (reply.attempts, read_payload("claude", reply.text).text) == (3, answer_text(1) + answer_text(3))
 
 
 def test_a_turn_that_never_ends_is_continued_five_times_also_with_a_number_that_json_cannot_carry() -> None:
@@ -174,5 +173,4 @@ def test_the_recorded_pause_goes_on_with_its_recorded_continuation() -> None:
         [reply] = ask(server, calls_to("claude"))
         assert server.calls[1].body["messages"][-1]["content"] == json.loads(texts[0])["content"]
     assert isinstance(reply, Reply)
-    assert reply.text == f"[{texts[0]},{texts[1]}]"
-    assert len(read_payload("claude", reply.text).occurrences) == 17
+    assert (reply.text, len(read_payload("claude", reply.text).occurrences)) == (f"[{texts[0]},{texts[1]}]", 17)

@@ -85,8 +85,7 @@ def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give() -> N
         assert check_file(RUN / f"{provider}.csv") == []
         key = environment(server, provider)[get_provider(provider).key_variables[0]].encode()
         assert all(key not in path.read_bytes() for path in RUN.iterdir())
-    paused = {answer_id for (_, answer_id), count in server.accepted.items() if count == 2}
-    assert len(paused) == 2
+    assert len({answer_id for (_, answer_id), count in server.accepted.items() if count == 2}) == 2
     assert set(server.accepted.values()) == {1, 2}
     assert not (RUN / PAUSED).exists()
     assert open_batches(RUN) == []
@@ -97,8 +96,7 @@ def test_bodies_of_turns_that_are_paused_in_batches_count_once_when_they_come() 
     limits = Limits(max_cost=100_000.0, prices={model: Price(input=50_000, output=100_000)})
     with BatchServers(looks=1) as server:
         server.answer = body_by_narrative
-        stop = stop_at("paused, to be finished")
-        first = start(server, "claude", limits=limits, tell=stop)
+        first = start(server, "claude", limits=limits, tell=stop_at("paused, to be finished"))
         done = start(server, "claude", limits=limits)
     assert first.last
     assert done.last
@@ -110,10 +108,8 @@ def test_calls_are_split_by_the_limit_and_each_is_sent_once() -> None:
     with BatchServers(looks=2) as server:
         manifest = start(server, "openai", policy=QUICK._replace(requests=2))
     assert [len(batch.items) for batch in server.batches] == [2, 2, 1]
-    assert len({batch.name for batch in server.batches}) == 3
-    assert manifest.answers == 5
-    assert set(server.accepted.values()) == {1}
-    assert steps(RUN) == {"planned": 3, "created": 3, "collected": 3}
+    assert (len({batch.name for batch in server.batches}), manifest.answers) == (3, 5)
+    assert (set(server.accepted.values()), steps(RUN)) == ({1}, {"planned": 3, "created": 3, "collected": 3})
 
 
 def test_what_failed_or_expired_is_counted_and_asked_again_by_the_next_start() -> None:
@@ -126,8 +122,7 @@ def test_what_failed_or_expired_is_counted_and_asked_again_by_the_next_start() -
         assert [error.attempts for error in read_errors(RUN) if error.kind == "timeout"] == [0]
         server.outcome = lambda provider, custom_id: "answered"
         second = start(server, "claude")
-    assert (second.answers, second.errors) == (5, {})
-    assert [len(batch.items) for batch in server.batches] == [5, 2]
+    assert (second.answers, second.errors, [len(batch.items) for batch in server.batches]) == (5, {}, [5, 2])
 
 
 def test_a_result_that_cannot_be_read_is_kept_and_put_again_only_when_told_to() -> None:
@@ -150,8 +145,7 @@ def test_a_batch_whose_creation_was_not_answered_is_found_and_not_sent_twice(pro
     with BatchServers(looks=2) as server:
         server.void[provider] = 1
         manifest = start(server, provider, told=told)
-    assert manifest.answers == 5
-    assert len(server.batches) == 1
+    assert (manifest.answers, len(server.batches)) == (5, 1)
     assert any("found the batch" in line for line in told)
 
 
@@ -159,8 +153,7 @@ def test_a_batch_that_was_never_made_is_sent_again() -> None:
     with BatchServers() as server:
         server.refusals["gemini"] = [(500, "Internal")]
         manifest = start(server, "gemini")
-    assert manifest.answers == 5
-    assert set(server.accepted.values()) == {1}
+    assert (manifest.answers, set(server.accepted.values())) == (5, {1})
     assert steps(RUN) == {"planned": 2, "dropped": 1, "created": 1, "collected": 1}
 
 
@@ -169,8 +162,7 @@ def test_a_refused_batch_is_an_error_of_each_of_its_calls() -> None:
         server.refusals["openai"] = [(400, "The model has no batches.")]
         with pytest.raises(InputError, match="5 bad_response"):
             start(server, "openai")
-    errors = read_errors(RUN)
-    assert ["The model has no batches." in error.message for error in errors] == [True] * 5
+    assert ["The model has no batches." in error.message for error in read_errors(RUN)] == [True] * 5
     assert open_batches(RUN) == []
 
 
@@ -180,8 +172,7 @@ def test_a_batch_that_is_refused_after_it_was_made_is_tried_again_when_another_h
         manifest = start(server, "openai", policy=QUICK._replace(requests=3))
     assert (manifest.answers, manifest.errors) == (2, {"bad_response": 3})
     assert all("The provider refused the batch: " in error.message for error in read_errors(RUN))
-    assert len(server.batches) == 3
-    assert set(server.accepted.values()) == {1}
+    assert (len(server.batches), set(server.accepted.values())) == (3, {1})
 
 
 def test_stopped_and_started_again_it_collects_what_it_sent() -> None:
@@ -299,8 +290,7 @@ def test_a_batch_of_an_earlier_version_is_collected_and_ended_by_a_later_one(can
         later = LaterVersion(*selection(server, "openai"))
         questions = later.questions(NarrativesCsv(NARRATIVES))
         manifest = ask_in_batches(questions, RUN, later, policy=QUICK, cancel=cancel, redirect_client=None)
-    assert manifest.answers == 5
-    assert open_batches(RUN) == []
+    assert (manifest.answers, open_batches(RUN)) == (5, [])
 
 
 def test_a_paused_turn_of_an_earlier_version_is_finished_by_a_later_one() -> None:
@@ -376,16 +366,14 @@ def test_arms_are_put_in_batches_each_with_its_model_and_prompt() -> None:
         assert done.exit_code == 0, done.output
     asked = {(body["model"], "rhymes" in json.dumps(body)) for batch in server.batches for body in batch.items.values()}
     assert asked == {("one", False), ("another", True)}
-    assert [len(batch.items) for batch in server.batches] == [5, 5]
-    assert set(server.accepted.values()) == {1}
+    assert ([len(batch.items) for batch in server.batches], set(server.accepted.values())) == ([5, 5], {1})
 
 
 def test_what_cannot_be_asked_in_batches_is_refused_before_anything_is_sent() -> None:
     with BatchServers() as server:
         env = environment(server, "openai", "perplexity")
         refused = ask(RUN, env, "--batch")
-        of_router = env | {"CITEJURY_OPENAI_API": "openrouter"}
-        router = ask(RUN, of_router, "--batch", "--providers", "openai")
+        router = ask(RUN, env | {"CITEJURY_OPENAI_API": "openrouter"}, "--batch", "--providers", "openai")
         keyless = ask(RUN, env, "--batch", "--providers", "openai,claude")
         assert server.calls == []
     assert not (RUN).exists()
@@ -484,8 +472,7 @@ def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost() -> None:
             start(server, "openai", limits=Limits(max_cost=1.0))
         limits, policy = dear(server, 3.5, "openai"), QUICK._replace(requests=1)
         manifest = start(server, "openai", limits=limits, policy=policy, told=told)
-    steps = [("sent as batch" in line) - ("has ended" in line) for line in told]
-    assert max(accumulate(steps)) == 3
+    assert max(accumulate([("sent as batch" in line) - ("has ended" in line) for line in told])) == 3
     assert sum("waits until others have ended" in line for line in told) == 1
     assert (manifest.stopped, manifest.answers) == ("", 5)
 
@@ -527,8 +514,7 @@ def test_a_batch_that_is_found_again_counts_against_the_limit_of_cost() -> None:
     with BatchServers(looks=10**6) as server:
         server.void["openai"] = 1
         limits, policy = dear(server, 1.5, "openai", "gemini"), QUICK._replace(requests=1, settle_seconds=60.0)
-        stop = stop_at("found the batch")
-        start(server, "openai", limits=limits, policy=policy, tell=stop)
+        start(server, "openai", limits=limits, policy=policy, tell=stop_at("found the batch"))
     assert len(server.batches) == 1
 
 

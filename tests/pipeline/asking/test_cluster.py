@@ -135,8 +135,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_ma
     states = {source.reason for record in read_records(tmp_path / "records.jsonl") for source in record.sources}
     assert states == {"page", "not_text", "robots", "status_404", "refused", "not_web"}
     # One chain a site: robots.txt was asked for once, but where a link was lost, and by the site's own chain only.
-    assert web.asked("/robots.txt") == [1, 1, 1, 1, 2]
-    assert web.asked("/moved/end") == [0, 1, 0, 0, 0]
+    assert (web.asked("/robots.txt"), web.asked("/moved/end")) == ([1, 1, 1, 1, 2], [0, 1, 0, 0, 0])
     assert web.asked("/4/1")[4] == 2
     # No cluster is asked for pages that are held.
     again = CliRunner().invoke(main, words_of(tmp_path / "run", web, "tcp://127.0.0.1:1"))

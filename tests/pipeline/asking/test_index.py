@@ -74,8 +74,7 @@ def test_a_finished_run_started_again_reads_its_indexes_and_not_its_answers(fold
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     told = again(folder)
     assert told.last is not None
-    assert (told.last.kept, told.last.new, told.answers) == (18, 0, 18)
-    assert unchanged(told) == unchanged(manifest)
+    assert (told.last.kept, told.last.new, told.answers, unchanged(told)) == (18, 0, 18, unchanged(manifest))
     assert held(folder / "run") == before | {"claude.csv": path.read_bytes()}
 
 
@@ -145,16 +144,14 @@ def test_an_index_that_does_not_fit_is_made_anew(folder: Path, what: str) -> Non
         path.unlink()
     else:
         path.write_bytes(spoiled[what])
-    assert unchanged(again(folder)) == unchanged(manifest)
-    assert held(folder / "run") == before
+    assert (unchanged(again(folder)), held(folder / "run")) == (unchanged(manifest), before)
 
 
 def test_a_copied_folder_keeps_its_indexes(folder: Path, tmp_path: Path) -> None:
     for path in (folder / "run").iterdir():
         os.utime(path)
     before = held(folder / "run")
-    assert ask(folder).exit_code == 0
-    assert held(folder / "run") == before
+    assert (ask(folder).exit_code, held(folder / "run")) == (0, before)
     assert cited_urls(folder / "run" / "openai.csv")
 
 
@@ -232,8 +229,6 @@ def test_a_reparse_reads_each_answer_once_and_moves_only_what_changed(folder: Pa
     assert ask(folder, "--compress").exit_code == 0
     path = folder / "run" / "claude.csv.zst"
     answers, before = list(read_answers(path)), held(folder / "run")
-    old = answers[3].model_copy(update={"answer_text": "old"})
-    write_answers(path, [*answers[:3], old, *answers[4:]])
+    write_answers(path, [*answers[:3], answers[3].model_copy(update={"answer_text": "old"}), *answers[4:]])
     index_file(path).unlink()
-    assert reparse_run(folder / "run", {}) == (18, 1, 0, False)
-    assert held(folder / "run") == before
+    assert (reparse_run(folder / "run", {}), held(folder / "run")) == ((18, 1, 0, False), before)

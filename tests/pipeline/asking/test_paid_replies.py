@@ -91,8 +91,7 @@ def test_a_success_that_cannot_be_read_is_kept_with_its_body_and_bought_again_on
         assert f"kept in {BAD_RESPONSES}" in again.stderr
         assert "Asking" not in again.stderr
         told = ask(server, "openai", "--retry", "bad_response", "--strict")
-    assert (told.exit_code, len(server.calls)) == (0, 4)
-    assert read_errors(folder / "run") == []
+    assert (told.exit_code, len(server.calls), read_errors(folder / "run")) == (0, 4, [])
     assert check_file(folder / "run" / "openai.csv") == []
     assert [each.narrative_id for each in read_answers(folder / "run" / "openai.csv")] == ["N0", "N1", "N2"]
 
@@ -120,8 +119,7 @@ def test_a_torn_line_is_cut_off_and_its_call_put_again_and_a_line_of_somebody_el
         ask(server, "openai")
         path.write_bytes(path.read_bytes()[:-20])
         done = ask(server, "openai")
-        assert len(server.calls) == 4
-        assert [each["body"] for each in kept_bodies(folder)] == ["junk"]
+        assert (len(server.calls), [each["body"] for each in kept_bodies(folder)]) == (4, ["junk"])
         path.write_text('{"a": 1}\n', encoding="utf-8")
         refused = ask(server, "openai")
         assert (refused.exit_code, len(server.calls)) == (1, 4)
@@ -131,8 +129,7 @@ def test_a_torn_line_is_cut_off_and_its_call_put_again_and_a_line_of_somebody_el
 
 def test_a_paused_turn_whose_continuation_fails_goes_on_from_its_bodies_at_the_next_start(folder: Path) -> None:
     with ProviderServer([PAUSED, PAUSED, DOWN]) as server:
-        failed = ask(server, "claude", "--max-rows", "1")
-        assert (failed.exit_code, len(server.calls)) == (1, 3)
+        assert (ask(server, "claude", "--max-rows", "1").exit_code, len(server.calls)) == (1, 3)
         done = ask(server, "claude", "--max-rows", "1")
         assert (done.exit_code, len(server.calls)) == (0, 4), done.output
         asked = [[turn["role"] for turn in call.body["messages"]] for call in server.calls]
@@ -232,8 +229,7 @@ def test_a_torn_body_of_a_paused_turn_is_bought_again_and_a_damaged_line_is_refu
         refused = ask(server, "claude", "--max-rows", "1")
         assert len(server.calls) == 3
         path.write_bytes(whole[:-20])
-        done = ask(server, "claude", "--max-rows", "1")
-        assert (done.exit_code, len(server.calls)) == (0, 4)
+        assert (ask(server, "claude", "--max-rows", "1").exit_code, len(server.calls)) == (0, 4)
         assert len(server.calls[-1].body["messages"]) == 2
     assert refused.exit_code == 1
     assert "`paused.jsonl` in 'run', line 1 is not a body of a paused turn. Nothing was sent." in refused.stderr
@@ -408,8 +404,7 @@ def test_presets_of_perplexity_keep_their_own_words_unless_they_are_to_have_ours
         ask(server, "perplexity", "--max-rows", "1", "--out", "c", "--system-prompt", "system.txt")
         ask(server, "perplexity", "--max-rows", "1", "--out", "d", "--model", "perplexity=perplexity/sonar")
         preset, ours, yours, plain = (call.body.get("instructions", "") for call in server.calls)
-    assert (preset, plain) == ("", ours)
-    assert (ours[:20], yours[:11]) == ("You check statements", "Be brief.\n\n")
+    assert (preset, plain, ours[:20], yours[:11]) == ("", ours, "You check statements", "Be brief.\n\n")
     assert all(each.endswith("such as [1].") for each in (ours, yours))
 
 

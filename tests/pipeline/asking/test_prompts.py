@@ -132,8 +132,7 @@ def test_a_prompt_that_changed_is_refused_with_both_and_nothing_is_sent(folder: 
             assert "You are brief, and cite." in done.stderr
             assert text_digest(SYSTEM_PROMPT)[:12] in done.stderr
             assert done.stderr.count("\n") == 1
-        assert len(server.calls) == 1
-        assert run_ask(server, "one.csv", "--out", "run").exit_code == 0
+        assert (len(server.calls), run_ask(server, "one.csv", "--out", "run").exit_code) == (1, 0)
     assert json.loads(before)["prompts"] == read_manifest(folder / "run").model_dump()["prompts"]
 
 

@@ -59,7 +59,6 @@ def test_a_body_that_no_reader_reads_stays_as_it_is_and_a_folder_without_a_run_i
     answers = list(read_answers(run / "claude.csv"))
     write_answers(run / "claude.csv", [answers[0].model_copy(update={"answer_raw_json": "{}"}), *answers[1:]])
     before = (run / "claude.csv").read_bytes()
-    assert reparse_run(run, {})[:3] == (4, 0, 1)
-    assert (run / "claude.csv").read_bytes() == before
+    assert (reparse_run(run, {})[:3], (run / "claude.csv").read_bytes()) == ((4, 0, 1), before)
     with pytest.raises(InputError, match=r"holds no `manifest\.json`"):
         reparse_run(run.parent, {})

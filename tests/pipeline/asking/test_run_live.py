@@ -144,15 +144,13 @@ def test_started_again_a_run_says_what_it_kept_and_asked_and_spent_now() -> None
     assert "4 kept, 0 new, 0 failed, spent now 0.00 USD (0.08 in all)\n" in again.stderr
     assert ("Asking claude (" in more.stderr, "Asking openai (" in more.stderr) == (True, False)
     assert "2 kept, 1 new, 0 failed, spent now 0.02 USD (0.10 in all)\n" in more.stderr
-    last = read_manifest(RUN).last
-    assert last == LastStart(kept=2, new=1, cost=0.02)
+    assert read_manifest(RUN).last == LastStart(kept=2, new=1, cost=0.02)
 
 
 def test_a_provider_that_is_down_stops_no_other_and_is_said_with_the_reason_and_strict_exits_1() -> None:
     refused = Status(401, {}, {"error": {"message": "no such key: planted-openai-0123456789"}})
     with ProviderServer({"openai": [refused] * 5}) as server:
-        env = environment(server, "openai", "claude")
-        done = ask(env, "--strict", "--concurrency", "1")
+        done = ask(environment(server, "openai", "claude"), "--strict", "--concurrency", "1")
         held = b"".join(path.read_bytes() for path in (RUN).iterdir())
         calm = ask(environment(server, "claude"))
     assert (done.exit_code, calm.exit_code) == (1, 0)
@@ -162,8 +160,7 @@ def test_a_provider_that_is_down_stops_no_other_and_is_said_with_the_reason_and_
     assert done.stderr.splitlines()[-1].startswith("Next: citejury pipeline sources")
     assert "answered none" not in calm.stderr
     assert (b"planted" in held, "planted" in done.output) == (False, False)
-    assert read_manifest(RUN).errors == {"auth": 5}
-    assert len(list(read_answers(RUN / "claude.csv"))) == 5
+    assert (read_manifest(RUN).errors, len(list(read_answers(RUN / "claude.csv")))) == ({"auth": 5}, 5)
 
 
 def test_another_model_in_the_same_folder_is_refused_and_nothing_sent() -> None:
@@ -204,10 +201,8 @@ def test_the_second_signal_gives_up_what_is_under_way_and_the_same_command_goes_
         assert process.wait(timeout=120) == code, told
         assert "Stopping: 1 calls under way" in told
         assert "5 calls are left" in told
-        again = subprocess.run(command("1"), cwd=ROOT, env=env, check=False, capture_output=True)
-        assert again.returncode == 0
-    assert len(server.calls) == 6
-    assert len(list(read_answers(RUN / "openai.csv"))) == 5
+        assert subprocess.run(command("1"), cwd=ROOT, env=env, check=False, capture_output=True).returncode == 0
+    assert (len(server.calls), len(list(read_answers(RUN / "openai.csv")))) == (6, 5)
 
 
 def test_a_signal_ends_the_wait_for_a_next_try_and_sends_nothing_more() -> None:
@@ -235,8 +230,7 @@ def test_a_disk_that_takes_no_more_is_one_line_and_the_same_command_goes_on() ->
         assert "Spent since this start: about 0.00 USD" in full.stderr
         assert 1 < len(server.calls) < 5
         assert ask(environment(server, "openai")).exit_code == 0
-    assert len(server.calls) == 6
-    assert check_file(RUN / "openai.csv") == []
+    assert (len(server.calls), check_file(RUN / "openai.csv")) == (6, [])
 
 
 def command(*options: str, before: str = "") -> list[str]:

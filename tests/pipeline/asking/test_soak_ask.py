@@ -174,8 +174,7 @@ def kill_live_runs(folder: Path, kills: int) -> None:
             again = [call for call in server.calls[first:] if (call.provider, asked_text(call)) in answered]
             assert again == [], kill
             # The server may count a request of the killed run only after its end.
-            late = len(server.calls) - first - (2 * LIVE - len(before))
-            assert 0 <= late <= 2 * LIVE_CONCURRENCY, kill
+            assert 0 <= len(server.calls) - first - (2 * LIVE - len(before)) <= 2 * LIVE_CONCURRENCY, kill
         assert [violation for path in out.glob("*.csv") for violation in check_file(path)] == [], kill
 
 

@@ -159,8 +159,7 @@ def test_a_page_is_fetched_once_a_passing_failure_is_tried_again_and_refreshing_
         del pages["/lost"]
         made = read_web(run, web, refresh=True)
         assert web.paths("good.test") == ["/honey", "/lost", "/gone"] * 2
-    assert tries == ["/moody"] * 3
-    assert (tmp_path / "records.jsonl").read_bytes() == before
+    assert (tries, (tmp_path / "records.jsonl").read_bytes()) == (["/moody"] * 3, before)
     assert made.gathered is not None
     assert made.gathered.kept == (lost,)
     first, second, third = records_in(tmp_path)
@@ -194,11 +193,9 @@ def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
     assert f"{other} is kept, but no answer of this run cites it." in result.stderr
     (record,) = records_in(tmp_path)
     assert (record.sources[0].reason, record.context_set) == ("added", HONEY)
-    assert command(run, "--offline").exit_code == 0
-    assert records_in(tmp_path) == [record]
+    assert (command(run, "--offline").exit_code, records_in(tmp_path)) == (0, [record])
     for bad in (["paper", file], [paywalled, "nowhere.pdf"], [paywalled, str(tmp_path / "empty.txt")]):
-        refused = command(run, "--offline", "--add", *bad, out="other.jsonl")
-        assert refused.exit_code == 1
+        assert command(run, "--offline", "--add", *bad, out="other.jsonl").exit_code == 1
         assert not (tmp_path / "other.jsonl").exists()
 
 
@@ -237,8 +234,7 @@ def test_what_a_server_sends_instead_of_a_page_is_no_passage(tmp_path: Path) -> 
     with Web({"good.test": pages}) as web:
         paths = ("/news/why-honey-never-spoils", "/gone", "/moved", "/loop", "/live")
         urls = [web.url("good.test", path) for path in paths]
-        run = write_run(tmp_path / "run", {"One.": urls})
-        read_web(run, web)
+        read_web(write_run(tmp_path / "run", {"One.": urls}), web)
     (record,) = records_in(tmp_path)
     found = [f"{source.state} {source.reason}" for source in record.sources]
     assert found == ["unread home_page", "gone soft_404", "read page", "unread redirects", "read page"]

@@ -57,8 +57,7 @@ def test_a_file_appears_whole_with_the_rights_of_any_new_file_and_its_folders(tm
         file.write(b"new")
         file.flush()
         assert path.read_text() == "earlier"
-    assert path.read_text() == "new"
-    assert list(path.parent.iterdir()) == [path]
+    assert (path.read_text(), list(path.parent.iterdir())) == ("new", [path])
 
 
 def test_a_private_file_is_its_owners_alone_from_its_first_byte(tmp_path: Path, umask: None) -> None:

@@ -29,8 +29,7 @@ def test_nothing_in_a_cell_steers_the_terminal_or_makes_a_line() -> None:
 
 
 def test_nothing_in_a_cell_is_markdown() -> None:
-    text = Table([("a", "n"), (HOSTILE, -1)], left=1).markdown()
-    assert text.splitlines() == [
+    assert Table([("a", "n"), (HOSTILE, -1)], left=1).markdown().splitlines() == [
         "| a | n |",
         "|---|--:|",
         r"| a\|b\_\*c\*�\[31m�&lt;img src=x&gt;\\input\{x\} &amp; 50% �@<!-- -->you | -1 |",

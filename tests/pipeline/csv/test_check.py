@@ -90,8 +90,7 @@ def test_whatever_a_model_says_what_is_written_is_right(
 
 def test_what_ask_writes_of_citations_that_are_no_url_is_right(tmp_path: Path) -> None:
     cited = ["not a url", "https://", "//x", "mailto:a@b", "https:///", "ftp://a.de/b", "https://a b"]
-    body = {"choices": [{"message": {"content": "Yes [1][5]."}}], "citations": cited}
-    read = read_body("perplexity", body)
+    read = read_body("perplexity", {"choices": [{"message": {"content": "Yes [1][5]."}}], "citations": cited})
     said = answer("perplexity", PERPLEXITY, read.citations).model_copy(update={"answer_text": read.text})
     write_answers(tmp_path / "perplexity.csv", [said])
     assert (check_file(tmp_path / "perplexity.csv"), list(read.citations)) == ([], cited[4:])

@@ -80,8 +80,7 @@ def test_expansion_follows_the_tables_of_the_contract(
     model: str, cited: int, found: int, rows: int, with_source: int, with_result: int
 ) -> None:
     expanded = expanded_rows(stored(model, citations=URLS[:cited], results=RESULTS[:found]))
-    assert len(expanded) == rows
-    assert sum(row.source_id != "" for row in expanded) == with_source
+    assert (len(expanded), sum(row.source_id != "" for row in expanded)) == (rows, with_source)
     assert sum(row.result_rank != "" for row in expanded) == with_result
 
 
@@ -99,8 +98,7 @@ def test_the_file_holds_exactly_the_rows_of_the_answers_and_they_come_back(
     tmp_path: Path, written: list[StoredAnswer]
 ) -> None:
     path = tmp_path / "answers.csv"
-    assert write_answers(path, written) == len(written)
-    assert list(read_answers(path)) == written
+    assert (write_answers(path, written), list(read_answers(path))) == (len(written), written)
     rows = [list(row.model_dump().values()) for answer in written for row in expanded_rows(answer)]
     with open(path, encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [list(CSV_COLUMNS), *rows]
@@ -118,8 +116,7 @@ def test_a_difficult_cell_survives_unchanged(tmp_path: Path, cell: str) -> None:
 def test_nul_and_half_an_emoji_become_the_replacement_character(tmp_path: Path) -> None:
     append_answer(tmp_path / "a.csv", stored(answer_text="a\0b\ud83dc", citations=("https://a.de/\ud83d",)))
     (answer,) = read_answers(tmp_path / "a.csv")
-    assert answer.answer_text == "a\ufffdb\ufffdc"
-    assert answer.citations == ("https://a.de/\ufffd",)
+    assert (answer.answer_text, answer.citations) == ("a\ufffdb\ufffdc", ("https://a.de/\ufffd",))
 
 
 def test_appending_writes_one_header_and_unix_line_ends_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
@@ -140,8 +137,7 @@ def test_answers_whose_rows_are_mixed_are_put_together(tmp_path: Path) -> None:
     second = stored("perplexity", URLS[:2], RESULTS[::2], SECOND, answer_prompt="p")
     write_answers(path, [first, second])
     header, *rows = path.read_bytes().splitlines(keepends=True)
-    shuffled = [rows[0], rows[3], rows[1], b"".join(rows[4:]), rows[2]]
-    path.write_bytes(header + b"".join(shuffled))
+    path.write_bytes(header + b"".join([rows[0], rows[3], rows[1], b"".join(rows[4:]), rows[2]]))
     assert {answer.answer_id: answer for answer in read_answers(path)} == {FIRST: first, SECOND: second}
 
 
@@ -208,8 +204,7 @@ def test_a_file_without_a_torn_answer_is_not_touched(tmp_path: Path) -> None:
     write_answers(path, [stored()])
     path.chmod(0o444)
     before = path.stat().st_mtime_ns
-    assert sync_index(path) == {FIRST}
-    assert path.stat().st_mtime_ns == before
+    assert (sync_index(path), path.stat().st_mtime_ns) == ({FIRST}, before)
     assert sync_index(tmp_path / "none.csv") == set()
 
 

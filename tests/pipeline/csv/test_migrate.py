@@ -105,9 +105,7 @@ def test_old_names_naive_times_and_no_model_become_the_contracts(tmp_path: Path)
 def test_a_run_id_that_names_no_single_answer_gives_way_to_a_lasting_one(tmp_path: Path) -> None:
     answers, notes = migrated(tmp_path, v1_row(), v1_row(), v1_row(run_id="run_7"), v1_row(run_id=""))
     ids = [answer.answer_id for answer in answers]
-    assert ids[0] == RUN
-    assert [UUID(answer_id).version for answer_id in ids[1:]] == [5, 5, 5]
-    assert len(set(ids)) == 4
+    assert (ids[0], [UUID(answer_id).version for answer_id in ids[1:]], len(set(ids))) == (RUN, [5, 5, 5], 4)
     assert notes == [
         "line 5: `run_id` stands on an earlier row; `answer_id` is made of the file and the row",
         "lines 8, 11: `run_id` is no UUID; `answer_id` is made of the file and the row",

@@ -92,8 +92,7 @@ def test_tokens_and_cost_stay_within_one_calls_size_of_their_limit(limits: Spend
         assert limits.tokens <= came.total.tokens < limits.tokens + max(each.tokens for each in came.answered)
     if limits.cost is not None:
         assert limits.cost <= came.total.cost < limits.cost + max(each.cost for each in came.answered)
-    assert came.meter.spent[:3] == came.total[:3]
-    assert came.meter.spent.cost == pytest.approx(came.total.cost)
+    assert (came.meter.spent[:3], came.meter.spent.cost) == (came.total[:3], pytest.approx(came.total.cost))
     assert came.meter.used_up() == ("cost" if limits.tokens is None else "tokens")
     assert came.statuses.count("ok") == len(came.answered) < len(QUESTIONS)
 
@@ -150,8 +149,7 @@ def test_a_call_that_does_not_fit_waits_until_those_under_way_are_settled(limits
     """Each may take 400 tokens and what its question has, and takes 15."""
     meeting = Meeting(together)
     came = asks(meeting, limits, questions=["How many?"] * 17)
-    assert meeting.most == together
-    assert came.meter.spent[:3] == (17, 170, 85)
+    assert (meeting.most, came.meter.spent[:3]) == (together, (17, 170, 85))
 
 
 def test_a_server_that_states_no_usage_is_counted_by_our_own_tokens() -> None:
@@ -167,9 +165,7 @@ def test_a_server_that_states_no_usage_is_counted_by_our_own_tokens() -> None:
 )
 def test_a_call_without_an_answer_takes_nothing_unless_its_answer_was_lost(failure: Behaviour, cut_off: int) -> None:
     came = asks(lambda received: failure, SpendLimits(), questions=QUESTIONS[:1])
-    assert came.statuses == ["http_error"]
-    assert came.meter.spent == Spent()
-    assert came.meter.cut_off.calls == cut_off
+    assert (came.statuses, came.meter.spent, came.meter.cut_off.calls) == (["http_error"], Spent(), cut_off)
     assert (came.meter.cut_off.tokens > LONGEST_ANSWER) == bool(cut_off)
     many = asks(lambda received: failure, SpendLimits(tokens=1_500))
     assert many.meter.used_up() == ("tokens" if cut_off else None), "lost answers count against the limit"

@@ -109,8 +109,7 @@ def test_a_form_that_is_no_use_gives_way_to_the_next_and_is_not_tried_again(
     script: list[Behaviour], forms: list[str], payloads: int
 ) -> None:
     (first, second), calls = ask([*script, says(GOOD), says(GOOD)], questions=2)
-    assert (first.status, second.status) == ("ok", "ok")
-    assert [form_of(call) for call in calls] == forms
+    assert (first.status, second.status, [form_of(call) for call in calls]) == ("ok", "ok", forms)
     assert len(first.payloads) == payloads
     assert spent_of(first.payloads, "m", {})[1:3] == (100 * payloads, 20 * payloads)
 
@@ -119,8 +118,7 @@ def test_an_answer_of_another_form_is_repaired_once_with_the_schema_before_the_m
     (said,), calls = ask([says("Yes, surely."), says(GOOD)])
     assert (said.status, len(said.payloads)) == ("ok", 2)
     system, prompt = prompts_of(calls[1])
-    assert prompt == f"Yes, surely.\n\n{REPAIR_ORDER}"
-    assert json.loads(system.splitlines()[-1]) == SCHEMA
+    assert (prompt, json.loads(system.splitlines()[-1])) == (f"Yes, surely.\n\n{REPAIR_ORDER}", SCHEMA)
 
 
 PASSING: dict[str, Behaviour] = {

@@ -227,10 +227,8 @@ def test_a_creation_answered_into_the_void_is_sent_once_and_found_in_the_list(
         submit(servers, provider, "run-1", "a1", "a2")
     (found,) = listed(servers, provider)
     assert caught.value.is_lost
-    assert set(servers.accepted.values()) == {1}
-    assert found.name == ("run-1" if known(provider).is_named else "")
-    ended = look(servers, provider, found.batch_id)
-    assert set(collected(servers, provider, ended)) == {"a1", "a2"}
+    assert (set(servers.accepted.values()), found.name) == ({1}, "run-1" if known(provider).is_named else "")
+    assert set(collected(servers, provider, look(servers, provider, found.batch_id))) == {"a1", "a2"}
 
 
 @four
@@ -338,8 +336,7 @@ def test_results_that_break_off_give_what_came_and_an_error(servers: BatchServer
         talk(servers, provider, collect)
     assert caught.value.kind == "network"
     assert 50 < len(seen) < 150
-    assert {result.outcome for result in seen} == {"answered"}
-    assert len(collected(servers, provider, state)) == 200
+    assert ({result.outcome for result in seen}, len(collected(servers, provider, state))) == ({"answered"}, 200)
 
 
 @four
@@ -392,8 +389,7 @@ def test_items_are_split_by_number_and_by_size() -> None:
     items = items_of("claude", *(f"a{number}" for number in range(5)))
     by_number = [len(part) for part in split_items(items, BatchLimits(2, 10**6))]
     by_size = [len(part) for part in split_items(items, BatchLimits(10, 2000))]
-    assert by_number == [2, 2, 1]
-    assert sum(by_size) == 5
+    assert (by_number, sum(by_size)) == ([2, 2, 1], 5)
     assert max(by_size) < 5
     assert not list(split_items([], BatchLimits(2, 10**6)))
     with pytest.raises(InputError, match=r"a0 has .* bytes; a batch holds 100"):

@@ -24,8 +24,7 @@ def outlined(answer: Answer) -> dict[str, Any]:
         + ([each.title, each.cited_text] if each.title or each.cited_text else [])
         for each in answer.occurrences
     ]
-    whole: dict[str, Any] = json.loads(answer.model_dump_json(exclude_defaults=True))
-    return {**whole, "occurrences": occurrences}
+    return {**json.loads(answer.model_dump_json(exclude_defaults=True)), "occurrences": occurrences}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -67,8 +66,7 @@ def test_characters_that_no_file_can_carry_are_replaced_one_for_one() -> None:
     text = "a\\ud83d\\u0000[x](https://a.example/)"
     body = '{"choices": [{"message": {"content": "' + text + '"}, "finish_reason": "stop"}]}'
     answer = read_payload("openai", body)
-    assert answer.text == "a\ufffd\ufffd[x](https://a.example/)"
-    assert answer.occurrences[0].start == 3
+    assert (answer.text, answer.occurrences[0].start) == ("a\ufffd\ufffd[x](https://a.example/)", 3)
 
 
 def test_vendors_names_stand_for_providers_and_of_an_unknown_one_the_nearest_is_named() -> None:

@@ -30,7 +30,6 @@ VALUES: dict[str, Any] = {
     "temperature": 0.2,
     "max_tokens": 2048,
 }
-WARM_MODELS: dict[str, str] = {"openai": "gpt-4.1", "claude": "claude-sonnet-4-6"}
 
 
 def build(
@@ -75,7 +74,7 @@ def at(body: Any, place: str) -> Any:
 @pytest.mark.parametrize(("provider", "api"), TARGETS)
 @pytest.mark.parametrize("option", list(AskOptions.model_fields))
 def test_the_table_of_options_says_what_is_sent(provider: ProviderName, api: str, option: str) -> None:
-    model = WARM_MODELS.get(provider, "")
+    model = {"openai": "gpt-4.1", "claude": "claude-sonnet-4-6"}.get(provider, "")
     options = AskOptions(**{option: VALUES[option]})
     body, plain = build(provider, model, options, api).body, build(provider, model, PLAIN, api).body
     place = get_provider(provider).api(api).options.get(option)
@@ -183,8 +182,7 @@ def test_a_paused_turn_of_claude_alone_goes_on_with_its_content_unchanged() -> N
     following = get_provider("claude").next_request(request, paused)
     assert following is not None
     assert following.body == {**request.body, "messages": [USER, {"role": "assistant", "content": content}]}
-    assert following[:2] == request[:2]
-    assert request.body["messages"] == [USER]
+    assert (following[:2], request.body["messages"]) == (request[:2], [USER])
     for body in ({"stop_reason": "end_turn", "content": [{}]}, {"stop_reason": "pause_turn", "content": []}, [], "x"):
         assert get_provider("claude").next_request(request, body) is None
     assert get_provider("openai").next_request(build("openai"), paused) is None

@@ -80,7 +80,6 @@ def test_an_address_of_another_kind_is_no_missing_one(url: str, reason: str) -> 
 def test_what_earlier_versions_called_unresolved_is_read_by_its_reason(
     reason: str, url: str, found: tuple[str, str]
 ) -> None:
-    stored = {"n": 1, "url": url, "host": "", "state": "unresolved", "reason": reason}
-    source = Source.model_validate(stored)
+    source = Source.model_validate({"n": 1, "url": url, "host": "", "state": "unresolved", "reason": reason})
     assert (source.state, source.reason) == found
     assert Source.model_validate_json(source.model_dump_json()) == source

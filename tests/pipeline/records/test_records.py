@@ -61,8 +61,7 @@ def test_result_snippets_become_passages_and_their_sources_are_read() -> None:
         ("three", 2, "snippet"),
     ]
     assert [(source.n, source.state) for source in record.sources] == [(1, "read"), (2, "unfetched"), (3, "read")]
-    assert record.context_set == "one (CTX_SEP) 1 [CTX_SEP] three"
-    assert record.record_uuid == ANSWER_ID
+    assert (record.context_set, record.record_uuid) == ("one (CTX_SEP) 1 [CTX_SEP] three", ANSWER_ID)
 
 
 def test_quoted_text_is_a_passage_once_and_is_counted_within_its_page() -> None:
@@ -148,8 +147,7 @@ def test_a_source_is_cited_shown_or_only_seen(provider: str, payload: Any, answe
     record = record_from_answer(stored(provider, payload))
     assert [source.cited for source in record.sources] == cited.split()
     line = " ".join(f"[{source.n}]" for source in record.sources if source.cited != "cited")
-    assert split_line(record) == (answer, line)
-    assert record.answer == (f"{answer}\n\n{line}" if line else answer)
+    assert (split_line(record), record.answer) == ((answer, line), f"{answer}\n\n{line}" if line else answer)
 
 
 def test_records_that_do_not_say_how_a_source_is_cited_stay_as_they_are_and_say_so() -> None:
@@ -205,8 +203,7 @@ def test_a_canonical_record_of_others_is_completed(tmp_path: Path) -> None:
 def test_every_bad_line_is_listed_with_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     ragas = '{"user_input": "Q", "response": "A", "retrieved_contexts": "no list"}'
-    lines = ["not json", "{}", "", "[" * 100_000, ragas]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    path.write_text("\n".join(["not json", "{}", "", "[" * 100_000, ragas]), encoding="utf-8")
     with pytest.raises(BadRowsError) as caught:
         list(read_records(path))
     assert [row.split(":")[0] for row in caught.value.rows] == ["line 1", "line 2", "line 4", "line 5"]

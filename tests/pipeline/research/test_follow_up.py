@@ -23,8 +23,7 @@ def page(url: str, title: str = "", *headings: str) -> Page:
 
 
 def checked(text: str, *urls: str, verdict: Verdict = "supported") -> Checked:
-    claim = Claim("c1", text, 0, (Quote(urls[0], text, 0, 1),))
-    return Checked(claim, verdict, 1.0, supporters=urls)
+    return Checked(Claim("c1", text, 0, (Quote(urls[0], text, 0, 1),)), verdict, 1.0, supporters=urls)
 
 
 def is_open(*claims: Checked) -> bool:

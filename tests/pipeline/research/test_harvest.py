@@ -58,17 +58,14 @@ def gather(
 def test_the_same_pages_are_found_in_the_same_order_whatever_is_asked_at_once() -> None:
     queries = [f"query {number}" for number in range(12)]
     one = gather(queries, workers=1, budget=8)
-    assert one == gather(queries, workers=8, budget=8)
-    assert len(one.found) == 8
-    assert one.results == 72
+    assert (one, len(one.found), one.results) == (gather(queries, workers=8, budget=8), 8, 72)
     assert one.results == len(one.found) + one.doubled + one.capped + one.over_budget
     assert [found.rank for found in one.found] == sorted(found.rank for found in one.found)
 
 
 def test_a_later_round_counts_what_was_found_before() -> None:
     first = gather(["one", "two"], budget=5)
-    second = gather(["one", "three"], seen=first.found, budget=8)
-    both = [*first.found, *second.found]
+    both = [*first.found, *gather(["one", "three"], seen=first.found, budget=8).found]
     assert len(both) <= 8
     assert len({page_key(found.url) for found in both}) == len(both)
     assert max(Counter(site_key(found.url) for found in both).values()) <= 3
@@ -116,8 +113,7 @@ def test_where_places_are_few_another_site_goes_before_the_next_page_of_the_same
 def test_a_source_that_answers_for_what_it_says_goes_before_shops_and_forums_but_not_before_much_better_ones() -> None:
     shop, forum, office = "https://x.example/shop/1", "https://forum.y.org/1", "https://energy.gov/pumps"
     plain = [f"https://{name}.example/" for name in "klmn"]
-    assert taken_of(2, shop, plain[0], office) == [plain[0], office]
-    assert taken_of(1, forum, plain[0]) == [plain[0]]
+    assert (taken_of(2, shop, plain[0], office), taken_of(1, forum, plain[0])) == ([plain[0], office], [plain[0]])
     assert taken_of(2, *plain, office) == plain[:2]
     maker = "https://debian.example/"
     assert taken_of(1, *plain[:1], maker) == plain[:1]
@@ -239,8 +235,7 @@ def test_pages_are_read_once_in_order_and_what_could_not_be_read_is_told(store: 
         read(web, store, urls[:-1], run_id="another run")
         assert len(web.asked) == asked
     assert [(page.url, page.site) for page in first.pages] == [(urls[1], "bees.test"), (urls[2], "hive.test")]
-    assert {page.lang for page in first.pages} == {"en"}
-    assert first.pages[0].text.count("kilograms") == 20
+    assert ({page.lang for page in first.pages}, first.pages[0].text.count("kilograms")) == ({"en"}, 20)
     assert [(page.url, page.reason) for page in first.unread] == [
         (urls[0], "status_410"),
         (urls[3], "not_text"),

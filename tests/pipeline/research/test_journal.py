@@ -23,8 +23,7 @@ def test_a_call_counts_as_what_it_took_and_one_that_was_cut_off_as_what_it_could
     journal.settle(3, Spent())
     again = Journal(tmp_path)
     assert (journal.settled, journal.cut_off) == (again.settled, again.cut_off) == (TOOK, MOST)
-    assert (again.answers, again.unmetered) == ({"key": ["payload"]}, [])
-    assert again.begin(MOST) == 4
+    assert (again.answers, again.unmetered, again.begin(MOST)) == ({"key": ["payload"]}, [], 4)
 
 
 def test_a_kill_before_the_answer_is_kept_leaves_what_it_took_and_a_torn_end_a_call_that_is_cut_off(

@@ -66,8 +66,7 @@ def test_a_quote_that_is_there_decides_an_open_claim_and_what_words_decide_is_no
     assert (only(after).verdict, only(after).against) == ("contradicted", against)
     verbatim = "Frost outside the hive kills many weak colonies every winter."
     before, after, calls, _ = decide([verbatim, "The queen of Norway owns 37 submarines."], {})
-    assert [each.verdict for each in before.claims] == ["supported", "not_found"]
-    assert (after, calls) == (before, [])
+    assert ([each.verdict for each in before.claims], after, calls) == (["supported", "not_found"], before, [])
 
 
 def test_without_a_quote_that_is_there_with_the_claims_number_the_models_word_counts_for_nothing() -> None:

@@ -81,8 +81,7 @@ def test_its_csv_is_csv_v2_and_names_run_model_depth_and_sources(run: Run, tmp_p
     assert checked.exit_code == 0, checked.output
     (answer,) = read_answers(file)
     assert (answer.narrative_id, answer.model_name, answer.model_version) == ("burn_1", "pipeline", "extractive@brief")
-    assert answer.citations == (ICE, BUTTER)
-    assert answer.domains == ("ice.example", "butter.example")
+    assert (answer.citations, answer.domains) == ((ICE, BUTTER), ("ice.example", "butter.example"))
     assert json.loads(answer.answer_raw_json)["reportJson"]["references"][1]["title"] == "Butter [1]"
     assert answer.answer_text == run.laid_out.report.sections[0]
     edited = answer.model_copy(update={"answer_text": "One (C001, C009). Two (C002)."})
@@ -120,8 +119,7 @@ def test_its_passages_are_those_in_which_the_quotes_stand_and_nothing_uncited(ru
 
 
 def test_the_jury_sees_both_sides_of_what_pages_disagree_about(tmp_path: Path) -> None:
-    against = Quote(ICE, "Butter is no help.", 23, 41)
-    disputed = END._replace(verdict="supported", against=(against,))
+    disputed = END._replace(verdict="supported", against=(Quote(ICE, "Butter is no help.", 23, 41),))
     record = make_run(tmp_path, claims=(HEAT, SKIN, disputed)).record
     assert any("End." in chunk.text for chunk in record.chunks)
     assert any("Butter is no help." in chunk.text for chunk in record.chunks)
@@ -143,8 +141,7 @@ def test_sources_takes_the_folder_with_the_store_beside_it(run: Run, tmp_path: P
 
 
 def verifier_labels(run: Run) -> dict[str, tuple[bool, float]]:
-    path = run.folder.path / "judgements.jsonl"
-    judgement = FullJudgement.model_validate_json(path.read_bytes())
+    judgement = FullJudgement.model_validate_json((run.folder.path / "judgements.jsonl").read_bytes())
     assert judgement.record_uuid == run.record.record_uuid
     return {name: (label.value, label.p_yes) for name, label in judgement.labels.items()}
 
@@ -175,8 +172,7 @@ def test_a_contradicted_claim_is_said_to_be_unsupported_too(tmp_path: Path, heat
     labels = verifier_labels(make_run(tmp_path, claims=(heat, SKIN, END)))
     values = {name: value for name, (value, _) in labels.items()}
     assert (values["contradicted_claim_present"], values["unsupported_claim_present"]) == (contradicted, contradicted)
-    assert set(values) == set(LABELS["grounding"])
-    assert broken_rules("grounding", values) == ()
+    assert (set(values), broken_rules("grounding", values)) == (set(LABELS["grounding"]), ())
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,7 @@ def test_a_model_that_never_ends_or_says_nothing_of_use_spends_no_more(
     servers.model.respond = lambda received: said
     servers.model.calls.clear()
     finished = run_here(options_in(runs_dir, servers, limits=Limits(tokens=400), workers=5), servers)
-    assert len(servers.model.calls) == 4
-    assert finished.metrics.tokens_in + finished.metrics.tokens_out == 480
+    assert (len(servers.model.calls), finished.metrics.tokens_in + finished.metrics.tokens_out) == (4, 480)
     assert finished.stop_reason == "tokens"
     assert finished.passed
 
@@ -81,8 +80,7 @@ def test_after_kills_a_run_records_all_that_was_answered(
     answered += model.answered
     assert metrics.tokens_in == sum(each.tokens_in for each in answered)
     assert metrics.tokens_out == sum(each.tokens_out for each in answered)
-    assert metrics.cost_est == pytest.approx(sum(each.cost for each in answered))
-    assert metrics.calls_cut_off == 3
+    assert (metrics.cost_est, metrics.calls_cut_off) == (pytest.approx(sum(each.cost for each in answered)), 3)
     assert metrics.tokens_cut_off
     assert metrics.tokens_cut_off > 3 * 4096
 

@@ -68,17 +68,14 @@ def test_a_topic_gives_a_report_files_that_cannot_be_read_are_named_and_the_same
     assert CliRunner().invoke(main, ["pipeline", "runs", "show", "x"]).exit_code == 0
     log = folder.read_log()
     again = command("--run-id", "x")
-    assert (again.exit_code, again.stdout) == (0, done.stdout)
-    assert folder.read_log() == log
+    assert (again.exit_code, again.stdout, folder.read_log()) == (0, done.stdout, log)
 
 
 def test_an_unclear_topic_ends_with_2_where_nobody_may_be_asked(place: Path) -> None:
     for words in ([], ["ai"]):
         done = command(*words, "--non-interactive", "--run-id", f"asked{len(words)}")
-        assert done.exit_code == 2
-        assert len(done.stdout.splitlines()) == 3
-    folder = RunFolder(place / "runs" / "asked1")
-    held = folder.read_clarify()
+        assert (done.exit_code, len(done.stdout.splitlines())) == (2, 3)
+    held = RunFolder(place / "runs" / "asked1").read_clarify()
     assert held is not None
     assert (held.status, list(held.questions)) == ("pending", done.stdout.splitlines())
 

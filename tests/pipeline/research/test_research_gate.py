@@ -97,8 +97,7 @@ def test_questions_stay_pending_fail_in_silence_and_are_not_asked_again_once_the
 
 
 def test_the_language_is_the_topics_unless_it_is_named(tmp_path: Path) -> None:
-    assert topic_language("量子计算应用") == "zh"
-    assert topic_language("少子化の対策") == "ja"
+    assert (topic_language("量子计算应用"), topic_language("少子化の対策")) == ("zh", "ja")
     assert topic_language("Wie wirksam sind Impfungen gegen Masern bei Kindern?") == "de"
     assert topic_language("Butter") == "en"
     named = ResearchOptions(topic="量子计算应用", lang="de")

@@ -38,15 +38,13 @@ def test_once_its_budget_is_used_up_the_model_is_asked_nothing_more(
     finished = run_here(options_in(runs_dir, servers, limits=limits), servers)
     assert len(servers.model.calls) == 1
     assert finished.passed
-    assert finished.metrics.cost_est == pytest.approx(0.012)
-    assert stop_reasons(finished, runs_dir) == {reason}
+    assert (finished.metrics.cost_est, stop_reasons(finished, runs_dir)) == (pytest.approx(0.012), {reason})
     for name in ("report.md", "verification.md"):
         assert reason in (finished.folder / "final" / name).read_text(encoding="utf-8")
 
 
 def test_a_run_without_time_asks_nobody_and_says_so(servers: Servers, runs_dir: Path) -> None:
-    limits = Limits(seconds=0)
-    finished = run_here(options_in(runs_dir, servers, model="extractive", limits=limits), servers)
+    finished = run_here(options_in(runs_dir, servers, model="extractive", limits=Limits(seconds=0)), servers)
     assert not servers.search.asked
     assert not servers.web.asked
     assert not finished.passed
@@ -109,8 +107,7 @@ def test_a_run_stops_at_its_budget_of_sources_and_is_not_stopped_by_its_last_rou
     with open_store(runs_dir / STORE) as store:
         store.delete_run("pumps")
     finished = run_here(options_in(runs_dir, servers, run_id="brief", depth="brief"), servers)
-    assert finished.metrics.rounds == 1
-    assert stop_reasons(finished, runs_dir) == {None}
+    assert (finished.metrics.rounds, stop_reasons(finished, runs_dir)) == (1, {None})
 
 
 def test_when_the_time_is_over_pages_that_were_read_count(servers: Servers, runs_dir: Path) -> None:

@@ -143,8 +143,7 @@ def test_queries_of_a_misled_model_are_cleaned_and_few(servers: Servers, runs_di
     )
     bee_run(servers, runs_dir, max_rounds=2)
     new = servers.search.queries[2:]
-    assert new[:2] == ["buy honey now", "foulbrood in hives"]
-    assert len(new) == 4
+    assert (new[:2], len(new)) == (["buy honey now", "foulbrood in hives"], 4)
     assert all(len(query) <= 200 and "evil" not in query for query in new)
 
 
@@ -156,14 +155,12 @@ def test_a_run_that_goes_on_in_its_second_round_asks_nothing_again(servers: Serv
     stages = [(entry.get("stage"), entry.get("round")) for entry in map(json.loads, lines)]
     journal.write_text("".join(lines[: stages.index(("verify", 1)) + 1]), encoding="utf-8")
     bee_run(servers, runs_dir)
-    assert RunFolder(whole.folder).read_report_md() == report
-    assert servers.search.queries == queries
+    assert (RunFolder(whole.folder).read_report_md(), servers.search.queries) == (report, queries)
     assert len(servers.model.calls) == calls + 3, "the claims of the second round, and the texts of both sections"
 
 
 def test_no_query_is_bought_where_the_budget_is_used_up(servers: Servers, runs_dir: Path) -> None:
     finished = bee_run(servers, runs_dir, limits=Limits(tokens=1_500))
-    assert finished.stop_reason == "tokens"
-    assert finished.metrics.rounds == 1
+    assert (finished.stop_reason, finished.metrics.rounds) == ("tokens", 1)
     assert not asked_for(servers, "Find what is missing")
     assert finished.passed

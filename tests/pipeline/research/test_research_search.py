@@ -17,7 +17,6 @@ from pipeline.research.search import (
     RunSearch,
     SearchApi,
     SearchResults,
-    SearchService,
     brave,
     tavily,
 )
@@ -27,7 +26,6 @@ from tests.support.scripted_search import Answer, Hit, ScriptedSearch, SearchAsk
 
 KEY = "tvly-k3yThatNobodyMaySee-1234567890"
 KEYS = {"TAVILY_API_KEY": KEY, "BRAVE_API_KEY": KEY}
-SERVICES: dict[str, Callable[[str], SearchService]] = {"tavily": tavily, "brave": brave}
 QUICK = SEARCH_POLICY._replace(total_seconds=60.0, backoff_seconds=0.0)
 HITS = [
     Hit("Honey", "https://honey.example/a?b=1#part", "Raw honey is &amp; <strong>was</strong> safe."),
@@ -47,7 +45,7 @@ def ask(
 ) -> tuple[list[SearchResults | ProviderError], ScriptedSearch]:
     """What came of each query, one after the other, and the server that was asked."""
     with ScriptedSearch(find, misbehave) as server:
-        api = SearchApi(SERVICES[provider](server.base_url), KEYS, QUICK)
+        api = SearchApi({"tavily": tavily, "brave": brave}[provider](server.base_url), KEYS, QUICK)
 
         async def run() -> list[SearchResults | ProviderError]:
             came: list[SearchResults | ProviderError] = []
@@ -66,13 +64,11 @@ def test_a_web_search_gives_results_within_the_contract_and_counts_those_without
     (results,), server = ask(provider, "Is raw honey safe? " * 40)
     assert isinstance(results, SearchResults)
     assert [result.url for result in results] == ["https://honey.example/a?b=1#part", "http://bees.example/y"]
-    assert results[0].snippet == "Raw honey is & was safe."
-    assert len(results[1].title) == 256
+    assert (results[0].snippet, len(results[1].title)) == ("Raw honey is & was safe.", 256)
     assert 500 < len(results[1].snippet or "") <= 1024
     assert results.dropped == 2
     (asked,) = server.asked
-    assert asked.provider == provider
-    assert asked.k == 5
+    assert (asked.provider, asked.k) == (provider, 5)
     assert len(asked.query) <= 400
     assert asked.headers["x-subscription-token" if provider == "brave" else "authorization"].endswith(KEY)
     assert asked.headers["user-agent"].startswith("citejury/")
@@ -184,8 +180,7 @@ def test_duckduckgo_asks_again_when_it_is_refused_and_knows_an_empty_answer() ->
         assert refused.value.kind == "rate_limit"
         return await provider.search("honey", 1)
 
-    results = asyncio.run(run())
-    assert [result.url for result in results] == ["https://honey.example/a?b=1#part"]
+    assert [result.url for result in asyncio.run(run())] == ["https://honey.example/a?b=1#part"]
     assert asked == ["nothing", "never", "never", "never", "honey", "honey"]
 
 
@@ -200,8 +195,7 @@ def test_an_answer_that_was_kept_is_not_asked_for_again_and_a_torn_one_is(tmp_pa
         first, _ = search("one"), search("two")
         kept.write_bytes(kept.read_bytes()[:-40])
         again = search("one")
-        assert (list(again), again.dropped) == (list(first), 2)
-        assert server.queries == ["one", "two"]
+        assert (list(again), again.dropped, server.queries) == (list(first), 2, ["one", "two"])
         search("two")
         search("two")
         search("one")

@@ -77,8 +77,7 @@ def runs(*words: str, runs_dir: Path, answer: str | None = None) -> Result:
 def shown(runs_dir: Path, run_id: str) -> dict[str, object]:
     result = runs("show", run_id, "--json", runs_dir=runs_dir)
     assert result.exit_code == 0, result.output
-    found: dict[str, object] = json.loads(result.stdout)
-    return found
+    return json.loads(result.stdout)
 
 
 def test_a_finished_run_is_shown_with_all_that_it_came_to(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ SEEN = (
     'type="application/link-format",\n<http://archive.example/2000/http://a.example/x>; rel="first last memento"'
 )
 NOTHING = '<http://a.example/x>; rel="original", <http://archive.example/timegate/http://a.example/x>; rel="timegate"'
-FURTHER = f'{NOTHING}, <http://archive.example/timemap/2>; rel="timemap"'
 
 
 @pytest.mark.parametrize(
@@ -35,7 +34,7 @@ FURTHER = f'{NOTHING}, <http://archive.example/timemap/2>; rel="timemap"'
         (200, NOTHING, "never"),
         (200, "", "never"),
         (404, "", "never"),
-        (200, FURTHER, "unknown"),
+        (200, f'{NOTHING}, <http://archive.example/timemap/2>; rel="timemap"', "unknown"),
         (200, "<html>Log in to our network, rel=next</html>", "unknown"),
         (429, "", "unknown"),
         (503, "", "unknown"),

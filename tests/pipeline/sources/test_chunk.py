@@ -64,8 +64,7 @@ def test_chunks_hold_the_whole_text_in_order_at_their_places(text: str, target: 
 
 def test_a_chunk_begins_with_the_last_sentences_of_the_one_before() -> None:
     text = " ".join(f"This is sentence number {number} of the text." for number in range(40))
-    made = chunks(text, 60, 20, "en")
-    shared = [text[b.start : a.end] for a, b in pairwise(made)]
+    shared = [text[b.start : a.end] for a, b in pairwise(chunks(text, 60, 20, "en"))]
     assert all(0 < count_tokens(piece) <= 20 and piece.startswith("This is") for piece in shared)
 
 
@@ -139,8 +138,7 @@ def test_a_chapter_of_the_handbook_becomes_chunks_of_whole_sentences(folder: str
     assert (found.reason, found.language, found.title) == ("page", language, title)
     assert word.casefold() in found.text.casefold()
     meta = SourceMeta(domain="a.example", lang=language)
-    document = Document(url="https://a.example/", text=found.text, source_meta=meta)
-    chunks = tokenize_chunk(document, 250, 30)
+    chunks = tokenize_chunk(Document(url="https://a.example/", text=found.text, source_meta=meta), 250, 30)
     assert len(chunks) > 3
     spans = sentence_spans(found.text, language)
     assert {chunk.start for chunk in chunks} <= {start for start, _ in spans}

@@ -50,8 +50,7 @@ def test_the_main_text_of_real_articles_is_found_and_none_is_taken_for_a_wall() 
     gold = json.loads((ARTICLES / "ground-truth.json").read_text(encoding="utf-8"))
     names = sorted(gold)[::EVERY]
     found = [extract(gzip.decompress((ARTICLES / "html" / f"{name}.html.gz").read_bytes())) for name in names]
-    pairs = [(read.text, gold[name]["articleBody"]) for name, read in zip(names, found, strict=True)]
-    assert f1(pairs) >= 0.93
+    assert f1([(read.text, gold[name]["articleBody"]) for name, read in zip(names, found, strict=True)]) >= 0.93
     assert [read.detail for read in found if read.reason != "page"] == []
     assert all(read.title and read.language for read in found)
     assert mean(read.read_share or 0 for read in found) >= 0.9

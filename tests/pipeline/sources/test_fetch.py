@@ -140,8 +140,7 @@ def test_a_site_is_missing_only_after_a_second_look_up(found: list[list[str] | O
 
 @pytest.mark.parametrize("path", ["/", "/robots.txt"])
 def test_a_redirect_to_no_host_says_nothing_of_the_site_that_redirects(path: str) -> None:
-    away = Page(status=302, headers={"Location": "http://nowhere.example/x"})
-    came, _ = fetch({path: away})
+    came, _ = fetch({path: Page(status=302, headers={"Location": "http://nowhere.example/x"})})
     assert (came.reason, "nowhere.example" in came.detail or "robots.txt" in came.detail) == ("network", True)
 
 
@@ -218,8 +217,7 @@ def test_each_hop_obeys_the_robots_file_of_its_own_site() -> None:
         came = with_fetcher(web, go)
         paths = web.paths("a.example"), web.paths("b.example")
     assert [each.reason for each in came] == ["robots", "robots", "status_404"]
-    assert came[0].final_url == web.url("b.example")
-    assert paths == (["/", "/open"], [])
+    assert (came[0].final_url, paths) == (web.url("b.example"), (["/", "/open"], []))
 
 
 def test_a_robots_file_is_asked_for_once_and_what_cannot_be_had_closes_the_site() -> None:

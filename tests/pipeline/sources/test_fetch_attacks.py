@@ -67,8 +67,7 @@ def test_ten_thousand_redirects_are_not_followed(web: HostileWeb) -> None:
 
 
 def test_a_robots_file_of_100_mb_is_read_as_far_as_it_counts(web: HostileWeb) -> None:
-    came = fetch_all(web, ["robots-huge"])["robots-huge"]
-    assert came.reason == "robots"
+    assert fetch_all(web, ["robots-huge"])["robots-huge"].reason == "robots"
     assert web.sent < ROBOTS_SIZE / 2
 
 

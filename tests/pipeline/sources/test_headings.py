@@ -21,8 +21,7 @@ PAGE = f"""<html><head><title>Bees</title></head><body>
 
 def test_headings_of_a_page_are_known_with_their_places_and_levels() -> None:
     wanted = [(1, "Bees"), (2, "Honey"), (3, "Storing honey"), (2, "Wax")]
-    empty_section = PAGE.replace("<h2>Honey</h2>", "<h2>Wax</h2><h2>Honey</h2>", 1)
-    for page in (PAGE, empty_section):
+    for page in (PAGE, PAGE.replace("<h2>Honey</h2>", "<h2>Wax</h2><h2>Honey</h2>", 1)):
         found = extract_document(page.encode(), "text/html", "", "https://a.example/bees")
         assert [(each.level, each.text) for each in found.headings] == wanted
         assert all(found.text[each.start :].startswith(each.text.split()[0]) for each in found.headings)
@@ -30,11 +29,9 @@ def test_headings_of_a_page_are_known_with_their_places_and_levels() -> None:
 
 def test_a_place_stands_under_the_headings_above_it_and_no_others() -> None:
     headings = (Heading(10, 1, "Bees"), Heading(20, 2, "Honey"), Heading(30, 3, "Storing"), Heading(40, 2, "Wax"))
-    assert headings_above(headings, 5) == ()
-    assert headings_above(headings, 35) == ("Bees", "Honey", "Storing")
+    assert (headings_above(headings, 5), headings_above(headings, 35)) == ((), ("Bees", "Honey", "Storing"))
     assert headings_above(headings, 40) == ("Bees", "Wax")
-    assert headings_of(headings, 25, 41) == ("Bees", "Honey", "Storing", "Wax")
-    assert headings_of((), 0, 9) == ()
+    assert (headings_of(headings, 25, 41), headings_of((), 0, 9)) == (("Bees", "Honey", "Storing", "Wax"), ())
 
 
 def test_headings_of_a_handbooks_section_keep_their_numbers_and_bookmarks_of_a_pdf_are_its_headings() -> None:
@@ -72,8 +69,7 @@ def test_headings_come_back_from_the_process_that_reads_and_from_the_store(tmp_p
         store.put_page(stored_page()._replace(headings=headings))
         kept = store.page(stored_page().url)
     assert kept
-    assert kept.headings == headings
-    assert len(headings) == 4
+    assert (kept.headings, len(headings)) == (headings, 4)
 
 
 @pytest.mark.parametrize("lacking", [["headings", "read_share"], ["read_share"]])

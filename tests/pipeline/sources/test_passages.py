@@ -33,8 +33,7 @@ def test_passages_hold_every_line_of_a_page_but_those_of_headings_once_and_in_or
     read = extract_document(PAGES[language].encode(), "text/html", "utf-8", "https://manual.example/saving")
     named = {heading.text for heading in read.headings}
     lines = [line for each in passages_of(PAGES[language]) for line in each.split("\n")]
-    assert lines == [line for line in read.text.split("\n") if line not in named]
-    assert len(named) == 3
+    assert (lines, len(named)) == ([line for line in read.text.split("\n") if line not in named], 3)
 
 
 def test_a_box_whose_label_is_a_heading_is_one_passage() -> None:
@@ -75,8 +74,7 @@ def test_headings_without_text_below_them_are_in_no_passage() -> None:
     below = text.index("In programs")
     headings = (Heading(below, 1, "Uses"), Heading(below, 2, "In programs"))
     places = passage_places(text, headings)
-    found = [(text[start:end], headings_above(headings, start)) for start, end, _ in places]
-    assert found == [
+    assert [(text[start:end], headings_above(headings, start)) for start, end, _ in places] == [
         ("Warning\nOnly load data that you trust.", ()),
         ("Programs save what they know in files.", ("Uses", "In programs")),
     ]
@@ -85,8 +83,7 @@ def test_headings_without_text_below_them_are_in_no_passage() -> None:
 @pytest.mark.parametrize(("page", "headings", "passages"), CASES["markdown"].values(), ids=CASES["markdown"])
 def test_fenced_code_of_markdown_is_one_passage(page: str, headings: list[str], passages: list[str]) -> None:
     read = extract_document(page.encode(), "text/markdown", "utf-8", "https://manual.example/guide.md")
-    assert [each.text for each in read.headings] == headings
-    assert texts_of(read.text, read.headings) == passages
+    assert ([each.text for each in read.headings], texts_of(read.text, read.headings)) == (headings, passages)
 
 
 @pytest.mark.parametrize(

@@ -115,8 +115,7 @@ def test_a_network_that_is_away_is_asked_a_few_times_only() -> None:
         async with guarded_client(resolve=nobody) as client:
             return await resolve_redirects((f"https://{HOST}/{n}" for n in range(500)), client, 1)
 
-    assert asyncio.run(ask()) == ({}, {"network": 10, "not_tried": 490})
-    assert len(looked_up) == 20
+    assert (asyncio.run(ask()), len(looked_up)) == (({}, {"network": 10, "not_tried": 490}), 20)
 
 
 def test_as_many_as_the_given_number_are_asked_at_a_time() -> None:
@@ -133,8 +132,7 @@ def test_as_many_as_the_given_number_are_asked_at_a_time() -> None:
         async with guarded_client(resolve=counting) as client:
             return await resolve_redirects((f"https://{HOST}/{n}" for n in range(60)), client, 3)
 
-    assert asyncio.run(ask()).reasons == {"refused": 60}
-    assert max(waiting) == 2
+    assert (asyncio.run(ask()).reasons, max(waiting)) == ({"refused": 60}, 2)
 
 
 def citation(url: str, resolved_url: str = "") -> dict[str, object]:

@@ -39,8 +39,7 @@ def test_robots_rules_are_those_for_us_or_else_for_everyone() -> None:
     )
     assert [rules.allow(path) for path in ("/", "/a/c.pdf", "/a/b.pdf", "//[?x")] == [True, False, True, True]
     assert rules.delay == 2
-    ours = read_rules(b"User-agent: *\nDisallow: /\nUser-agent: CiteJury/1.0\nDisallow:\n")
-    assert ours.allow("/anything")
+    assert read_rules(b"User-agent: *\nDisallow: /\nUser-agent: CiteJury/1.0\nDisallow:\n").allow("/anything")
 
 
 def test_a_robots_file_counts_as_far_as_500_kib_and_its_last_whole_line() -> None:
@@ -71,8 +70,6 @@ def test_only_rules_that_may_concern_a_path_are_looked_at_and_none_of_them_is_mi
 def test_the_group_that_names_us_counts_alone_and_the_same_agent_twice_is_one() -> None:
     ours = b"User-agent: citejury\nDisallow: /a\n"
     both = read_rules(b"User-agent: *\nDisallow: /\nCrawl-delay: 9\n" + ours + b"User-agent: x\nDisallow: /\n")
-    assert [both.allow(path) for path in ("/a", "/b")] == [False, True]
-    assert both.delay == 0
+    assert ([both.allow(path) for path in ("/a", "/b")], both.delay) == ([False, True], 0)
     twice = read_rules(ours + b"\nUser-agent: citejury\nUser-agent: other\nDisallow: /b\nCrawl-delay: 3\n")
-    assert [twice.allow(path) for path in ("/a", "/b", "/c")] == [False, False, True]
-    assert twice.delay == 3
+    assert ([twice.allow(path) for path in ("/a", "/b", "/c")], twice.delay) == ([False, False, True], 3)

@@ -25,8 +25,7 @@ def test_a_page_comes_back_as_it_was_put(tmp_path: Path, text: str, raw: bytes) 
     with open_store(tmp_path / "runs" / "store.db") as store:
         store.put_page(stored_page(text="An earlier one."))
         store.put_page(page)
-        assert store.page(page.url) == page
-        assert list(store.pages()) == [page]
+        assert (store.page(page.url), list(store.pages())) == (page, [page])
         assert store.page("https://a.de/never-tried") is None
 
 
@@ -46,8 +45,7 @@ def test_large_fields_alone_are_compressed_and_json_stays_readable(tmp_path: Pat
         store.put_run(StoredRun("r", "Höhe", "2026-11-22", report_md="# R\n" * 2000, report_json={"topic": "Höhe"}))
     plain = sqlite3.connect(path)
     text, raw = plain.execute("SELECT text, raw FROM pages").fetchone()
-    assert (text[:1], len(text)) == (PLAIN, PACKED_ABOVE + 1)
-    assert (raw[:1], len(raw) < 100) == (PACKED, True)
+    assert (text[:1], len(text), raw[:1], len(raw) < 100) == (PLAIN, PACKED_ABOVE + 1, PACKED, True)
     assert plain.execute("SELECT payload FROM traces").fetchone() == ('{"message": "富士山"}',)
     report, json_column = plain.execute("SELECT report_md, report_json FROM runs").fetchone()
     assert (report[:1], json_column) == (PACKED, '{"topic": "Höhe"}')

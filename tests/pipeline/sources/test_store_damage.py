@@ -75,8 +75,7 @@ def test_what_is_no_store_is_refused_and_left_alone(
     before = path.read_bytes()
     with pytest.raises(InputError, match=message), open_store(path, read_only):
         pass
-    assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == ["store.db"]
+    assert (path.read_bytes(), os.listdir(tmp_path)) == (before, ["store.db"])
 
 
 def test_a_damaged_field_a_lock_and_a_folder_that_cannot_be_are_named(tmp_path: Path) -> None:

@@ -149,8 +149,7 @@ def test_a_page_in_another_charset_than_it_declares_is_read_or_has_a_reason(
 ) -> None:
     page = article(language, "<p>{a} {w[0]} {b}</p>").replace("<title>", f"<meta charset={declared}><title>")
     found = extracted(page.encode(actual), charset=declared)
-    sentence = LANGUAGES[language][1]
-    assert (found.reason, sentence.format(1) in found.text) == ("page", True), found.text[:200]
+    assert (found.reason, LANGUAGES[language][1].format(1) in found.text) == ("page", True), found.text[:200]
 
 
 # In several languages: the charset, a sentence, and bytes that stand for nothing in it.

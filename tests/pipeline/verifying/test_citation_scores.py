@@ -32,8 +32,7 @@ def test_recall_precision_and_accuracy_of_a_report_worked_by_hand() -> None:
         PAGES,
     )
     assert scores == Scores(sentences=5, supported=2, citations=6, precise=3, read=5, effective=3)
-    assert scores.recall == pytest.approx(2 / 5)
-    assert scores.precision == pytest.approx(3 / 6)
+    assert (scores.recall, scores.precision) == (pytest.approx(2 / 5), pytest.approx(3 / 6))
     assert scores.accuracy == pytest.approx(3 / 5)
 
 
@@ -71,8 +70,7 @@ HOSTILE = (
 def test_people_read_what_was_left_out_and_both_sides_of_a_conflict() -> None:
     first, other = page(A, "First page", HONEY), page(B, "Other page", "Honey does not ease the cough of children.")
     claim = Claim("c1", HONEY, 0, (Quote(A, HONEY, 0, len(HONEY)),))
-    against = Quote(B, other.text, 0, len(other.text))
-    supported = Checked(claim, "supported", 1.0, (), (A,), (against,))
+    supported = Checked(claim, "supported", 1.0, (), (A,), (Quote(B, other.text, 0, len(other.text)),))
     dropped = Checked(claim._replace(id="c2", text="Honey cures 12 ills."), "not_found", 0.2, ("too few words",))
     verified = Verified((supported, dropped), 0.5)
     written = Written("Honey", (Paragraph(0, HONEY, ("c1",), (A,)),), (dropped,))
@@ -89,10 +87,9 @@ def test_people_read_what_was_left_out_and_both_sides_of_a_conflict() -> None:
     assert "- **c1** Honey eases" in text.split("## Claims with one source")[1]
     assert "- One page was not read." in text
     assert "\n- It helps. (cannot_tell: it cannot be told from its pages)\n" in text
-    failed = verification_markdown(
+    assert "- Paragraph 2 ends in no citation." in verification_markdown(
         about._replace(audit=("Paragraph 2 ends in no citation.",)), verified, written, [first], {}, scores
     )
-    assert "- Paragraph 2 ends in no citation." in failed
 
 
 def test_hostile_text_stays_text_in_it() -> None:

@@ -63,8 +63,7 @@ def test_pages_about_two_versions_of_one_thing_do_not_disagree() -> None:
 
 
 def test_every_claim_whose_quote_is_part_of_a_side_is_disputed() -> None:
-    pages = [page("a.example", COOLS), page("b.example", DOES_NOT_COOL)]
-    first, second = checked_claims(pages)
+    first, second = checked_claims([page("a.example", COOLS), page("b.example", DOES_NOT_COOL)])
     silent = second._replace(against=(), claim=second.claim._replace(id="c9", text="A burn is not cooled by butter."))
     far = Quote("https://b.example/", "x", 900, 901)
     other = silent._replace(claim=silent.claim._replace(id="c10", quotes=(far,)))

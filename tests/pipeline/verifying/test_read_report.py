@@ -44,8 +44,7 @@ def test_marks_at_a_paragraphs_end_may_cover_its_sentences_without_a_mark(
 )  # fmt: skip
 def test_what_only_looks_like_a_mark_cites_nothing(words: str) -> None:
     report = read_report(f"Bees like {words}." + LIST)
-    assert report.sentences[0].urls == ()
-    assert report.unresolved == ()
+    assert (report.sentences[0].urls, report.unresolved) == ((), ())
 
 
 @pytest.mark.parametrize("listed", CASES["listed"])
@@ -57,8 +56,7 @@ def test_a_source_list_is_read_in_every_form(listed: str, heading: str) -> None:
     assert [(sentence.text, sentence.urls) for sentence in report.sentences] == [
         ("Bees make honey.", ("https://b.example/x",))
     ]
-    assert report.unresolved == ()
-    assert len(report.sources) == 1
+    assert (report.unresolved, len(report.sources)) == ((), 1)
     assert report.sources[0].title in ("A title", "")
 
 

@@ -17,7 +17,6 @@ from tests.support.places import NO_SHARED, SHARED
 
 ARTICLES = SHARED / "corpora" / "articles" / "ground-truth.json"
 BOOKS = {"en": "en-US", "de": "de-DE", "ja": "ja-JP"}
-LEAST_WORDS = 4
 
 
 def articles() -> list[PageText]:
@@ -58,7 +57,7 @@ def _claims(pages: list[PageText]) -> Iterator[tuple[PageText, str]]:
     for page in pages:
         for start, end in sentence_spans(page.text, page.lang):
             sentence = page.text[start:end]
-            if "\n" not in sentence and sentence[-1] in ".。" and len(content_words(sentence)) >= LEAST_WORDS:
+            if "\n" not in sentence and sentence[-1] in ".。" and len(content_words(sentence)) >= 4:
                 yield page, sentence
 
 

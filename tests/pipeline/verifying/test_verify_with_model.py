@@ -126,8 +126,7 @@ def test_a_repeated_run_asks_nothing_and_gives_the_same_also_after_a_torn_line(t
                 replies_of(out).write_bytes(kept[:-torn])
             assert verify(path, "--out", str(out), *asking(server)).exit_code == 0
             found.append((out.read_bytes(), len(server.calls)))
-    assert [each[0] for each in found] == [found[0][0]] * 3
-    assert [each[1] for each in found] == [3, 3, 4]
+    assert ([each[0] for each in found], [each[1] for each in found]) == ([found[0][0]] * 3, [3, 3, 4])
 
 
 def test_the_same_sentence_is_asked_about_once_in_all_answers_of_a_file(tmp_path: Path) -> None:
@@ -159,14 +158,12 @@ def test_killed_and_started_again_nothing_that_was_answered_is_asked_twice(tmp_p
         process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
         with server.lock:
             assert server.lock.wait_for(lambda: len(claims) == 2 or process.poll() is not None, PATIENCE)
-        locked_out = verify(path, *options)
-        assert "Another `pipeline verify` is writing" in locked_out.output
+        assert "Another `pipeline verify` is writing" in verify(path, *options).output
         process.send_signal(signal.SIGKILL)
         process.communicate()
         result = verify(path, *options)
     assert result.exit_code == 0, result.output
-    assert sorted(Counter(claims).values()) == [1, 1, 2]
-    assert told(result)[PARAPHRASE]["verdict"] == "supported"
+    assert (sorted(Counter(claims).values()), told(result)[PARAPHRASE]["verdict"]) == ([1, 1, 2], "supported")
 
 
 def test_a_signal_stops_the_asking_in_good_order(tmp_path: Path) -> None:
