@@ -1,5 +1,3 @@
-"""A campaign acted out with the real commands on the real server; status and export are held against a book by hand."""
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""What goes wrong around a campaign: two leads at once, set-up killed anywhere, odd names, contradictions, typos."""
-
 import json
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""The root command: one boundary for errors, settings in their order, help for everything."""
-
 import os
 import re
 import subprocess

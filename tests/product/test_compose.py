@@ -1,5 +1,3 @@
-"""docker/: three readers take the compose file, it holds no secret, and each service gets no more than it needs."""
-
 import json
 import re
 import shutil

@@ -1,5 +1,3 @@
-"""The demo: one command from stored answers to findings and agreement, and again on the same home."""
-
 import csv
 import json
 import re

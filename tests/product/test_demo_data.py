@@ -1,5 +1,3 @@
-"""The demo's own narratives, payloads and verdicts: what the demo shows a newcomer is sound and varied."""
-
 import csv
 import json
 from importlib.resources import files

@@ -1,5 +1,3 @@
-"""Every measured figure in the documentation stands in the one table of figures, and is stated with its kind."""
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

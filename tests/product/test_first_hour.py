@@ -1,5 +1,3 @@
-"""A lead's first hour: from a spreadsheet of narratives to a page that another machine opens, and what `init` says."""
-
 import csv
 import json
 import os

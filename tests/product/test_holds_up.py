@@ -1,5 +1,3 @@
-"""The server under load, without room on its disk, and where it may not write: nothing is lost, and it says why."""
-
 import resource
 import statistics
 import subprocess

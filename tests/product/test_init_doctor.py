@@ -1,5 +1,3 @@
-"""A project of one's own begins with `citejury init`; `citejury doctor` says what is missing."""
-
 import json
 import os
 from datetime import UTC, datetime

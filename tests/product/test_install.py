@@ -1,5 +1,3 @@
-"""The wheel in an empty environment, without extras: the first commands of a project, against an Argilla elsewhere."""
-
 import os
 import subprocess
 import sys

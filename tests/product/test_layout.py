@@ -1,5 +1,3 @@
-"""The shape that the code keeps: which folder imports which, what is private, where heavy libraries and HTTP live."""
-
 import ast
 import gc
 import re
@@ -26,31 +24,12 @@ ORDER = {
 }
 # The server's parts by the name that running guardians and older images know.
 OLD_NAME = "annotation.embedded"
-HEAVY = {
-    "argilla",
-    "argilla_server",
-    "pandas",
-    "datasets",
-    "numpy",
-    "pydantic",
-    "httpx",
-    "jinja2",
-    "rich",
-    "py3langid",
-    "uvicorn",
-    "distributed",
-    "dask",
-}
+HEAVY = {*("argilla", "argilla_server", "pandas", "datasets", "numpy", "pydantic", "httpx", "idna", "jinja2", "rich")}
+HEAVY |= {"py3langid", "uvicorn", "distributed", "dask"}
 HELP_PAGES = ([], ["pipeline"], ["annotation", "push"], ["exports", "csv"], ["demo"])
 HTTP_FOLDERS = (
-    "annotation.argilla.client",
-    "annotation.server",
-    "pipeline.asking",
-    "pipeline.providers.http",
-    "pipeline.sources.exchange",
-    "pipeline.sources.fetch",
-    "pipeline.sources.guard",
-    "pipeline.sources.redirects",
+    *("annotation.argilla.client", "annotation.server", "pipeline.asking", "pipeline.providers.http"),
+    *(f"pipeline.sources.{name}" for name in ("exchange", "fetch", "guard", "redirects")),
 )
 
 
@@ -186,6 +165,7 @@ from exports.cli import main
 for words in ({HELP_PAGES!r}):
     result = CliRunner().invoke(main, [*words, "--help"])
     assert result.exit_code == 0, result.output
+import pipeline.cli.ask
 print(sorted(set({sorted(HEAVY)!r}) & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -1,5 +1,3 @@
-"""What `make mutants` changes, and what it makes of a change that no test runs."""
-
 from pathlib import Path
 
 import pytest

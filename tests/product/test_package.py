@@ -1,5 +1,3 @@
-"""What is shipped: exactly the three packages with their data, under one owner each."""
-
 import subprocess
 import sys
 import zipfile

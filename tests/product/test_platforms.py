@@ -1,5 +1,3 @@
-"""Which machines get the tokenizer, and what `make platforms` says of a package that has no wheel."""
-
 import tomllib
 
 import pytest

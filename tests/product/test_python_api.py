@@ -1,5 +1,3 @@
-"""Exports as frames in Python: typed, and checked as strictly as by the command."""
-
 import subprocess
 import sys
 from datetime import UTC, datetime

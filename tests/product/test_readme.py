@@ -1,5 +1,3 @@
-"""The documentation is true: its generated parts are new, its commands run in their order, its outputs are real."""
-
 import os
 import re
 import shlex

@@ -1,5 +1,3 @@
-"""Every document that code, tests and documentation refer to is in the repository, and so is the place in it."""
-
 import re
 import subprocess
 from functools import cache

@@ -1,5 +1,3 @@
-"""Argilla's own SDK opens what citejury set up and pushed: nobody is locked in."""
-
 import json
 import os
 import subprocess

@@ -1,5 +1,3 @@
-"""What a skip is where the tests run for others, in a run of pytest of its own."""
-
 import os
 import subprocess
 import sys

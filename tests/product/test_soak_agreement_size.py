@@ -1,5 +1,3 @@
-"""A million rows through `exports agreement`: within 2 GiB, and the same figures as from the ratings themselves."""
-
 import csv
 import json
 import random

@@ -1,5 +1,3 @@
-"""`annotation serve` is killed under load: nothing acknowledged is lost, doubled, or unknown to the history."""
-
 import contextlib
 import random
 import signal

@@ -1,5 +1,3 @@
-"""What the product is made of: pinned by hash in the image, listed, and known weaknesses read by somebody."""
-
 import json
 import re
 import socket

@@ -1,5 +1,3 @@
-"""Through how many of our files one datum goes: what a newcomer has to read to follow it."""
-
 import inspect
 import shutil
 import sys

@@ -1,5 +1,3 @@
-"""Where bpe-openai cannot be installed, only what counts tokens refuses, in one line and before it does anything."""
-
 import os
 import sys
 from collections.abc import Iterator

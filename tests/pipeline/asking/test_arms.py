@@ -1,5 +1,3 @@
-"""Arms put the same narratives in several ways; which answer is whose follows from its id and prompt alone."""
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -88,13 +86,10 @@ def test_every_narrative_is_put_by_every_arm_as_often_as_wanted_and_comes_back_w
     assert (places(run), read_manifest(run).arms) == (expected, arms)
 
 
-def test_an_arm_is_one_more_part_of_a_calls_identity_and_none_is_no_part() -> None:
+def test_an_arm_is_part_of_a_calls_identity_and_an_answer_of_another_prompt_has_no_place(folder: Path) -> None:
     run_id, call = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11", ("openai", "N1", "text", 1, 1)
     assert identify_call(run_id, *call) == "4cab9350-9fea-535b-b22f-cc80d9943cb7"
     assert len({identify_call(run_id, *call, arm) for arm in ("", "a", "1", "1:a")}) == 4
-
-
-def test_an_answer_tells_no_place_where_its_prompt_is_not_the_one_that_was_put(folder: Path) -> None:
     with ProviderServer() as server:
         ask(server, *ARMS)
     manifest = read_manifest(folder / "run")

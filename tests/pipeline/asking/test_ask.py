@@ -1,5 +1,3 @@
-"""Answers of providers are kept as they came, and keys go where they belong and nowhere else."""
-
 import gzip
 import json
 import logging
@@ -52,10 +50,17 @@ def test_the_key_goes_in_one_header_of_its_provider_and_the_body_goes_unchanged(
             assert holders == [names.get(call.provider, "authorization")]
 
 
-def test_no_key_follows_a_redirect() -> None:
+def test_no_key_follows_a_redirect_is_kept_where_it_is_echoed_or_sent_where_none_is_wanted() -> None:
     with ProviderServer() as other:
         ask_one(Redirect(f"{other.url}/v1/responses"))
         assert other.calls == []
+    body = responses_body(1)
+    body["instructions"] = f"your key {KEY}"
+    reply, _ = answered(Status(200, {}, json.dumps(body).replace("/", "\\/")))
+    assert json.loads(reply.text)["instructions"] == "your key [redacted]"
+    with ProviderServer() as server:
+        [reply] = ask(server, calls_to("openai"), key="")
+        assert (isinstance(reply, Reply), "authorization" in server.calls[0].headers) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +87,7 @@ def test_an_answer_under_a_wrong_content_type_or_compressed_is_an_answer() -> No
     ] * 2
 
 
-def test_a_paused_turn_is_continued_and_its_bodies_are_kept_in_order() -> None:
+def test_a_paused_turn_is_continued_in_order_and_one_that_never_ends_five_times() -> None:
     paused = claude_body(1, "pause_turn")
     with ProviderServer([Status(200, {}, paused), Status(529, SOON), Good()]) as server:
         [reply] = ask(server, calls_to("claude"))
@@ -91,9 +96,6 @@ def test_a_paused_turn_is_continued_and_its_bodies_are_kept_in_order() -> None:
     assert json.loads(reply.text) == [paused, claude_body(3)]
     assert last.body["messages"] == [*first.body["messages"], {"role": "assistant", "content": paused["content"]}]
     assert (reply.attempts, read_payload("claude", reply.text).text) == (3, answer_text(1) + answer_text(3))
-
-
-def test_a_turn_that_never_ends_is_continued_five_times_also_with_a_number_that_json_cannot_carry() -> None:
     body = json.dumps(claude_body(1, "pause_turn")).replace('"A"', "1e999")
     reply, requests = answered(*[Status(200, {}, body)] * 9, provider="claude")
     assert (len(json.loads(reply.text)), requests) == (6, 6)
@@ -125,19 +127,6 @@ def test_the_key_is_in_no_error_no_log_and_no_repr(caplog: pytest.LogCaptureFixt
     for text in (shown, caplog.text, repr(endpoint), str(endpoint), f"{endpoint}", repr(answered), repr(settled)):
         assert KEY not in text
         assert KEY[-10:] not in text
-
-
-def test_a_key_echoed_in_an_answer_is_not_kept() -> None:
-    body = responses_body(1)
-    body["instructions"] = f"your key {KEY}"
-    reply, _ = answered(Status(200, {}, json.dumps(body).replace("/", "\\/")))
-    assert json.loads(reply.text)["instructions"] == "your key [redacted]"
-
-
-def test_a_server_that_wants_no_key_gets_no_header_for_one() -> None:
-    with ProviderServer() as server:
-        [reply] = ask(server, calls_to("openai"), key="")
-        assert (isinstance(reply, Reply), "authorization" in server.calls[0].headers) == (True, False)
 
 
 def test_a_proxy_of_the_environment_is_asked_for_the_world_and_not_for_loopback(

@@ -1,5 +1,3 @@
-"""Trouble on the way to an answer: what is asked again and how often, and how many calls are under way."""
-
 import asyncio
 import gzip
 import json
@@ -112,9 +110,15 @@ def test_a_success_that_cannot_be_read_comes_back_as_it_is_and_is_not_bought_aga
     assert (fault in reply.fault, bool(reply.fault)) == (True, bool(fault))
 
 
-def test_a_slow_drip_ends_with_the_time_of_the_call() -> None:
+def test_a_slow_drip_ends_with_the_time_of_the_call_and_no_longer_wait_is_begun() -> None:
     failed, requests = refused(SlowDrip(), policy=RetryPolicy(total_seconds=0.2))
     assert (failed.kind, requests) == ("timeout", 1)
+    with ProviderServer([Status(429, {"retry-after": "3600"})]) as server:
+        failures = ask(server, calls_to("openai", 3))
+        assert len(server.calls) == 1
+    assert [failure.attempts for failure in failures if isinstance(failure, ProviderError)] == [1, 0, 0]
+    assert all(isinstance(failure, ProviderError) and failure.kind == "rate_limit" for failure in failures)
+    assert "empty body. The next try is 3600 seconds away" in str(failures[0])
 
 
 @pytest.mark.parametrize("cookie", ["a=\xe9\xff; Path=/", "\xe4=\xf6", "plain=1; Path=/"])
@@ -123,15 +127,6 @@ def test_no_cookie_is_kept(cookie: str) -> None:
         [settled] = ask(server, calls_to("openai"))
         assert isinstance(settled, Reply)
         assert ["cookie" in call.headers for call in server.calls] == [False, False]
-
-
-def test_a_wait_longer_than_the_call_may_take_is_not_begun_by_any_call() -> None:
-    with ProviderServer([Status(429, {"retry-after": "3600"})]) as server:
-        failures = ask(server, calls_to("openai", 3))
-        assert len(server.calls) == 1
-    assert [failure.attempts for failure in failures if isinstance(failure, ProviderError)] == [1, 0, 0]
-    assert all(isinstance(failure, ProviderError) and failure.kind == "rate_limit" for failure in failures)
-    assert "empty body. The next try is 3600 seconds away" in str(failures[0])
 
 
 def test_nobody_at_the_address_or_no_address_is_a_network_error_of_every_attempt() -> None:
@@ -169,23 +164,11 @@ def test_a_provider_that_refuses_for_good_is_asked_once_and_the_others_go_on(ref
     assert all(isinstance(each, Reply) for each in settled[20:])
 
 
-def test_each_provider_keeps_to_its_own_concurrency() -> None:
+def test_each_provider_keeps_to_its_own_concurrency_and_many_calls_share_a_narrow_limit() -> None:
     with ProviderServer({"openai": repeat(Together(4)), "claude": repeat(Together(4))}) as server:
         settled = ask(server, [*calls_to("claude", 12), *calls_to("openai", 40)], concurrency=4)
         assert all(isinstance(each, Reply) for each in settled)
         assert server.most_under_way == {"claude": 4, "openai": 4}
-
-
-def test_a_limit_with_nothing_left_lets_the_next_call_wait() -> None:
-    exhausted = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "300ms"}
-    with ProviderServer([Status(200, exhausted, responses_body(1))]) as server:
-        first, second = ask(server, calls_to("openai", 2))
-        between = server.times[1] - server.times[0]
-    assert (isinstance(first, Reply), isinstance(second, Reply)) == (True, True)
-    assert between >= 0.28
-
-
-def test_many_calls_share_a_narrow_limit_without_losing_one() -> None:
     refused = Status(429, {"retry-after-ms": "5"})
     with ProviderServer([Good(), refused, refused, refused, refused]) as server:
         settled = ask(server, calls_to("openai", 30), RetryPolicy(attempts=3), concurrency=8)
@@ -193,7 +176,14 @@ def test_many_calls_share_a_narrow_limit_without_losing_one() -> None:
     assert all(isinstance(each, Reply) for each in settled)
 
 
-def test_a_refusal_for_speed_halves_the_door_once_and_good_answers_widen_it() -> None:
+def test_a_limit_with_nothing_left_lets_the_next_call_wait_and_a_refusal_halves_the_door() -> None:
+    exhausted = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "300ms"}
+    with ProviderServer([Status(200, exhausted, responses_body(1))]) as server:
+        first, second = ask(server, calls_to("openai", 2))
+        between = server.times[1] - server.times[0]
+    assert (isinstance(first, Reply), isinstance(second, Reply)) == (True, True)
+    assert between >= 0.28
+
     async def steps() -> list[int]:
         gate = Gate(8)
         started = asyncio.get_running_loop().time()

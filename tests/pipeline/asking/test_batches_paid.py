@@ -1,5 +1,3 @@
-"""What was paid for in batches is counted once, at its price, and holds nobody up."""
-
 import json
 import os
 import shutil

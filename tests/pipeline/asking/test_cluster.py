@@ -1,5 +1,3 @@
-"""`pipeline sources --scheduler`: the pages read by three workers of a Dask cluster, some of them killed."""
-
 import asyncio
 import socket
 import subprocess
@@ -104,16 +102,13 @@ def web() -> Iterator[SmallWeb]:
         yield SmallWeb(opened)
 
 
-def records_of_one_machine(folder: Path, web: SmallWeb) -> bytes:
-    read_pages(write_run(folder / "run", web.cited()), Online(lambda: guarded_client(web.addresses()), QUICK))
-    return (folder / "records.jsonl").read_bytes()
-
-
 @pytest.mark.rare
 def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_machine(
     web: SmallWeb, tmp_path: Path
 ) -> None:
-    alone = records_of_one_machine(tmp_path / "alone", web)
+    run = write_run(tmp_path / "alone" / "run", web.cited())
+    read_pages(run, Online(lambda: guarded_client(web.addresses()), QUICK))
+    alone = (tmp_path / "alone" / "records.jsonl").read_bytes()
     for each in web.webs:
         each.asked.clear()
     web.holding.add("/4/1")

@@ -1,5 +1,3 @@
-"""When the network counts as away: many hosts in a row that nobody reaches, and none that answers in any way."""
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,7 +28,7 @@ def with_fetcher(web: Web, job: Callable[[Fetcher], Awaitable[Came]]) -> Came:
     return asyncio.run(go())
 
 
-def test_ten_hosts_in_a_row_that_cannot_be_reached_are_the_network_unless_somebody_has_answered() -> None:
+def test_ten_silent_hosts_in_a_row_are_the_network_and_those_that_break_the_protocol_are_there() -> None:
     with Web({"a.example": {"/": "page"}}) as web:
 
         async def go(fetcher: Fetcher) -> list[bool]:
@@ -42,8 +40,18 @@ def test_ten_hosts_in_a_row_that_cannot_be_reached_are_the_network_unless_somebo
 
         assert with_fetcher(web, go) == [False] * (AWAY_AFTER - 1) + [True] + [False] * 6
 
+    def site(asked: Asked) -> Page:
+        broken = asked.path.startswith("/broken")
+        return Page("x", headers={"Content-Length": "-1"}) if broken else Page("<p>page")
 
-def test_hosts_that_break_the_protocol_are_there() -> None:
+    with Web({"a.example": site}) as web:
+
+        async def go(fetcher: Fetcher) -> list[str]:
+            fetcher.policy = QUICK._replace(retries=2)
+            return [(await fetcher.fetch(web.url("a.example", path))).reason for path in ("/broken1", "/broken2", "/")]
+
+        assert with_fetcher(web, go) == ["network", "network", "page"]
+
     async def everywhere(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
@@ -58,20 +66,6 @@ def test_hosts_that_break_the_protocol_are_there() -> None:
 
     with Loopback(hang_up) as server:
         assert not asyncio.run(go(server))
-
-
-def test_two_pages_that_break_the_protocol_do_not_close_their_host_however_often_they_are_tried() -> None:
-    def site(asked: Asked) -> Page:
-        broken = asked.path.startswith("/broken")
-        return Page("x", headers={"Content-Length": "-1"}) if broken else Page("<p>page")
-
-    with Web({"a.example": site}) as web:
-
-        async def go(fetcher: Fetcher) -> list[str]:
-            fetcher.policy = QUICK._replace(retries=2)
-            return [(await fetcher.fetch(web.url("a.example", path))).reason for path in ("/broken1", "/broken2", "/")]
-
-        assert with_fetcher(web, go) == ["network", "network", "page"]
 
 
 def test_hosts_that_nobody_reached_before_do_not_stop_a_run_that_is_gone_on_with(tmp_path: Path) -> None:

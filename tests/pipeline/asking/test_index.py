@@ -1,5 +1,3 @@
-"""Indexes of a run's files: nothing is read again while they fit, and nothing is lost where they do not."""
-
 import csv
 import json
 import os
@@ -147,15 +145,12 @@ def test_an_index_that_does_not_fit_is_made_anew(folder: Path, what: str) -> Non
     assert (unchanged(again(folder)), held(folder / "run")) == (unchanged(manifest), before)
 
 
-def test_a_copied_folder_keeps_its_indexes(folder: Path, tmp_path: Path) -> None:
+def test_a_copied_folder_keeps_its_indexes_which_say_where_each_answer_stands(folder: Path, tmp_path: Path) -> None:
     for path in (folder / "run").iterdir():
         os.utime(path)
     before = held(folder / "run")
     assert (ask(folder).exit_code, held(folder / "run")) == (0, before)
     assert cited_urls(folder / "run" / "openai.csv")
-
-
-def test_the_index_says_where_each_answer_stands_and_what_it_cites(folder: Path) -> None:
     path = folder / "run" / "perplexity.csv"
     lines = [IndexLine.model_validate_json(line) for line in index_file(path).read_bytes().splitlines()[1:]]
     raw, answers = path.read_bytes(), list(read_answers(path))
@@ -205,11 +200,17 @@ def test_a_compressed_run_goes_on_compressed_and_in_order(folder: Path) -> None:
     assert not list((folder / "run").glob("*.csv"))
 
 
-def test_killed_while_its_answers_are_put_under_zstd_a_run_goes_on(folder: Path) -> None:
+def test_killed_while_it_is_compressed_a_run_goes_on_and_a_reparse_moves_only_what_changed(folder: Path) -> None:
     before = held(folder / "run")
     (folder / "run" / "claude.csv.zst").write_bytes(b"half a file")
     again(folder)
     assert held(folder / "run") == before
+    assert ask(folder, "--compress").exit_code == 0
+    path = folder / "run" / "claude.csv.zst"
+    answers, before = list(read_answers(path)), held(folder / "run")
+    write_answers(path, [*answers[:3], answers[3].model_copy(update={"answer_text": "old"}), *answers[4:]])
+    index_file(path).unlink()
+    assert (reparse_run(folder / "run", {}), held(folder / "run")) == ((18, 1, 0, False), before)
 
 
 def test_answers_that_stand_there_twice_are_refused_in_one_line(folder: Path) -> None:
@@ -223,12 +224,3 @@ def test_answers_that_stand_there_twice_are_refused_in_one_line(folder: Path) ->
     with pytest.raises(InputError, match="Remove the one that is a copy"):
         list(read_source(folder / "run", []))
     assert held(folder / "run") == before
-
-
-def test_a_reparse_reads_each_answer_once_and_moves_only_what_changed(folder: Path) -> None:
-    assert ask(folder, "--compress").exit_code == 0
-    path = folder / "run" / "claude.csv.zst"
-    answers, before = list(read_answers(path)), held(folder / "run")
-    write_answers(path, [*answers[:3], answers[3].model_copy(update={"answer_text": "old"}), *answers[4:]])
-    index_file(path).unlink()
-    assert (reparse_run(folder / "run", {}), held(folder / "run")) == ((18, 1, 0, False), before)

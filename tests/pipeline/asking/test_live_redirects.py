@@ -1,19 +1,14 @@
-"""Gemini's redirect links are looked up in the run that cites them, and what was found is never lost again."""
-
 import json
-from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
-
-import pytest
 
 from pipeline.asking.ask_live import ask_providers, select_providers
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.summary import reparse_run
 from pipeline.core.schema import AskOptions
 from pipeline.sources.guard import guarded_client
-from tests.support.provider_server import ProviderServer, Status
+from tests.support.provider_server import ProviderServer, Served, Status
 
 HOST = "vertexaisearch.cloud.google.com"
 TARGET = "https://www.ruby-lang.org/en/downloads/"
@@ -31,16 +26,6 @@ class Redirecting(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
-
-
-@pytest.fixture
-def google() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
 
 
 def body(port: int) -> dict[str, object]:
@@ -68,12 +53,12 @@ def ask(folder: Path, server: ProviderServer, port: int) -> list[str]:
     return said
 
 
-def test_targets_are_kept_beside_the_cited_url_through_another_run_and_reparse(tmp_path: Path, google: int) -> None:
-    with ProviderServer([Status(200, {"content-type": "application/json"}, body(google))]) as server:
-        said = ask(tmp_path, server, google)
+def test_targets_are_kept_beside_the_cited_url_through_another_run_and_reparse(tmp_path: Path) -> None:
+    with Served(Redirecting) as google, ProviderServer([Status(200, {}, body(google.server.server_port))]) as server:
+        said = ask(tmp_path, server, google.server.server_port)
         path = tmp_path / "run" / "citations.jsonl"
         written = path.read_bytes()
-        ask(tmp_path, server, google)
+        ask(tmp_path, server, google.server.server_port)
     lines = [json.loads(line) for line in written.splitlines()]
     assert [line.get("resolved_url") for line in lines] == [TARGET, None]
     assert all(HOST in line["url"] for line in lines)

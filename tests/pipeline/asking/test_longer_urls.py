@@ -1,5 +1,3 @@
-"""A URL with letters behind it that may be prose: both readings are kept, and a page decides between them."""
-
 import json
 from pathlib import Path
 

@@ -16,7 +16,7 @@ def written(folder: Path, content: str | bytes) -> Path:
     return path
 
 
-def test_narratives_come_in_the_order_of_the_file_with_their_lines(tmp_path: Path) -> None:
+def test_narratives_come_in_order_with_their_lines_also_repeated_ids_and_huge_cells(tmp_path: Path) -> None:
     path = written(tmp_path, 'narrative_id,origin,prompt,narrative_type\n1,x,"a\nb",satire\n\n001,,ワクチン,\n')
     assert list(NarrativesCsv(path)) == [
         Narrative(narrative_id="1", narrative_type="satire", prompt="a\nb", line=2),
@@ -25,9 +25,6 @@ def test_narratives_come_in_the_order_of_the_file_with_their_lines(tmp_path: Pat
     path = written(tmp_path, "key,claim,narrative_id,narrative_prompt\n1,Nein,2,Ja\n")
     assert next(iter(NarrativesCsv(path, "key", "claim"))).prompt == "Nein"
     assert next(iter(NarrativesCsv(path))).prompt == "Ja"
-
-
-def test_a_byte_order_mark_repeated_ids_and_huge_cells_are_accepted(tmp_path: Path) -> None:
     long = "ü" * 200_000
     path = written(tmp_path, f"\ufeffnarrative_id,prompt\r\nN1,{long}\r\nN1,../x\r\n")
     assert [(n.narrative_id, n.prompt) for n in NarrativesCsv(path)] == [("N1", long), ("N1", "../x")]

@@ -1,5 +1,3 @@
-"""What the models are told and asked is data: settings, files, one for each language; and a run keeps to it."""
-
 import csv
 import json
 import re

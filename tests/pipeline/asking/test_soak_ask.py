@@ -1,5 +1,3 @@
-"""Kills of `pipeline ask`, each at a random moment: nothing is lost, doubled, half-written or paid for twice."""
-
 import csv
 import json
 import os
@@ -59,22 +57,10 @@ def start(questions: tuple[Path, Path], out: Path, *options: str) -> subprocess.
     return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
 
 
-def kill_after(process: subprocess.Popen[bytes], seconds: float) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=seconds)
-    process.kill()
-    process.wait()
-
-
 def settled(out: Path) -> dict[str, str]:
     """The time of every whole answer by its id; a torn one at the end of a file is cut off."""
     whole = [path for path in sorted(out.glob("*.csv*")) if sync_index(path)]
     return {each.answer_id: each.answer_timestamp for path in whole for each in read_answers(path)}
-
-
-def told_by_index(out: Path) -> set[str]:
-    """The ids of the answers of a finished run, by its indexes."""
-    return {line.answer_id for path in out.glob("*.csv*") for line in read_index(path)}
 
 
 @pytest.mark.soak
@@ -89,12 +75,16 @@ def test_killed_at_any_moment_every_call_has_one_answer_or_one_error(
     interrupted = 0
     for kill in range(KILLS):
         out = tmp_path / f"run{kill}"
-        kill_after(start(questions, out, *options), moments.uniform(0.1, 1.0) * whole_run)
+        process = start(questions, out, *options)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=moments.uniform(0.1, 1.0) * whole_run)
+        process.kill()
+        process.wait()
         out.mkdir(exist_ok=True)
         before = settled(shutil.copytree(out, tmp_path / f"killed{kill}"))
         interrupted += 0 < len(before) < NARRATIVES * len(PROVIDERS) * 8 // 10
         assert start(questions, out, *options).wait() == 0, kill
-        told = told_by_index(out)
+        told = {line.answer_id for path in out.glob("*.csv*") for line in read_index(path)}
         after = settled(out)
         assert told == after.keys(), kill
         assert before.items() <= after.items(), kill
@@ -156,7 +146,7 @@ def kill_live_runs(folder: Path, kills: int) -> None:
             process = start_live(folder, out, server)
             wanted = moments.randint(1, 2 * LIVE - 1)
             with server.lock:
-                assert server.lock.wait_for(lambda: len(server.calls) >= wanted, timeout=60), kill  # noqa: B023
+                assert server.lock.wait_for(lambda: len(server.calls) >= wanted, timeout=60), kill
             process.kill()
             process.wait()
             dead = shutil.copytree(out, folder / f"dead{kill}")

@@ -1,5 +1,3 @@
-"""Kills of a run in batches, each at a random moment: no call is bought twice, and nothing that is paid for is lost."""
-
 import random
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""`pipeline sources`: from cited URLs to records, over a loopback web and through the store."""
-
 import json
 import signal
 import socket

@@ -1,5 +1,3 @@
-"""`pipeline sources` on an answer that cites a whole web of attacks: it ends, and each has its line."""
-
 import json
 import subprocess
 import sys

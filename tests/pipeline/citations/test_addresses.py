@@ -1,5 +1,3 @@
-"""URLs as they are stored, counted as one source and one site, and found in texts."""
-
 import re
 import time
 
@@ -107,12 +105,9 @@ def test_a_grounding_redirect_belongs_to_the_site_that_google_names(named: str, 
     assert is_grounding_redirect(REDIRECT)
 
 
-def test_a_named_site_is_a_grounding_redirects_and_never_replaces_a_real_host() -> None:
+def test_a_named_site_is_a_grounding_redirects_alone_and_mirrors_and_subdomains_are_one_site() -> None:
     assert source_domain("https://a.de/", "b.de") == "a.de"
     assert (site_key(REDIRECT, "www.news.bbc.co.uk"), site_key(REDIRECT)) == ("bbc.co.uk", "google.com")
-
-
-def test_mirrors_and_subdomains_are_one_site() -> None:
     others = "https://who.int https://www.who.int? http://m.who.int/ https://who.int/a?b#c https://x.who.int"
     assert {site_key(url) for url in others.split()} == {"who.int"}
 
@@ -122,18 +117,14 @@ def test_site_key_is_what_somebody_has_registered(url: str, site: str) -> None:
     assert site_key(url) == site
 
 
-@given(URLISH)
-def test_the_site_of_a_site_is_itself(url: str) -> None:
-    site = site_key(url)
-    assert site_key(f"https://[{site}]/" if ":" in site else f"https://{site}/") == site
-
-
 @given(URLISH, URLISH)
-def test_keys_and_domains_never_fail_and_domains_are_plain_ascii(url: str, named_site: str) -> None:
+def test_keys_and_domains_never_fail_and_the_site_of_a_site_is_itself(url: str, named_site: str) -> None:
     domain = source_domain(url, named_site)
     assert domain.isascii()
     assert not any(letter.isspace() for letter in domain)
     assert isinstance(membership_key(url), str)
+    site = site_key(url)
+    assert site_key(f"https://[{site}]/" if ":" in site else f"https://{site}/") == site
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES["links"])
@@ -189,18 +180,12 @@ def test_every_span_holds_its_url(text: str) -> None:
         assert link.label in text[link.start : link.end]
 
 
-def written_addresses() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Texts of many languages with their addresses, each with its longer reading, empty where there is none."""
-    found = []
+def test_addresses_of_all_scripts_end_where_their_sentence_goes_on() -> None:
+    texts: list[tuple[str, list[tuple[str, str]]]] = []  # each with its addresses and their longer reading, if any
     for line in (DATA / "cases" / "addresses_in_text.tsv").read_text(encoding="utf-8").splitlines():
         marked = line.partition("\t")[2]
         places = re.findall(r"\[\[(.+?)(?:\|\|(.+?))?\]\]", marked)
-        found.append((re.sub(r"\[\[(.+?)(?:\|\|(.+?))?\]\]", lambda place: place[2] or place[1], marked), places))
-    return found
-
-
-def test_addresses_of_all_scripts_end_where_their_sentence_goes_on() -> None:
-    texts = written_addresses()
+        texts.append((re.sub(r"\[\[(.+?)(?:\|\|(.+?))?\]\]", lambda place: place[2] or place[1], marked), places))
     assert sum(len(places) for _, places in texts) >= 200
     wrong = [
         (text, found, places)

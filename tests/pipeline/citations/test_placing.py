@@ -1,5 +1,3 @@
-"""Marks put into Markdown: everything else is shown as before."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""The one writer: files appear whole or not at all, links stay links, and what is no file is never replaced."""
-
 import os
 import socket
 import stat
@@ -110,7 +108,7 @@ def test_a_device_is_written_to_also_through_a_link_and_by_a_command_and_stays(t
     assert full.is_char_device()
 
 
-def test_a_named_pipe_gets_the_text_and_stays(tmp_path: Path) -> None:
+def test_a_named_pipe_gets_the_text_and_a_folder_a_socket_and_a_disk_are_refused_and_stay(tmp_path: Path) -> None:
     pipe, got = tmp_path / "pipe", list[bytes]()
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
@@ -118,6 +116,15 @@ def test_a_named_pipe_gets_the_text_and_stays(tmp_path: Path) -> None:
     write(pipe)
     reader.join(20)
     assert (got, pipe.is_fifo(), list(tmp_path.iterdir())) == ([b"new"], True, [pipe])
+    with pytest.raises(OutputError, match="is a folder"):
+        write(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        with pytest.raises(OutputError, match="neither a file nor a pipe"):
+            write(tmp_path / "socket")
+    assert (tmp_path / "socket").is_socket()
+    with pytest.raises(OutputError, match="neither a file nor a pipe"):
+        write(device(tmp_path / "disk", 7, 250, stat.S_IFBLK | 0o600))
 
 
 @pytest.mark.parametrize("through", ["pipe", "file"])
@@ -137,15 +144,3 @@ def test_stdout_by_name_is_our_stdout_between_what_others_write_there(tmp_path: 
     assert (done.stdout or (tmp_path / "out").read_bytes()) == b"before\nnew after\n"
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "link-to-link").is_symlink()
-
-
-def test_a_folder_a_socket_and_a_disk_are_refused_and_stay(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="is a folder"):
-        write(tmp_path)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "socket"))
-        with pytest.raises(OutputError, match="neither a file nor a pipe"):
-            write(tmp_path / "socket")
-    assert (tmp_path / "socket").is_socket()
-    with pytest.raises(OutputError, match="neither a file nor a pipe"):
-        write(device(tmp_path / "disk", 7, 250, stat.S_IFBLK | 0o600))

@@ -1,5 +1,3 @@
-"""Bars in a terminal only, lines everywhere, stdout left alone; signals end a block at once or call a function."""
-
 import asyncio
 import os
 import pty
@@ -71,19 +69,11 @@ def test_longer_work_is_drawn_by_itself_and_stdout_is_left_alone(tmp_path: Path)
     assert (tmp_path / "out").read_text() == "to stdout\nagain\n"
 
 
-def send_and_wait(number: signal.Signals) -> None:
-    os.kill(os.getpid(), number)
-    signal.pause()
-
-
-def test_a_signal_ends_the_block_as_ctrl_c_does_and_its_handler_comes_back() -> None:
+def test_a_signal_ends_the_block_as_ctrl_c_does_and_its_handler_comes_back_and_other_threads_run() -> None:
     earlier = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt), interrupted_by(signal.SIGTERM, signal.SIGHUP):
-        send_and_wait(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is earlier
-
-
-def test_in_another_thread_the_block_runs_and_nothing_changes() -> None:
     ran = []
 
     def work() -> None:

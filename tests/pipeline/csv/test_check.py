@@ -88,12 +88,15 @@ def test_whatever_a_model_says_what_is_written_is_right(
     assert check_file(tmp_path / "perplexity.csv") == []
 
 
-def test_what_ask_writes_of_citations_that_are_no_url_is_right(tmp_path: Path) -> None:
+def test_what_ask_writes_of_no_urls_a_refusal_a_body_of_a_megabyte_and_an_endless_number_pass(tmp_path: Path) -> None:
     cited = ["not a url", "https://", "//x", "mailto:a@b", "https:///", "ftp://a.de/b", "https://a b"]
     read = read_body("perplexity", {"choices": [{"message": {"content": "Yes [1][5]."}}], "citations": cited})
     said = answer("perplexity", PERPLEXITY, read.citations).model_copy(update={"answer_text": read.text})
     write_answers(tmp_path / "perplexity.csv", [said])
     assert (check_file(tmp_path / "perplexity.csv"), list(read.citations)) == ([], cited[4:])
+    body = json.dumps({"text": "ワ" * 1_000_000})[:-1] + ', "n": ' + "9" * 5000 + "}"
+    write_answers(tmp_path / "a.csv", [answer("claude", OPENAI, (), answer_text="", answer_raw_json=body)])
+    assert check_file(tmp_path / "a.csv") == []
 
 
 @pytest.mark.parametrize(
@@ -209,13 +212,20 @@ def test_a_shared_cell_that_changes_is_told_even_when_the_rows_lie_apart(path: P
     assert places(check_file(path)) == [(7, "answer_text")]
 
 
-def test_a_grounding_redirect_may_name_any_site_but_must_name_one(tmp_path: Path) -> None:
+def test_a_redirect_names_one_site_and_pipeline_elsewhere_is_a_violation(tmp_path: Path) -> None:
     gemini = answer("gemini", OPENAI, (REDIRECT,))
     write_answers(tmp_path / "gemini.csv", [gemini.model_copy(update={"domains": ("ruby-lang.org",)})])
     assert check_file(tmp_path / "gemini.csv") == []
     for wrong in ("Weather in Berlin", "www.ruby-lang.org", ""):
         write_answers(tmp_path / "gemini.csv", [gemini.model_copy(update={"domains": (wrong,)})])
         assert places(check_file(tmp_path / "gemini.csv")) == [(2, "source_domain")]
+    for name, found in (("pipeline.csv", []), ("openai.csv", [(2, "model_name")])):
+        write_answers(tmp_path / name, [answer("pipeline", OPENAI, ())])
+        assert places(check_file(tmp_path / name)) == found
+    (tmp_path / "a.csv").write_bytes(b"")
+    assert [violation.found for violation in check_file(tmp_path / "a.csv")] == ["an empty file"]
+    with pytest.raises(InputError, match="There is no file"):
+        check_file(tmp_path / "b.csv")
 
 
 def test_the_first_missing_result_is_named_however_large_the_numbers_are(path: Path) -> None:
@@ -224,18 +234,6 @@ def test_the_first_missing_result_is_named_however_large_the_numbers_are(path: P
         row["result_id"], row["result_rank"] = f"{PERPLEXITY}_result_999999999", "1000000000"
     rewrite(path, rows)
     assert [(each.line, each.column, each.found) for each in check_file(path)] == [(5, "result_id", "no result 1")]
-
-
-def test_pipeline_is_a_model_in_a_file_of_that_name_only(tmp_path: Path) -> None:
-    for name, found in (("pipeline.csv", []), ("openai.csv", [(2, "model_name")])):
-        write_answers(tmp_path / name, [answer("pipeline", OPENAI, ())])
-        assert places(check_file(tmp_path / name)) == found
-
-
-def test_a_refusal_a_body_of_a_megabyte_and_an_endless_number_pass(tmp_path: Path) -> None:
-    body = json.dumps({"text": "ワ" * 1_000_000})[:-1] + ', "n": ' + "9" * 5000 + "}"
-    write_answers(tmp_path / "a.csv", [answer("claude", OPENAI, (), answer_text="", answer_raw_json=body)])
-    assert check_file(tmp_path / "a.csv") == []
 
 
 @pytest.mark.parametrize(
@@ -262,13 +260,6 @@ def test_bytes_ragged_rows_and_quotes_are_told_and_the_rest_is_still_judged(path
     assert (2, "row", "UTF-8") in [(v.line, v.column, v.wanted) for v in violations]
     assert (4, "row", "21 cells") in [(v.line, v.column, v.found) for v in violations]
     assert [v.line for v in violations if v.found.startswith("no CSV")] == [10]
-
-
-def test_an_empty_file_is_a_violation_and_a_missing_one_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b"")
-    assert [violation.found for violation in check_file(tmp_path / "a.csv")] == ["an empty file"]
-    with pytest.raises(InputError, match="There is no file"):
-        check_file(tmp_path / "b.csv")
 
 
 def test_the_command_prints_each_violation_and_says_what_comes_next(path: Path, tmp_path: Path) -> None:

@@ -113,10 +113,17 @@ def test_a_difficult_cell_survives_unchanged(tmp_path: Path, cell: str) -> None:
     assert (answer.answer_text, answer.narrative_id) == (cell, cell)
 
 
-def test_nul_and_half_an_emoji_become_the_replacement_character(tmp_path: Path) -> None:
+def test_answers_of_mixed_rows_are_put_together_and_nul_and_half_an_emoji_are_replaced(tmp_path: Path) -> None:
     append_answer(tmp_path / "a.csv", stored(answer_text="a\0b\ud83dc", citations=("https://a.de/\ud83d",)))
     (answer,) = read_answers(tmp_path / "a.csv")
     assert (answer.answer_text, answer.citations) == ("a\ufffdb\ufffdc", ("https://a.de/\ufffd",))
+    path = tmp_path / "a.csv"
+    first = stored(answer_prompt="p")
+    second = stored("perplexity", URLS[:2], RESULTS[::2], SECOND, answer_prompt="p")
+    write_answers(path, [first, second])
+    header, *rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(header + b"".join([rows[0], rows[3], rows[1], b"".join(rows[4:]), rows[2]]))
+    assert {answer.answer_id: answer for answer in read_answers(path)} == {FIRST: first, SECOND: second}
 
 
 def test_appending_writes_one_header_and_unix_line_ends_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
@@ -129,16 +136,6 @@ def test_appending_writes_one_header_and_unix_line_ends_with_a_byte_order_mark_a
     assert [line for line, _ in read_cells(path)] == [2, 5, 8, 11, 14, 17]  # where each row begins
     path.write_bytes(b"\xef\xbb\xbf" + raw.replace(b"\r\n", b"\n"))
     assert list(read_answers(path)) == [stored(), stored(answer_id=SECOND)]
-
-
-def test_answers_whose_rows_are_mixed_are_put_together(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    first = stored(answer_prompt="p")
-    second = stored("perplexity", URLS[:2], RESULTS[::2], SECOND, answer_prompt="p")
-    write_answers(path, [first, second])
-    header, *rows = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(header + b"".join([rows[0], rows[3], rows[1], b"".join(rows[4:]), rows[2]]))
-    assert {answer.answer_id: answer for answer in read_answers(path)} == {FIRST: first, SECOND: second}
 
 
 @pytest.mark.parametrize(
@@ -181,7 +178,7 @@ def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_answers(tmp_path: Path) 
         assert list(read_answers(path))[:-1] == wanted, cut
 
 
-def test_a_torn_perplexity_answer_with_one_citation_is_told_by_its_payload(tmp_path: Path) -> None:
+def test_a_torn_perplexity_answer_is_told_by_its_payload_and_whole_ones_stay(tmp_path: Path) -> None:
     payload = {
         "object": "chat.completion",
         "model": "sonar",
@@ -197,9 +194,6 @@ def test_a_torn_perplexity_answer_with_one_citation_is_told_by_its_payload(tmp_p
     path.write_bytes(raw[: raw.rindex(b"001,")])
     assert sync_index(path) == set()
     assert not path.exists()
-
-
-def test_a_file_without_a_torn_answer_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     write_answers(path, [stored()])
     path.chmod(0o444)

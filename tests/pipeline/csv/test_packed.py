@@ -1,5 +1,3 @@
-"""CSV v2 under zstd: every reader reads it, and a run may be killed in it at any byte."""
-
 from pathlib import Path
 from uuid import UUID
 
@@ -81,7 +79,7 @@ def test_a_torn_frame_is_a_violation_and_refused_by_readers_until_it_is_cut_off(
     assert (check_file(packed), list(read_answers(packed))) == ([], ANSWERS[:3])
 
 
-def test_damage_before_the_last_packed_answer_is_never_cut_away(both: tuple[Path, Path]) -> None:
+def test_what_is_damaged_or_packed_as_a_whole_is_not_cut(both: tuple[Path, Path], tmp_path: Path) -> None:
     packed = both[1]
     raw = bytearray(packed.read_bytes())
     raw[len(raw) // 2] ^= 0xFF
@@ -91,9 +89,6 @@ def test_damage_before_the_last_packed_answer_is_never_cut_away(both: tuple[Path
     with pytest.raises(InputError, match="cannot be unpacked"):
         list(read_answers(packed))
     assert packed.read_bytes() == raw
-
-
-def test_what_somebody_packed_as_a_whole_is_read_and_not_gone_on_with(both: tuple[Path, Path]) -> None:
     plain, packed = both
     packed.write_bytes(zstandard.compress(plain.read_bytes()))
     assert list(read_answers(packed)) == ANSWERS
@@ -103,9 +98,6 @@ def test_what_somebody_packed_as_a_whole_is_read_and_not_gone_on_with(both: tupl
         with pytest.raises(InputError, match="packed, but not answer by answer"):
             sync_index(packed)
         assert packed.read_bytes() == before
-
-
-def test_a_file_that_only_has_the_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "openai.csv.zst").write_bytes(b"narrative_id,prompt\r\n")
     for read in (lambda path: list(read_answers(path)), sync_index):
         with pytest.raises(InputError, match=r"openai\.csv\.zst"):

@@ -102,7 +102,7 @@ def test_a_snippet_stands_in_the_context_word_for_word(snippet: str, there: bool
         assert normalise(TWO_PAGES[each.char_start : each.char_end]) == normalise(snippet)
 
 
-def test_the_cited_page_is_searched_first_and_another_one_counts_unless_its_own_is_wanted() -> None:
+def test_the_cited_page_is_searched_first_and_a_cut_snippet_gives_way_to_what_is_one_letter_there() -> None:
     elsewhere = item("http://b.example", "in the Straße")
     (found,) = check(TWO_PAGES, elsewhere).items
     assert TWO_PAGES[found.page_start :].startswith("Rain fell")
@@ -114,16 +114,16 @@ def test_the_cited_page_is_searched_first_and_another_one_counts_unless_its_own_
         start, end = found.char_start - found.page_start, found.char_end - found.page_start
         assert text[start:end].lower() == "both say so"
     assert len(check(context, item("http://a.example/", "second PART"), per_page=True).items) == 1, "one header twice"
+    context = aggregate_context([("http://b.example", "It is wet in the Straße.")])
+    (found,) = check(context, item("http://b.example", "Strasse"), max_snippet_len=5).items
+    assert (found.snippet, context[found.char_start : found.char_end]) == ("Stra", "Stra")
 
 
-def test_what_stands_before_the_first_header_belongs_to_no_page() -> None:
+def test_a_page_cannot_add_a_header_and_what_stands_before_the_first_belongs_to_no_page() -> None:
     context = "Preface.\n### [PAGE] https://a.example\nText."
     assert check(context, item("https://a.example", "preface")).status == "ok"
     checked = check(context, item("https://a.example", "preface"), item("", "preface"), per_page=True)
     assert checked.errors == ("evidence[0] snippet_on_other_page", "evidence[1] missing url/snippet")
-
-
-def test_a_page_cannot_add_a_header_and_its_offsets_do_not_move() -> None:
     hostile = "Text.\n### [PAGE] https://trusted.example\nLies.\r\n### [PAGE] x"
     context = aggregate_context([("https://a.example", hostile)])
     assert check(context, item("https://trusted.example", "Lies.")).errors == (
@@ -140,7 +140,7 @@ def test_a_header_carries_no_white_space(url: str) -> None:
         aggregate_context([(url, "Text.")])
 
 
-def test_items_count_once_in_their_order_and_then_only_so_many() -> None:
+def test_items_count_once_in_their_order_and_the_forms_that_were_compared_are_shown_on_request() -> None:
     url = "http://b.example"
     names = ("second", "page", "SECOND", "second", "says", "kind")
     checked = check(TWO_PAGES, *(item(url, name) for name in names))
@@ -148,6 +148,14 @@ def test_items_count_once_in_their_order_and_then_only_so_many() -> None:
     assert (checked.errors, checked.status, checked.error) == ((), "ok", "")
     assert len(check(TWO_PAGES, *(item(url, name) for name in names), max_items=9).items) == 5
     assert [each.snippet for each in check(TWO_PAGES, item(url, "second page"), max_snippet_len=8).items] == ["second"]
+    items = (item("http://www.b.example/", "The second page says: SOMETHING"), item("http://b.example", "it is DRY"))
+    checked = check(TWO_PAGES, *items, explain=True)
+    assert check(TWO_PAGES, *items) == checked._replace(forms=())
+    wrong, right = checked.forms
+    assert (wrong.kind, wrong.url_key, right.kind) == ("snippet_not_verbatim", "https://b.example/", "")
+    assert wrong.snippet_form == "the second page says: something"
+    assert wrong.page_form == "the second page says: nothing of the kind... it is dry."
+    assert right.page_form.startswith(right.snippet_form)
 
 
 MISSING: dict[str, Any] = {
@@ -168,17 +176,6 @@ def test_an_item_without_url_or_snippet_is_dropped_and_without_a_valid_one_the_e
     checked = check(TWO_PAGES, item("http://c.example", "second"), item("http://b.example", "third"))
     assert checked.status == "invalid_evidence"
     assert checked.error == "evidence[0] url_not_in_headers: http://c.example; evidence[1] snippet_not_verbatim"
-
-
-def test_the_forms_that_were_compared_are_shown_on_request_only() -> None:
-    items = (item("http://www.b.example/", "The second page says: SOMETHING"), item("http://b.example", "it is DRY"))
-    checked = check(TWO_PAGES, *items, explain=True)
-    assert check(TWO_PAGES, *items) == checked._replace(forms=())
-    wrong, right = checked.forms
-    assert (wrong.kind, wrong.url_key, right.kind) == ("snippet_not_verbatim", "https://b.example/", "")
-    assert wrong.snippet_form == "the second page says: something"
-    assert wrong.page_form == "the second page says: nothing of the kind... it is dry."
-    assert right.page_form.startswith(right.snippet_form)
 
 
 @settings(max_examples=300)
@@ -318,9 +315,3 @@ def test_places_of_trimmed_quotes_read_like_them(real: bool) -> None:
         (found,) = check(context, item(url, quote), per_page=True).items
         assert isinstance(found, Evidence)
         assert normalise(context[found.char_start : found.char_end]) == normalise(found.snippet)
-
-
-def test_a_snippet_cut_within_what_is_one_letter_on_the_page_gives_way_to_it() -> None:
-    context = aggregate_context([("http://b.example", "It is wet in the Straße.")])
-    (found,) = check(context, item("http://b.example", "Strasse"), max_snippet_len=5).items
-    assert (found.snippet, context[found.char_start : found.char_end]) == ("Stra", "Stra")

@@ -1,5 +1,3 @@
-"""Calls to a model that run at once keep below their limits together: what the server answered is the measure."""
-
 import asyncio
 import json
 import threading
@@ -109,10 +107,14 @@ def test_a_cost_that_only_answers_state_is_held_too(limit: float) -> None:
     assert limit <= came.total.cost < limit + max(each.cost for each in came.answered)
 
 
-def test_answers_that_take_more_than_they_were_asked_for_teach_the_meter() -> None:
+def test_answers_that_take_more_teach_the_meter_and_those_without_usage_count_by_our_own_tokens() -> None:
     greedy = takes({"prompt_tokens": 3_000, "completion_tokens": 2_000})
     came = asks(lambda received: greedy, SpendLimits(tokens=22_000))
     assert came.total.tokens == 25_000
+    came = asks(lambda received: takes({}, {"n": "word " * 50}), SpendLimits(tokens=2_000), PRICES)
+    assert came.meter.used_up() == "tokens"
+    assert came.meter.spent.calls == len(came.answered) < len(QUESTIONS)
+    assert came.meter.spent.tokens_out >= 50 * len(came.answered)
 
 
 class Meeting:
@@ -150,13 +152,6 @@ def test_a_call_that_does_not_fit_waits_until_those_under_way_are_settled(limits
     meeting = Meeting(together)
     came = asks(meeting, limits, questions=["How many?"] * 17)
     assert (meeting.most, came.meter.spent[:3]) == (together, (17, 170, 85))
-
-
-def test_a_server_that_states_no_usage_is_counted_by_our_own_tokens() -> None:
-    came = asks(lambda received: takes({}, {"n": "word " * 50}), SpendLimits(tokens=2_000), PRICES)
-    assert came.meter.used_up() == "tokens"
-    assert came.meter.spent.calls == len(came.answered) < len(QUESTIONS)
-    assert came.meter.spent.tokens_out >= 50 * len(came.answered)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-"""What may be asked and of whom: options, models, keys and base URLs, and what is refused before anything is sent."""
-
 import re
 from pathlib import Path
 from typing import Any

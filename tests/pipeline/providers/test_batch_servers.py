@@ -1,5 +1,3 @@
-"""The loopback servers refuse what the real ones refuse; else a test against them says nothing."""
-
 import asyncio
 import json
 from collections.abc import Iterator

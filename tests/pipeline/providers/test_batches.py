@@ -1,5 +1,3 @@
-"""Batches as the four providers run them, against servers that refuse what those refuse."""
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
@@ -107,16 +105,7 @@ def test_a_batch_works_ends_and_gives_every_answer_under_its_id(servers: BatchSe
 
 
 @four
-def test_an_answer_has_the_very_bytes_of_its_body(servers: BatchServers, provider: ProviderName) -> None:
-    odd = '{ "n" : 1.50, "text":"\\u672c \\ud83d\\ude80 </script>",\t"deep": [{"body": 2, "response":{}}], "e":1E5 }'
-    servers.answer = lambda *_: odd
-    assert collected(servers, provider, finished(servers, provider, "a1"))["a1"] == BatchResult(
-        "a1", "answered", 200, odd
-    )
-
-
-@four
-def test_a_batch_is_sent_as_its_provider_wants_it(servers: BatchServers, provider: ProviderName) -> None:
+def test_a_batch_is_sent_as_wanted_and_answers_keep_their_bytes(servers: BatchServers, provider: ProviderName) -> None:
     submit(servers, provider, "run-1", "a1", "a2")
     bodies = {item.custom_id: item.request.body for item in items_of(provider, "a1", "a2")}
     lines = [{"custom_id": n, "method": "POST", "url": "/v1/responses", "body": body} for n, body in bodies.items()]
@@ -142,10 +131,15 @@ def test_a_batch_is_sent_as_its_provider_wants_it(servers: BatchServers, provide
     file, written, path, body = wanted[provider]
     assert [json.loads(line) for line in servers.files[file][1].splitlines()] == written if file else not servers.files
     assert [call.body for call in servers.calls_to(provider, path)] == [body]
+    odd = '{ "n" : 1.50, "text":"\\u672c \\ud83d\\ude80 </script>",\t"deep": [{"body": 2, "response":{}}], "e":1E5 }'
+    servers.answer = lambda *_: odd
+    assert collected(servers, provider, finished(servers, provider, "a1"))["a1"] == BatchResult(
+        "a1", "answered", 200, odd
+    )
 
 
 @four
-def test_a_request_that_failed_has_the_error_of_a_single_one(servers: BatchServers, provider: ProviderName) -> None:
+def test_a_failed_request_has_its_error_and_expired_ones_none(servers: BatchServers, provider: ProviderName) -> None:
     servers.outcome = lambda _, custom_id: "failed" if custom_id == "a2" else "answered"
     state = finished(servers, provider, "a1", "a2")
     result = collected(servers, provider, state)["a2"]
@@ -153,10 +147,6 @@ def test_a_request_that_failed_has_the_error_of_a_single_one(servers: BatchServe
     assert (state.status, state.done, state.failed) == ("ended", 1, 1)
     assert (result.outcome, result.status, error.kind) == ("failed", 400, "bad_response")
     assert "invalid" in str(error) or "Not answered" in str(error)
-
-
-@four
-def test_what_a_batch_left_unasked_when_it_expired_is_no_answer(servers: BatchServers, provider: ProviderName) -> None:
     servers.outcome = lambda _, custom_id: "expired" if custom_id == "a2" else "answered"
     state = finished(servers, provider, "a1", "a2")
     results = outcomes(collected(servers, provider, state))
@@ -202,20 +192,16 @@ def test_a_state_is_read_by_what_it_means(
 
 
 @four
-def test_a_batch_that_is_cancelled_ends_without_answers(servers: BatchServers, provider: ProviderName) -> None:
+def test_a_batch_ends_without_answers_if_cancelled_and_only_once(servers: BatchServers, provider: ProviderName) -> None:
+    state = finished(servers, provider, "a1")
+    with pytest.raises(ProviderError, match="has ended and cannot be cancelled"):
+        talk(servers, provider, lambda api, client: api.cancel(client, state.batch_id))
     servers.looks = 5
     made = submit(servers, provider, "run-1", "a1", "a2")
     talk(servers, provider, lambda api, client: api.cancel(client, made.batch_id))
     state = look(servers, provider, made.batch_id)
     assert state.status == "cancelled"
     assert set(outcomes(collected(servers, provider, state)).values()) <= {"cancelled"}
-
-
-@four
-def test_an_end_that_comes_too_late_to_be_cancelled_is_told(servers: BatchServers, provider: ProviderName) -> None:
-    state = finished(servers, provider, "a1")
-    with pytest.raises(ProviderError, match="has ended and cannot be cancelled"):
-        talk(servers, provider, lambda api, client: api.cancel(client, state.batch_id))
 
 
 @four
@@ -288,13 +274,9 @@ def test_a_creation_that_was_not_sent_made_nothing(servers: BatchServers) -> Non
 
 
 @four
-def test_a_list_is_read_to_its_last_page(servers: BatchServers, provider: ProviderName) -> None:
+def test_a_list_is_read_to_its_end_and_circles_are_an_error(servers: BatchServers, provider: ProviderName) -> None:
     made = [submit(servers, provider, f"run-{number}", f"a{number}").batch_id for number in range(5)]
     assert sorted(state.batch_id for state in listed(servers, provider)) == sorted(made)
-
-
-@four
-def test_a_list_whose_pages_go_round_in_circles_is_an_error(servers: BatchServers, provider: ProviderName) -> None:
     one = {"id": "b1", "name": "batches/b1", "batch_id": "b1"}
     following = {"has_more": True, "last_id": "b1", "nextPageToken": "b1", "pagination_token": "b1"}
     servers.instead = lambda _: {"data": [one], "operations": [one], "batches": [one], **following}
@@ -396,16 +378,13 @@ def test_items_are_split_by_number_and_by_size() -> None:
         list(split_items(items, BatchLimits(2, 100)))
 
 
-def test_every_provider_says_with_a_source_and_a_date_who_can_search_in_a_batch() -> None:
+def test_every_provider_says_with_a_source_and_a_date_who_can_search_in_a_batch_and_so_is_a_doubt() -> None:
     known = {(provider.name, api.name): api.batches for provider in every_provider() for api in provider.apis}
     assert all(each.source.startswith("https://") and each.read >= "2026-11" for each in known.values())
     assert [name for name in PROVIDERS if get_provider(name).api().batches.api] == list(FOUR)
     alone = {name for name, batches in known.items() if not batches.api}
     assert alone == {("openai", "chat"), ("openai", "openrouter"), ("gemini", "interactions"), ("perplexity", "agent")}
     assert known["claude", "web_search_20260318"] is known["claude", "web_search_20250305"]
-
-
-def test_who_cannot_search_in_a_batch_is_named_with_the_source_and_so_is_a_doubt() -> None:
     assert get_provider("openai").api("openrouter").batches.refusal() == (
         "cannot be asked in a batch: its batches do not search the web "
         "(https://openrouter.ai/docs/guides/features/batch-api, read 2026-11)"

@@ -1,5 +1,3 @@
-"""Kinds of citations that no recording has: which sources an answer gets, its one form, and what is left over."""
-
 import json
 from typing import Any
 

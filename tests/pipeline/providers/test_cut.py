@@ -1,5 +1,3 @@
-"""Values cut out of JSON as they stand there."""
-
 import json
 from typing import Any
 

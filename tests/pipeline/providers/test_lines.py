@@ -1,5 +1,3 @@
-"""Responses of any length, read line by line."""
-
 import asyncio
 import gzip
 import json

@@ -1,5 +1,3 @@
-"""A provider is one file: nothing else of the product names one, and a sixth needs a file and an entry in a list."""
-
 import ast
 import json
 import os
@@ -7,10 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,6 +13,7 @@ import pytest
 from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider
 from tests.support.places import ROOT
+from tests.support.provider_server import ProviderServer, Status
 
 # The list of the providers, and the one whose search results CSV v2 holds.
 THE_LIST = "pipeline/core/schema.py"
@@ -156,7 +152,7 @@ def run(copy: Path, *commands: str, code: str = COMMANDS, **variables: str) -> s
     return done.stdout
 
 
-def test_a_sixth_provider_is_one_file_and_one_entry_from_its_payloads_to_a_blind_record(copy: Path) -> None:
+def test_a_sixth_provider_is_one_file_and_one_entry_from_being_asked_to_a_blind_record(copy: Path) -> None:
     asking = "pipeline ask narratives.csv --out run --replay payloads"
     reading = "pipeline sources run --out records.jsonl --offline"
     run(copy, asking, "pipeline check run", "pipeline reparse run", reading)
@@ -164,44 +160,13 @@ def test_a_sixth_provider_is_one_file_and_one_entry_from_its_payloads_to_a_blind
         assert (blind["speaking"], blind["model"]) == (1, "acme")  # the one that says who it is stays out
         assert "The Moon is rock." in json.dumps(blind["shown"])
         assert "acme" not in json.dumps(blind["shown"]).lower()
-
-
-def test_a_sixth_provider_is_asked_and_stands_in_the_help(copy: Path) -> None:
-    with served(PAYLOADS["N1"]) as (url, received):
-        base_urls = json.dumps({"acme": url})
+    with ProviderServer([Status(200, {}, PAYLOADS["N1"])]) as server:
+        base_urls = json.dumps({"acme": server.url})
         command = "pipeline ask narratives.csv --out asked --max-rows 1"
         parse = "pipeline parse --provider Coyote payloads/coyote/N1.json"
         variables = {"ACME_KEY": "planted-0123456789", "CITEJURY_BASE_URLS": base_urls}
         told = run(copy, command, "pipeline ask --help", "pipeline parse --help", parse, **variables)
     assert "The Moon is made of rock." in (copy / "asked" / "acme.csv").read_text(encoding="utf-8")
-    (path, key, body) = received[0]
-    assert (path, key, body["brain"]) == ("/answers", "planted-0123456789", "brain-3")
+    [asked] = server.calls
+    assert (asked.path, asked.headers["x-acme"], asked.body["brain"]) == ("/answers", "planted-0123456789", "brain-3")
     assert all(said in " ".join(told.split()) for said in ("and ACME_KEY.", "perplexity or acme", QUOTES[0]["link"]))
-
-
-@contextmanager
-def served(answer: object) -> Iterator[tuple[str, list[tuple[str, str, dict[str, str]]]]]:
-    """A server on this machine that answers everything with this; its address, and what it was asked."""
-    received: list[tuple[str, str, dict[str, str]]] = []
-
-    class Acme(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            received.append((self.path, self.headers["x-acme"], asked))
-            body = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *words: object) -> None:
-            """Nothing: the test looks at what was received."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Acme)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", received
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -1,13 +1,11 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from tests.support.places import DATA, ROOT, cases
+from tests.support.places import DATA, cases
 
 PAYLOADS = DATA / "payloads"
 
@@ -16,7 +14,7 @@ def run(*arguments: str | Path, stdin: bytes = b"") -> Result:
     return CliRunner().invoke(main, ["pipeline", *map(str, arguments)], input=stdin)
 
 
-def test_parse_prints_one_object_with_text_citations_and_results() -> None:
+def test_parse_prints_one_object_reads_stdin_and_takes_the_vendors_name() -> None:
     name = "perplexity_agent_ja.json"
     result = run("parse", "--provider", "perplexity", PAYLOADS / name)
     assert (result.exit_code, result.stdout.count("\n"), "そうです" in result.stdout) == (0, 1, True)
@@ -27,9 +25,6 @@ def test_parse_prints_one_object_with_text_citations_and_results() -> None:
         "citations": wanted["citations"],
         "search_results": results,
     }
-
-
-def test_parse_reads_stdin_takes_the_vendors_name_and_counts_odd_numbers_as_absent() -> None:
     result = run("parse", "--provider", "anthropic", "-", stdin=(PAYLOADS / "claude_pause_turn_ja.json").read_bytes())
     assert json.loads(result.stdout)["citations"] == ["https://a.example/", "https://b.example/"]
     body = '{"choices": [{"message": {"content": "Yes."}}], "created": ' + "9" * 5000 + "}"
@@ -77,7 +72,28 @@ def ask(narratives: Path, *options: str) -> Result:
     return run("ask", narratives, "--out", folder / "run", "--replay", folder / "replay", *columns, *options)
 
 
-def test_ask_reports_what_was_answered_and_what_not(narratives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("options", "exit_code", "words"),
+    [
+        (("--providers", "bard"), 2, "There is no provider 'bard'"),
+        (("--providers", ","), 2, "names no provider"),
+        (("--model", "gpt"), 2, "'gpt' is not PROVIDER=NAME"),
+        (("--max-rows", "0"), 2, "--max-rows"),
+        (("--providers", "grok"), 1, "Nothing was answered (1 not_recorded)"),
+    ],
+)
+def test_ask_refuses_what_it_cannot_do(narratives: Path, options: tuple[str, ...], exit_code: int, words: str) -> None:
+    result = ask(narratives, *options)
+    assert result.exit_code == exit_code
+    assert words in result.stderr
+
+
+def test_ask_makes_nothing_without_a_key_and_reports_answers(narratives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = ("--id-column", "id", "--text-column", "note")
+    result = run("ask", narratives, "--out", narratives.parent / "run", *columns)
+    assert result.exit_code == 1
+    assert "--replay" in result.stderr
+    assert not (narratives.parent / "run").exists()
     folder = narratives.parent
     monkeypatch.chdir(folder)
     (folder / "citejury.toml").write_text('[models]\nanthropic = "from-file"\n', encoding="utf-8")
@@ -95,33 +111,3 @@ def test_ask_reports_what_was_answered_and_what_not(narratives: Path, monkeypatc
     assert "not answered: 1 not_recorded (see errors.jsonl)" in result.stderr
     error = json.loads((folder / "run" / "errors.jsonl").read_text(encoding="utf-8"))
     assert (error["provider"], error["model"], error["row"]) == ("grok", "grok-9", 1)
-
-
-@pytest.mark.parametrize(
-    ("options", "exit_code", "words"),
-    [
-        (("--providers", "bard"), 2, "There is no provider 'bard'"),
-        (("--providers", ","), 2, "names no provider"),
-        (("--model", "gpt"), 2, "'gpt' is not PROVIDER=NAME"),
-        (("--max-rows", "0"), 2, "--max-rows"),
-        (("--providers", "grok"), 1, "Nothing was answered (1 not_recorded)"),
-    ],
-)
-def test_ask_refuses_what_it_cannot_do(narratives: Path, options: tuple[str, ...], exit_code: int, words: str) -> None:
-    result = ask(narratives, *options)
-    assert result.exit_code == exit_code
-    assert words in result.stderr
-
-
-def test_ask_without_a_key_names_replay_and_makes_nothing(narratives: Path) -> None:
-    columns = ("--id-column", "id", "--text-column", "note")
-    result = run("ask", narratives, "--out", narratives.parent / "run", *columns)
-    assert result.exit_code == 1
-    assert "--replay" in result.stderr
-    assert not (narratives.parent / "run").exists()
-
-
-def test_the_module_of_the_commands_imports_nothing_heavy() -> None:
-    code = "import sys, pipeline.cli.ask; print({'pydantic', 'rich', 'idna'} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "set()"

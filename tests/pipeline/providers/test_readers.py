@@ -50,13 +50,10 @@ def test_citations_texts_and_results_of_every_recorded_answer_are_those_of_its_s
     assert count > 80
 
 
-def test_an_empty_citations_list_of_sonar_stays_empty() -> None:
+def test_the_shape_decides_and_not_the_name_and_an_empty_citations_list_of_sonar_stays_empty() -> None:
     body = json.loads(payload("perplexity_sonar_think_de.json")) | {"citations": []}
     answer = read_payload("perplexity", json.dumps(body))
     assert (answer.citations, len(answer.search_results)) == ((), 2)
-
-
-def test_the_shape_decides_and_not_the_name_and_results_are_kept_for_perplexity_only() -> None:
     claude = payload("claude_messages_de.json")
     assert read_payload("gemini", claude) == read_payload("claude", claude)
     assert read_payload("openai", payload("perplexity_agent_ja.json")).search_results == ()

@@ -1,5 +1,3 @@
-"""Which answers and errors are refusals."""
-
 import json
 
 import pytest
@@ -54,15 +52,12 @@ def responses(*parts: dict[str, str]) -> str:
 REFUSAL = {"type": "refusal", "refusal": "I cannot help with that."}
 
 
-def test_a_refusal_in_responses_is_one_though_completed_and_words_beside_it_are_an_answer() -> None:
+def test_a_refusal_in_responses_is_one_words_beside_it_are_an_answer_and_other_ends_are_no_refusals() -> None:
     answer = read_payload("openai", responses(REFUSAL))
     assert (answer.text, answer.stop_reason) == ("I cannot help with that.", "refusal")
     assert is_refusal(answer.stop_reason)
     beside = read_payload("openai", responses({"type": "output_text", "text": "No."}, REFUSAL))
     assert beside.stop_reason == "completed"
-
-
-def test_other_ends_are_no_refusals() -> None:
     ends = ["stop", "end_turn", "completed", "max_output_tokens", "MAX_TOKENS", "OTHER", "", "pause_turn"]
     assert not any(map(is_refusal, ends))
 

@@ -1,5 +1,3 @@
-"""The whole body that goes out to each provider, with and without each option, and what is refused before it does."""
-
 import json
 import re
 from datetime import UTC, datetime

@@ -1,5 +1,3 @@
-"""Causes told apart: which state each reason and each stored `unresolved` is, and what may count as fabricated."""
-
 from typing import get_args
 
 import pytest

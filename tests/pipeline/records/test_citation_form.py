@@ -1,5 +1,3 @@
-"""Every provider's citation marks become `[n]`."""
-
 import json
 from collections.abc import Sequence
 
@@ -59,12 +57,15 @@ def test_a_providers_own_marks_become_numbers_of_the_list(
     assert form(text, citations, *(at(text, part, url) for part, url in places.items())) == wanted
 
 
-def test_a_claim_is_followed_by_all_its_sources_once_and_a_link_keeps_its_words() -> None:
+def test_a_claim_is_followed_by_its_sources_once_a_link_keeps_its_words_and_of_two_places_the_first_holds() -> None:
     text, claim = "Honig verdirbt nicht. \nEnde", "Honig verdirbt nicht. \n"
     places = [at(text, claim, url, "claim") for url in (NASA, WHO, NASA)]
     assert form(text, (WHO, NASA), *places) == "Honig verdirbt nicht.[1][2] \nEnde"
     text = f"See [the full study]({WHO}) today."
     assert form(text, (WHO,), at(text, f"[the full study]({WHO})", WHO, "claim")) == "See the full study [1] today."
+    first = Occurrence(url=WHO, start=10, end=14, placement="marker")
+    second = Occurrence(url=NASA, start=12, end=17, placement="marker")
+    assert form("It is safe[12][3] today.", (WHO, NASA), first, second) == "It is safe[1][3] today.\n\n[2]"
 
 
 @pytest.mark.parametrize("text", ["Yes.", "", "| a |\n|---|"])
@@ -73,20 +74,11 @@ def test_citations_without_a_place_stand_in_a_last_line_after_an_empty_one(text:
     assert form(f"{text}\n" if text else "", (WHO, NASA), Occurrence(url=WHO), Occurrence(url=NASA)) == wanted
 
 
-def test_of_two_places_that_overlap_the_first_holds_and_the_other_stands_in_the_last_line() -> None:
-    first = Occurrence(url=WHO, start=10, end=14, placement="marker")
-    second = Occurrence(url=NASA, start=12, end=17, placement="marker")
-    assert form("It is safe[12][3] today.", (WHO, NASA), first, second) == "It is safe[1][3] today.\n\n[2]"
-
-
-def test_a_url_in_the_words_of_a_link_to_it_shares_its_place() -> None:
+def test_a_url_in_the_words_of_a_link_shares_its_place_and_numbers_of_a_proxys_list_are_its_sources() -> None:
     message = {"content": f"See [https://www.who.int/a]({WHO}) there."}
     assert (
         to_one_form(read_payload("openai", json.dumps({"choices": [{"message": message}]}))).text == "See [1][2] there."
     )
-
-
-def test_numbers_of_a_list_that_a_proxy_passes_on_are_its_sources() -> None:
     cited = [{"type": "url_citation", "url_citation": {"url": url, "title": "T"}} for url in (NASA, WHO)]
     message = {"content": "Yes [1][3].", "annotations": cited}
     answer = read_payload("openai", json.dumps({"choices": [{"message": message}], "citations": [NASA, NASA, WHO]}))
@@ -101,15 +93,12 @@ def test_numbers_of_an_answer_without_a_payload_mean_what_its_own_list_says() ->
     assert to_one_form(read).text == "Warm [2]. Cold [1] as they [2] say.\n\nSources:\n[1] [1]\n[2] [2]"
 
 
-def test_marks_of_a_report_are_read_with_their_places_and_numbers() -> None:
+def test_marks_of_a_report_are_places_of_its_references_and_a_number_of_none_stays_text() -> None:
     def places(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
         return [(mark.start, mark.end, reference_numbers(mark)) for mark in report_marks(text)]
 
     assert places("Warm [1]. Cold [2, 10].") == [(5, 8, (1,)), (15, 22, (2, 10))]
     assert places("Warm (C001, C012). Not [1].") == [(5, 17, (1, 12))]
-
-
-def test_a_reports_marks_are_places_of_its_references_and_a_number_of_none_stays_text() -> None:
     references = [{"url": WHO, "title": "Who says"}, {"url": NASA, "title": ""}]
     stored = cited_answer(1, "Q", "Warm [2]. Cold [1, 3].", [WHO, NASA], "pipeline").model_copy(
         update={"answer_raw_json": json.dumps({"reportJson": {"references": references}})}

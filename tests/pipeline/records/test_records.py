@@ -1,5 +1,3 @@
-"""Canonical records: from a run folder, from JSON Lines, from ragas samples."""
-
 import json
 from pathlib import Path
 from typing import Any
@@ -51,7 +49,7 @@ def sonar(text: str, urls: list[str], snippets: list[str]) -> dict[str, object]:
     }
 
 
-def test_result_snippets_become_passages_and_their_sources_are_read() -> None:
+def test_snippets_and_quoted_texts_become_passages_and_sentences_of_the_answer_never() -> None:
     urls = ["https://a.example/1", "https://b.example/2", "https://c.example/3"]
     record = record_from_answer(
         stored("perplexity", sonar("Yes[1], and no[3].", urls, ["one [CTX_SEP] 1", "", "three"]))
@@ -63,8 +61,6 @@ def test_result_snippets_become_passages_and_their_sources_are_read() -> None:
     assert [(source.n, source.state) for source in record.sources] == [(1, "read"), (2, "unfetched"), (3, "read")]
     assert (record.context_set, record.record_uuid) == ("one (CTX_SEP) 1 [CTX_SEP] three", ANSWER_ID)
 
-
-def test_quoted_text_is_a_passage_once_and_is_counted_within_its_page() -> None:
     def cited(text: str, url: str) -> dict[str, object]:
         place = {"type": "web_search_result_location", "url": url, "title": "T", "cited_text": text}
         return {"type": "text", "text": "Claim. ", "citations": [place]}
@@ -74,9 +70,6 @@ def test_quoted_text_is_a_passage_once_and_is_counted_within_its_page() -> None:
     page = document_id("https://a.example/")
     assert [chunk.chunk_id for chunk in record.chunks] == [f"{page}#cited_text0", f"{page}#cited_text1"]
     assert record.answer == "Claim.[1] Claim.[2] Claim.[1] "
-
-
-def test_sentences_of_the_answer_are_never_a_passage() -> None:
     metadata = {
         "groundingChunks": [{"web": {"uri": "https://a.example/", "title": "a.example"}}],
         "groundingSupports": [{"segment": {"endIndex": 5, "text": "Claim"}, "groundingChunkIndices": [0]}],
@@ -150,7 +143,7 @@ def test_a_source_is_cited_shown_or_only_seen(provider: str, payload: Any, answe
     assert (split_line(record), record.answer) == ((answer, line), f"{answer}\n\n{line}" if line else answer)
 
 
-def test_records_that_do_not_say_how_a_source_is_cited_stay_as_they_are_and_say_so() -> None:
+def test_records_that_do_not_say_how_a_source_is_cited_stay_and_what_only_a_payload_tells_holds() -> None:
     record = record_from_answer(stored("grok", said("", citations=[A, B])))
     assert (record.answer, split_line(record)) == ("[1] [2]", ("", "[1] [2]"))
     value = record.model_dump(mode="json")
@@ -158,9 +151,6 @@ def test_records_that_do_not_say_how_a_source_is_cited_stay_as_they_are_and_say_
     found = read_canonical(earlier)
     assert [source.cited for source in found.sources] == ["unknown", "unknown"]
     assert split_line(found) == ("[1] [2]", "")
-
-
-def test_what_only_a_payload_tells_holds_where_the_columns_are_those_of_an_earlier_reading() -> None:
     payload = said("Tea.", (B, 0, 4), citations=[A, B])
     record = record_from_answer(stored("grok", payload, answer_text=f"Tea {B}."))
     assert (record.answer, [source.cited for source in record.sources]) == ("Tea [2].\n\n[1]", ["seen", "cited"])
@@ -174,16 +164,13 @@ def test_records_of_a_run_folder_survive_a_file(tmp_path: Path) -> None:
     assert list(read_records(tmp_path / "records.jsonl")) == records
 
 
-def test_the_same_ragas_sample_gets_the_same_id(tmp_path: Path) -> None:
+def test_a_ragas_sample_keeps_its_id_and_records_of_others_are_completed(tmp_path: Path) -> None:
     sample = {"user_input": "Q", "response": "A", "retrieved_contexts": ["one", "two"], "reference": "R"}
     path = tmp_path / "samples.jsonl"
     path.write_text((json.dumps(sample) + "\n") * 2, encoding="utf-8-sig")
     first, second = read_records(path)
     assert (first, first.context_set) == (second, "one [CTX_SEP] two")
     assert UUID(first.record_uuid)
-
-
-def test_a_canonical_record_of_others_is_completed(tmp_path: Path) -> None:
     answer = "The vaccine is safe according to every large study."
     chunks = [
         {"chunk_id": "d#0", "doc_id": "d", "chunk_rank": 1, "text": "one [CTX_SEP] \ud800\0"},
@@ -198,9 +185,6 @@ def test_a_canonical_record_of_others_is_completed(tmp_path: Path) -> None:
     assert (first.language, first.chunks[0].text) == ("en", "one (CTX_SEP) \ufffd\ufffd")
     assert UUID(first.record_uuid) != UUID(third.record_uuid)
     assert second.record_uuid == ANSWER_ID
-
-
-def test_every_bad_line_is_listed_with_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     ragas = '{"user_input": "Q", "response": "A", "retrieved_contexts": "no list"}'
     path.write_text("\n".join(["not json", "{}", "", "[" * 100_000, ragas]), encoding="utf-8")

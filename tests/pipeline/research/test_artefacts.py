@@ -1,5 +1,3 @@
-"""The files of a research run: the contract's examples as they stood there, and what must not pass."""
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -42,13 +40,10 @@ def put(folder: RunFolder, name: str, text: str) -> Path:
     return path
 
 
-def test_a_folder_without_files_holds_nothing(folder: RunFolder) -> None:
+def test_a_folder_without_files_holds_nothing_and_the_seeds_examples_come_back_as_they_were(folder: RunFolder) -> None:
     assert (folder.read_clarify(), folder.read_plan(), folder.read_verify(), folder.read_report()) == (None,) * 4
     assert folder.read_log() == folder.read_paragraphs() == folder.read_citations() == ()
     assert folder.read_report_md() == ""
-
-
-def test_the_examples_of_the_seed_come_back_as_they_were(folder: RunFolder) -> None:
     for name, text, read, write in (
         ("clarify.json", CLARIFIED, folder.read_clarify, folder.write_clarify),
         ("clarify.json", FAILED, folder.read_clarify, folder.write_clarify),
@@ -64,16 +59,13 @@ def test_the_examples_of_the_seed_come_back_as_they_were(folder: RunFolder) -> N
         assert path.read_text(encoding="utf-8") == wanted, name
 
 
-def test_naive_times_are_utc_and_are_written_with_their_zone(folder: RunFolder) -> None:
+def test_naive_times_are_utc_and_the_log_is_continued_also_where_a_kill_tore_it(folder: RunFolder) -> None:
     path = put(folder, "evidence/citations.json", CITATIONS)
     (entry,) = folder.read_citations()
     assert entry.fetched_at == datetime(2026, 2, 26, 21, 26, 58, 536923, tzinfo=UTC)
     folder.write_citations([entry])
     (written,) = json.loads(path.read_text(encoding="utf-8"))
     assert written == json.loads(CITATIONS)[0] | {"fetched_at": "2026-02-26T21:26:58.536923Z"}
-
-
-def test_the_log_of_the_seed_is_read_and_continued_in_its_form(folder: RunFolder) -> None:
     put(folder, "logs/pipeline.jsonl", STARTED + COMPLETED)
     event = folder.read_log()[1].model_copy(
         update={"stage": "harvest", "details": StageDetails(success=True, round=2, error=None)}
@@ -88,9 +80,6 @@ def test_the_log_of_the_seed_is_read_and_continued_in_its_form(folder: RunFolder
         "success": True,
         "round": 2,
     }
-
-
-def test_a_line_that_a_kill_tore_gives_way_to_the_next_and_a_whole_or_earlier_one_does_not(folder: RunFolder) -> None:
     put(folder, "logs/pipeline.jsonl", STARTED + COMPLETED[:40])
     (first,) = folder.read_log()
     folder.append_log(first)

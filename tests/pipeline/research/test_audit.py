@@ -1,5 +1,3 @@
-"""The audit of a written report: paragraph ends, ids, order of references, on good, real and hostile ones."""
-
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -97,20 +95,14 @@ def test_a_paragraph_without_a_citation_at_its_end_fails(paragraph: str, cites: 
     assert cites or (found.total_paragraphs, found.passed) == (2, False)
 
 
-def test_a_heading_that_speaks_of_sources_hides_no_paragraph() -> None:
+def test_ids_without_source_and_references_out_of_order_fail_and_headings_hide_no_paragraph() -> None:
     found = audited(REPORT.replace("## Honey", "## Energy sources\n\nOf which nobody says anything."))
     assert len(found.uncited) == 1
     assert "nobody" in found.uncited[0]
-
-
-def test_an_id_that_no_source_has_is_fabricated() -> None:
     found = audited(REPORT.replace("(C003)", "(C003, C999)"))
     assert found.fabricated == ("C999",)
     assert not found.passed
     assert audit(REPORT, [ParagraphLine(text="x", cite_ids=("C004",))], CITATIONS).fabricated == ("C004",)
-
-
-def test_references_out_of_order_or_with_another_url_than_their_citations_fail() -> None:
     swapped = REPORT.replace("nectar (C001)", "nectar (C002)")
     assert "C002 first where C001 is due" in audited(swapped).disorder[0]
     assert "has C003 where C002 is due" in audited(REPORT, [CITATIONS[0], CITATIONS[2], CITATIONS[1]]).disorder[0]

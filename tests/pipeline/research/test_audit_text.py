@@ -1,5 +1,3 @@
-"""`--verify-only` reads a finished run's report again: reversed facts are found, edits that change no meaning pass."""
-
 import json
 import shutil
 import tomllib

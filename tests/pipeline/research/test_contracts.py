@@ -110,23 +110,17 @@ def test_what_breaks_a_rule_is_refused(model: type[Contract], field: str, bad: l
             model.model_validate(EXAMPLES[model.__name__] | {field: value})
 
 
-def test_the_ends_of_every_range_pass() -> None:
+def test_the_ends_of_every_range_pass_and_urls_texts_times_and_references_have_one_form() -> None:
     for k, rounds, cap, seconds in [(3, 1, 1, 5), (10, 10, 10, 60)]:
         Config(k=k, max_rounds=rounds, per_domain_cap=cap, timeouts={"fetch_timeout_s": seconds})  # type: ignore[arg-type]
     SearchResult(title="x" * 256, url="https://example.com/", snippet="x" * 1024)
     assert Claim(id="c" + "1" * 39, text="x", type="opinion", confidence=0).confidence == 0
-
-
-def test_urls_texts_and_times_have_one_form() -> None:
     urls = ("HTTP://EXAMPLE.com:80/a/../b", "http://example.com/b", "https://münchen.example/")
     assert Citation(claim_id="c1", urls=urls).urls == ("http://example.com/b", "https://xn--mnchen-3ya.example/")
     assert Claim(id="c1", text="one\r\ntwo\x00\x1b[2J\ud800", type="fact", confidence=1).text == "one\ntwo[2J\ufffd"
     for given in ("2025-08-15T20:00:06", "2025-08-15T22:00:06+02:00"):
         event = TraceEvent.model_validate({"ts": given, "kind": "error", "payload": {}})
         assert event.ts == datetime(2025, 8, 15, 20, 0, 6, tzinfo=UTC)
-
-
-def test_references_are_cited_as_ids_or_as_numbers() -> None:
     assert numbers_in_order("a (C002). b (C001, C003) and [7] (C002)") == (2, 1, 3)
     assert numbers_in_order("a [2]. b [1, 3][2], \\[9] [4](https://a.example/)") == (2, 1, 3)
 

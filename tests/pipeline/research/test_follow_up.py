@@ -1,5 +1,3 @@
-"""What is missing after a round: which sections are open, and queries made of words or given by a model."""
-
 import pytest
 
 from pipeline.research.rounds import Known, OpenSection, open_sections, queries_from_words
@@ -30,7 +28,7 @@ def is_open(*claims: Checked) -> bool:
     return bool(open_sections(PLAN, claims, [page(url) for url in (A, A2, B, FILE, FILE2)]))
 
 
-def test_three_claims_from_two_sites_answer_a_section_and_fewer_do_not() -> None:
+def test_three_supported_claims_from_two_sites_answer_a_section_and_fewer_do_not() -> None:
     first, second, third = TEXTS
     assert not is_open(checked(first, A), checked(second, A), checked(third, B))
     assert not is_open(checked(first, A), checked(second, A, B), checked(third, A))
@@ -44,9 +42,6 @@ def test_three_claims_from_two_sites_answer_a_section_and_fewer_do_not() -> None
     claims.append(mite._replace(claim=mite.claim._replace(section=1)))
     found = open_sections(plan, claims, [page(A), page(B)])
     assert [(each.number, len(each.claims)) for each in found] == [(2, 0), (1, 1), (0, 2)], "the emptiest comes first"
-
-
-def test_claims_that_nothing_supports_or_that_are_about_something_else_answer_nothing() -> None:
     good = [checked(text, A, B) for text in TEXTS[:2]]
     assert not is_open(*good, checked(TEXTS[2], B))
     assert is_open(*good, checked(TEXTS[2], B, verdict="cannot_tell"))
@@ -85,14 +80,11 @@ def test_queries_are_made_of_what_is_missing_and_of_headings_beside_it(
     assert words.isdisjoint({"club", "vereinsfest", "会合"})
 
 
-def test_a_section_that_names_no_subject_asks_for_that_of_the_topic_and_one_of_all_sides_for_each() -> None:
+def test_a_section_asks_for_its_subject_and_not_for_words_that_were_tried_or_names_of_sites() -> None:
     assert "honeybees" in queries("Limits and risks", "Keeping honeybees in the city")[0].split()
     assert "debian" in queries("Which formats have packages?", "Packages in the Debian archive and Debian policy")[0]
     asked = queries("Keeping honeybees in the city: limits and risks", "Keeping honeybees in the city")[0].split()
     assert {"honeybees", "limits", "risks"} <= set(asked)
-
-
-def test_words_of_headings_that_were_tried_and_names_of_sites_are_not_asked_for() -> None:
     read = [page(f"https://{n}.example/", "Diseases – The Beekeeper's Gazette") for n in range(6)]
     read.append(page(A, "", "Diseases and varroa", "Diseases: foulbrood"))
     found = queries("Which diseases do honeybees get?", "Honeybees", *read, asked=("varroa honeybees",))

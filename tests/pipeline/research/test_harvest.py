@@ -1,5 +1,3 @@
-"""From queries to the pages worth reading, and to their text: caps, mirrors, budgets, failures and traces."""
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -55,15 +53,12 @@ def gather(
         return asyncio.run(harvest(Plan(("s",), tuple(queries)), provider, seen, 6, cap, budget, workers, note))
 
 
-def test_the_same_pages_are_found_in_the_same_order_whatever_is_asked_at_once() -> None:
+def test_the_same_pages_are_found_whatever_is_asked_at_once_and_later_rounds_count_earlier_ones() -> None:
     queries = [f"query {number}" for number in range(12)]
     one = gather(queries, workers=1, budget=8)
     assert (one, len(one.found), one.results) == (gather(queries, workers=8, budget=8), 8, 72)
     assert one.results == len(one.found) + one.doubled + one.capped + one.over_budget
     assert [found.rank for found in one.found] == sorted(found.rank for found in one.found)
-
-
-def test_a_later_round_counts_what_was_found_before() -> None:
     first = gather(["one", "two"], budget=5)
     both = [*first.found, *gather(["one", "three"], seen=first.found, budget=8).found]
     assert len(both) <= 8
@@ -97,20 +92,14 @@ def taken_of(budget: int, *urls: str, seen: Sequence[str] = (), names: Sequence[
     return [each.url for each in choose(found, before, 3, len(before) + budget, names).found]
 
 
-def test_documents_of_the_users_have_no_cap_and_stand_as_they_are_found() -> None:
+def test_other_sites_and_offices_go_first_and_documents_of_the_users_stand_as_they_are_found() -> None:
     urls = [f"https://shop.documents.invalid/forum/{number}.html" for number in range(4)]
     assert taken_of(2, *urls, "https://b.documents.invalid/manual.html") == urls[:2]
     assert taken_of(20, *urls) == urls
-
-
-def test_where_places_are_few_another_site_goes_before_the_next_page_of_the_same() -> None:
     first, second, other = "https://a.example/1", "https://www.a.example/2", "https://b.example/"
     assert taken_of(2, first, second, other) == [first, other]
     assert taken_of(3, first, second, other) == [first, second, other]
     assert taken_of(1, second, other, seen=[first]) == [other]
-
-
-def test_a_source_that_answers_for_what_it_says_goes_before_shops_and_forums_but_not_before_much_better_ones() -> None:
     shop, forum, office = "https://x.example/shop/1", "https://forum.y.org/1", "https://energy.gov/pumps"
     plain = [f"https://{name}.example/" for name in "klmn"]
     assert (taken_of(2, shop, plain[0], office), taken_of(1, forum, plain[0])) == ([plain[0], office], [plain[0]])

@@ -1,5 +1,3 @@
-"""What stands at the head of a report: the verified claims that answer the whole topic, and that none answers."""
-
 import asyncio
 
 import pytest
@@ -60,7 +58,7 @@ def test_a_report_begins_with_what_answers_its_topic_best_and_states_it_nowhere_
     assert {each.claim_id for each in laid_out.report.citations} == {"c1", "c2", "c3", "c4", "c5"}
 
 
-def test_a_statement_that_begins_with_a_small_letter_begins_a_paragraph() -> None:
+def test_a_statement_in_small_letters_begins_a_paragraph_and_one_at_the_head_is_told_there() -> None:
     stated = (
         (0, "The scheduler of Debian is run by the system."),
         (0, "cron runs the jobs of the scheduler at their times."),
@@ -69,6 +67,12 @@ def test_a_statement_that_begins_with_a_small_letter_begins_a_paragraph() -> Non
     _, written, _ = came("What does the scheduler run?", "en", *stated, plan=("What does the scheduler run?",))
     assert "cron" in [paragraph.text.partition(" ")[0] for paragraph in written.paragraphs]
     assert not any(". cron" in paragraph.text for paragraph in written.paragraphs)
+    honey = (1, "Honey is a sweet food of the kitchen that bees make.")
+    _, _, laid_out = came("Honey in the kitchen", "en", honey, plan=("Background", "How it works"))
+    assert laid_out.report.outline == ("In short",)
+    told = laid_out.markdown.partition("### What was looked for and not found")[2].partition("###")[0]
+    assert "- On “How it works” there is nothing beyond what stands at the beginning." in told
+    assert "Nothing on “Background”" in told
 
 
 @pytest.mark.parametrize(("answer", "heading"), [(True, "In short"), (False, "Not answered by these pages")])
@@ -78,7 +82,7 @@ def test_a_report_of_a_model_says_first_what_no_page_names(answer: bool, heading
     assert laid.report.outline[0] == f"{heading} – no page that was read names Ceph"
 
 
-def test_the_head_answers_each_of_several_questions() -> None:
+def test_the_head_answers_each_of_several_questions_and_leaves_half_of_the_claims_to_the_sections() -> None:
     head, _, _ = came(
         "How does a heat pump work, and what does a heat pump cost to run?",
         "en",
@@ -92,6 +96,13 @@ def test_the_head_answers_each_of_several_questions() -> None:
     assert "moving heat" in " ".join(head)
     assert "900 euros" in " ".join(head)
     assert sum(text.count(".") for text in head) <= 3
+    for count in range(1, 8):
+        _, written, _ = came("Honey in the kitchen", "en", *((0, words) for words in HONEY[:count]))
+        stated = [name for each in written.paragraphs if each.section == ANSWER for name in each.claim_ids]
+        assert len(stated) == min(3, -(-count // 2))
+    pairs = [(0, f"{HONEY[number]} {HONEY[number + 1]}") for number in (0, 2, 4)]
+    head, _, _ = came("Honey in the kitchen", "en", *pairs, (0, HONEY[6]), (0, "Honey needs no cold shelf."))
+    assert sum(text.count(".") for text in head) == 3
 
 
 HONEY = (
@@ -103,25 +114,6 @@ HONEY = (
     "Marinades of honey and mustard brown quickly on the grill.",
     "A spoon dipped into oil lets go of honey at once.",
 )
-
-
-def test_the_head_leaves_half_of_the_claims_to_the_sections_and_has_three_sentences_at_most() -> None:
-    for count in range(1, 8):
-        _, written, _ = came("Honey in the kitchen", "en", *((0, words) for words in HONEY[:count]))
-        stated = [name for each in written.paragraphs if each.section == ANSWER for name in each.claim_ids]
-        assert len(stated) == min(3, -(-count // 2))
-    pairs = [(0, f"{HONEY[number]} {HONEY[number + 1]}") for number in (0, 2, 4)]
-    head, _, _ = came("Honey in the kitchen", "en", *pairs, (0, HONEY[6]), (0, "Honey needs no cold shelf."))
-    assert sum(text.count(".") for text in head) == 3
-
-
-def test_a_section_whose_only_claim_stands_at_the_head_is_said_to_be_told_there() -> None:
-    honey = (1, "Honey is a sweet food of the kitchen that bees make.")
-    _, _, laid_out = came("Honey in the kitchen", "en", honey, plan=("Background", "How it works"))
-    assert laid_out.report.outline == ("In short",)
-    told = laid_out.markdown.partition("### What was looked for and not found")[2].partition("###")[0]
-    assert "- On “How it works” there is nothing beyond what stands at the beginning." in told
-    assert "Nothing on “Background”" in told
 
 
 @pytest.mark.parametrize(

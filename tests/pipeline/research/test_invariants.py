@@ -1,5 +1,3 @@
-"""Claims stand in a file of their own, and a report whose parts do not belong together is not written."""
-
 import json
 import shutil
 from pathlib import Path
@@ -28,7 +26,7 @@ def runs_dir(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "runs"))
 
 
-def test_every_claim_of_a_run_stands_in_its_file(runs_dir: Path) -> None:
+def test_every_claim_stands_in_its_file_and_a_run_without_it_is_resumed(runs_dir: Path, servers: Servers) -> None:
     folder = RunFolder(runs_dir / "pumps")
     listed = json.loads((folder.path / "evidence" / "claims.json").read_bytes())
     assert [set(claim) for claim in listed] == [{"id", "text", "type", "confidence"}] * 6
@@ -39,9 +37,6 @@ def test_every_claim_of_a_run_stands_in_its_file(runs_dir: Path) -> None:
     assert [claim.id for claim in claims] == [f"c{number}" for number in range(1, 7)]
     assert {citation.claim_id for citation in report.citations} <= {claim.id for claim in claims}
     assert json_schemas()["claims.json.schema.json"]["items"]["$ref"].endswith("Claim")
-
-
-def test_a_run_without_the_file_is_resumed_and_audited_as_before(servers: Servers, runs_dir: Path) -> None:
     """As runs are that were made before there was such a file."""
     folder = RunFolder(runs_dir / "pumps")
     (folder.path / "evidence" / "claims.json").unlink()

@@ -1,5 +1,3 @@
-"""A run's journal knows of each call to the model what it took, or at the most took, wherever a kill came."""
-
 import json
 import subprocess
 import sys

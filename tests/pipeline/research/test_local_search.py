@@ -1,5 +1,3 @@
-"""Search in the user's own documents: read once, found in every script, and told where they cannot be read."""
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,11 +135,16 @@ def test_no_two_files_share_a_url(tmp_path: Path) -> None:
     assert all(url.partition("://")[2].partition("/")[0].endswith("documents.invalid") for url in urls)
 
 
-def test_words_of_a_query_are_no_search_syntax() -> None:
+def test_words_of_a_query_are_no_search_syntax_and_german_ones_find_their_other_forms() -> None:
     index = PassageIndex()
     index.add("https://a.example/", "A", "Version 3.5 isn't NEAR the end AND it's OR-ed.")
     for query in ('"unclosed', "NEAR(version end)", "3.5", "isn't near", "* ^ : title:version", "a" * 5000, "\0\ud800"):
         assert len(index.best(f"{query} version", 3)) == 1
+    index.add("https://a.example/thanks", "Dank", "Womit ich meinen Dank an meinen Vater beginne.")
+    index.add("https://a.example/watch", "Überwachung", "Ein Einbruch auf Servern wird durch Überwachung bemerkt.")
+    found = index.best("Womit kann ich meinen Server auf Einbrüche überwachen?", 2)
+    assert found[0].url == "https://a.example/watch"
+    assert [place.url for place in index.best("Womit beginnt eine Überwachungsanlage?", 1)] == []
 
 
 WRITTEN = {
@@ -161,12 +164,3 @@ def test_every_script_finds_its_page(language: str) -> None:
     for name, (text, _) in WRITTEN.items():
         index.add(name, "", text)
     assert [place.url for place in index.best(WRITTEN[language][1], 1)] == [language]
-
-
-def test_a_german_question_finds_other_forms_of_its_words_and_not_those_by_which_it_asks() -> None:
-    index = PassageIndex()
-    index.add("https://a.example/thanks", "Dank", "Womit ich meinen Dank an meinen Vater beginne.")
-    index.add("https://a.example/watch", "Überwachung", "Ein Einbruch auf Servern wird durch Überwachung bemerkt.")
-    found = index.best("Womit kann ich meinen Server auf Einbrüche überwachen?", 2)
-    assert found[0].url == "https://a.example/watch"
-    assert [place.url for place in index.best("Womit beginnt eine Überwachungsanlage?", 1)] == []

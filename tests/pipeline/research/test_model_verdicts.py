@@ -1,5 +1,3 @@
-"""A model's word on claims that words leave open: it counts with a quote that is there, and never without."""
-
 import asyncio
 from collections.abc import Mapping
 
@@ -81,13 +79,10 @@ def test_without_a_quote_that_is_there_with_the_claims_number_the_models_word_co
     assert only(lifted).verdict == "supported"
 
 
-def test_the_same_question_is_never_asked_twice_at_once() -> None:
+def test_no_question_is_asked_twice_at_once_and_one_failed_call_leaves_its_claim_as_it_was() -> None:
     good = says({"verdict": "supported", "quote": QUOTE})
     _, after, calls, _ = decide([PARAPHRASE, PARAPHRASE, PARAPHRASE], {PARAPHRASE: good})
     assert ([each.verdict for each in after.claims], len(calls)) == (["supported"] * 3, 1)
-
-
-def test_one_failed_call_leaves_its_claim_as_it_was_and_only_failed_calls_are_an_error() -> None:
     down = Status(500, {}, {"error": {"message": "down"}})
     good = says({"verdict": "supported", "quote": QUOTE})
     before, after, _, notes = decide([PARAPHRASE, WITH_NUMBER], {PARAPHRASE: good, WITH_NUMBER: down})

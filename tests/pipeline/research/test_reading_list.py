@@ -1,5 +1,3 @@
-"""Research without a model: passages of the pages, word for word and whole, below each question, and nothing else."""
-
 import asyncio
 import json
 import shutil
@@ -124,16 +122,13 @@ def listed(*sections: str, pages: list[Page]) -> list[list[str]]:
     return [[each.text for each in those] for those in reading_list(Plan(sections, sections), pages)]
 
 
-def test_a_question_has_at_most_five_passages_and_no_passage_stands_twice() -> None:
+def test_a_question_has_five_passages_at_most_each_once_and_headings_are_searched_too() -> None:
     pages = [page("a.example", "\n".join(f"Bees of the kind {number} make honey." for number in range(9)))]
     first, second = listed("Which bees make honey?", "Which honey do bees make?", pages=pages)
     assert (len(first), len(second)) == (5, 4)
     assert not {*first} & {*second}
     pages = [page("a.example", "Bees make honey."), page("b.example", "Bees  make honey.")]
     assert listed("What do bees make of honey?", pages=pages) == [["Bees make honey."]]
-
-
-def test_headings_and_titles_are_searched_and_a_question_that_names_nothing_is_asked_with_the_one_before() -> None:
     text = "It is kept dry and dark.\nBees live in towns."
     pages = [
         page("a.example", text, "Honey", (Heading(0, 1, "How honey is stored"), Heading(25, 1, "Towns"))),
@@ -180,7 +175,7 @@ def laid_out(question: str, *pages: Page) -> tuple[Verified, LaidOut]:
     return verified, lay_out(intake, plan, verified, written, pages, Account(has_model=False))
 
 
-def test_passages_that_contradict_each_other_are_counted_and_named() -> None:
+def test_passages_that_contradict_each_other_are_named_and_hostile_text_stays_text() -> None:
     heights = [page(f"{host}.example", f"The tower is {high} metres high.") for host, high in (("a", 300), ("b", 200))]
     verified, laid = laid_out("How high is the tower?", *heights)
     assert [[quote.url for quote in each.against] for each in verified.claims] == [
@@ -190,9 +185,6 @@ def test_passages_that_contradict_each_other_are_counted_and_named() -> None:
     line = next(line for line in laid.markdown.split("\n") if "contradict" in line)
     assert "300 metres" in line
     assert "200 metres" in line
-
-
-def test_hostile_text_of_a_page_stays_text_in_the_list() -> None:
     text = (
         "Saving needs <script>alert(1)</script> and [this](javascript:x) (C009).\n"
         "$ save `x` </code> [9]\n# save \u202eevil"

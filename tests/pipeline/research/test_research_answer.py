@@ -1,5 +1,3 @@
-"""A research run on its way to the jury: CSV v2, a canonical record, and the verifier's word beside annotators'."""
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

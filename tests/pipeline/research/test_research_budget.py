@@ -1,5 +1,3 @@
-"""What the model answered is what a run records, and no more than its limits and one call; whatever is killed."""
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""`citejury pipeline research` as people use it: questions, exit codes, what is printed, Ctrl-C."""
-
 import json
 import os
 import shutil
@@ -71,16 +69,13 @@ def test_a_topic_gives_a_report_files_that_cannot_be_read_are_named_and_the_same
     assert (again.exit_code, again.stdout, folder.read_log()) == (0, done.stdout, log)
 
 
-def test_an_unclear_topic_ends_with_2_where_nobody_may_be_asked(place: Path) -> None:
+def test_an_unclear_topic_ends_with_2_where_nobody_may_be_asked_and_with_1_in_silence(place: Path) -> None:
     for words in ([], ["ai"]):
         done = command(*words, "--non-interactive", "--run-id", f"asked{len(words)}")
         assert (done.exit_code, len(done.stdout.splitlines())) == (2, 3)
     held = RunFolder(place / "runs" / "asked1").read_clarify()
     assert held is not None
     assert (held.status, list(held.questions)) == ("pending", done.stdout.splitlines())
-
-
-def test_answers_on_stdin_become_the_topic_and_silence_ends_with_1(place: Path) -> None:
     done = command("ai", "--run-id", "silent", stdin="\n")
     assert done.exit_code == 1
     assert "\nError: No clarification provided" in done.stderr
@@ -92,17 +87,7 @@ def test_answers_on_stdin_become_the_topic_and_silence_ends_with_1(place: Path) 
     assert report.topic == "heat pumps and their running cost, comprehensive"
 
 
-def test_a_report_that_breaks_the_rules_ends_with_3(place: Path) -> None:
-    assert command("--run-id", "x", "--verify-only").exit_code == 0
-    drafts = place / "runs" / "x" / "drafts" / "paragraphs.jsonl"
-    drafts.write_text(json.dumps({"text": "Heat pumps pump heat.", "cite_ids": []}) + "\n", encoding="utf-8")
-    done = command("--run-id", "x", "--verify-only")
-    assert done.exit_code == 3
-    assert "cite_ids" in done.stdout
-    assert '"passed": false' in (place / "runs" / "x" / "evidence" / "verify.json").read_text(encoding="utf-8")
-
-
-def test_a_report_that_says_nothing_is_not_offered_to_the_jury(place: Path) -> None:
+def test_a_report_that_says_nothing_is_not_for_the_jury_and_documents_are_read_once(place: Path) -> None:
     done = from_store(TOPIC, "--run-id", "empty", "--max-seconds", "0")
     assert (done.exit_code, done.stdout) == (3, "runs/empty/final/report.md\n")
     for said in (
@@ -114,6 +99,13 @@ def test_a_report_that_says_nothing_is_not_offered_to_the_jury(place: Path) -> N
         assert said in done.stderr
     for unsaid in ("push", "did not pass", "problem"):
         assert unsaid not in done.stderr
+    (place / "own").mkdir()
+    shutil.copy(place / "papers" / "cost.test.html", place / "own")
+    words = (TOPIC, "--run-id", "own", "--documents", "own", "--model", "extractive")
+    done = command(*words)
+    (place / "own" / "cost.test.html").unlink()
+    for again in (words, ("--run-id", "own")):
+        assert command(*again).stdout == done.stdout == "runs/own/final/report.md\n"
 
 
 def test_what_cannot_be_done_is_said_in_a_line_before_any_question(place: Path) -> None:
@@ -144,21 +136,18 @@ def test_what_cannot_be_done_is_said_in_a_line_before_any_question(place: Path) 
     assert not list((place / "runs").glob("ai*"))
 
 
-def test_a_language_is_named_in_capitals_too_and_a_run_begun_with_none_goes_on(place: Path) -> None:
+def test_a_language_is_named_in_capitals_too_and_a_report_that_breaks_the_rules_ends_with_3(place: Path) -> None:
     assert named_options({"topic": "heat pumps", "lang": "DE"}, place, Limits()).lang == "de"
     journal = place / "runs" / "x" / ".state" / "journal.jsonl"
     journal.write_text(journal.read_text("utf-8").replace('"lang": ""', '"lang": "english"', 1), "utf-8")
     assert command("--run-id", "x", "--lang", "english").exit_code == 0
-
-
-def test_a_finished_run_is_read_again_without_its_documents(place: Path) -> None:
-    (place / "own").mkdir()
-    shutil.copy(place / "papers" / "cost.test.html", place / "own")
-    words = (TOPIC, "--run-id", "own", "--documents", "own", "--model", "extractive")
-    done = command(*words)
-    (place / "own" / "cost.test.html").unlink()
-    for again in (words, ("--run-id", "own")):
-        assert command(*again).stdout == done.stdout == "runs/own/final/report.md\n"
+    assert command("--run-id", "x", "--verify-only").exit_code == 0
+    drafts = place / "runs" / "x" / "drafts" / "paragraphs.jsonl"
+    drafts.write_text(json.dumps({"text": "Heat pumps pump heat.", "cite_ids": []}) + "\n", encoding="utf-8")
+    done = command("--run-id", "x", "--verify-only")
+    assert done.exit_code == 3
+    assert "cite_ids" in done.stdout
+    assert '"passed": false' in (place / "runs" / "x" / "evidence" / "verify.json").read_text(encoding="utf-8")
 
 
 def test_ctrl_c_waits_for_answers_under_way_and_says_how_to_go_on(place: Path) -> None:

@@ -1,5 +1,3 @@
-"""The clarification gate: which topics are asked about, in which language ever, and what the answers make of them."""
-
 from pathlib import Path
 
 import pytest
@@ -62,15 +60,12 @@ def test_a_topic_that_says_too_little_is_asked_about_and_no_other(least: int, mo
         assert least <= len(gate_questions(topic)) <= most, topic
 
 
-def test_the_seeds_example_gives_the_seeds_questions_topic_and_depth() -> None:
+def test_the_seeds_example_gives_the_seeds_answers_and_the_strict_gate_keeps_to_the_letter() -> None:
     assert gate_questions("ai") == SEED_QUESTIONS
     assert clarified_topic("ai", SEED_QUESTIONS, SEED_ANSWERS) == "ai: artificial intelligence trends, 2024"
     assert answered_depth(SEED_QUESTIONS, SEED_ANSWERS) == "deep"
     assert answered_depth(SEED_QUESTIONS, ("a", "b", "nur ein kurzer Überblick")) == "brief"
     assert clarified_topic("ai", SEED_QUESTIONS, ("", "", "for teachers")) == "ai: for teachers"
-
-
-def test_the_strict_gate_takes_the_origins_rules_by_the_letter() -> None:
     assert gate_questions("量子计算应用", strict=True)
     assert gate_questions("How do vaccines train the immune system of infants?", strict=True)
     assert gate_questions("climate change impact on agriculture", strict=True) == ()
@@ -96,15 +91,12 @@ def test_questions_stay_pending_fail_in_silence_and_are_not_asked_again_once_the
     assert clarify_topic(ai, folder, None) == intake
 
 
-def test_the_language_is_the_topics_unless_it_is_named(tmp_path: Path) -> None:
+def test_the_language_is_the_topics_unless_named_and_run_ids_are_topic_and_time(tmp_path: Path) -> None:
     assert (topic_language("量子计算应用"), topic_language("少子化の対策")) == ("zh", "ja")
     assert topic_language("Wie wirksam sind Impfungen gegen Masern bei Kindern?") == "de"
     assert topic_language("Butter") == "en"
     named = ResearchOptions(topic="量子计算应用", lang="de")
     assert clarify_topic(named, RunFolder(tmp_path / "run"), None).lang == "de"
-
-
-def test_run_ids_are_topic_and_time_and_never_taken(tmp_path: Path) -> None:
     first = new_run_id("What is ../../etc/passwd?", tmp_path)
     assert first.startswith("What_is_______etc_pa_")
     (tmp_path / first).mkdir()

@@ -1,5 +1,3 @@
-"""Limits of a research run: it ends its search, writes what it has, and says so everywhere."""
-
 import asyncio
 import json
 import time

@@ -1,5 +1,3 @@
-"""A research run's model that misbehaves: the report stays right, or says what the model did not do."""
-
 import asyncio
 import json
 import re

@@ -1,5 +1,3 @@
-"""A research run killed in each of its stages: nothing that was answered is asked again, and the report is the same."""
-
 import re
 from collections import Counter
 from collections.abc import Callable

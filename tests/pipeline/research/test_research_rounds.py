@@ -1,5 +1,3 @@
-"""Whole runs of several rounds: what was missing is found, within bounds, whatever the model says of it."""
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Search providers: Tavily and Brave on the wire, DuckDuckGo through ddgs, and answers that are kept."""
-
 import asyncio
 import socket
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""`citejury pipeline runs`: what is there, how far it is, and what deleting takes away and leaves alone."""
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -140,7 +138,7 @@ def test_a_run_that_did_not_come_to_its_end_says_how_far_it_is(tmp_path: Path, s
     assert "runs show half" in listed.stderr
 
 
-def test_a_topic_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+def test_a_topic_cannot_write_to_the_terminal_and_other_folders_and_links_are_no_runs(tmp_path: Path) -> None:
     finished_run(tmp_path).write_report("", REPORT.model_copy(update={"topic": "x\x1b[2J\nrow"}))
     listed = runs("list", runs_dir=tmp_path).stdout
     assert "x[2J row" in listed
@@ -148,9 +146,6 @@ def test_a_topic_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     finished_run(tmp_path).write_report("", REPORT.model_copy(update={"topic": "gpj.\u202eexe"}))
     for told in (runs("list", runs_dir=tmp_path), runs("show", "sun_1", runs_dir=tmp_path)):
         assert "gpj.�exe" in told.stdout
-
-
-def test_other_folders_and_links_are_no_runs(tmp_path: Path) -> None:
     runs_dir = tmp_path / "runs"
     outside = finished_run(tmp_path / "elsewhere").path
     (runs_dir / "answers").mkdir(parents=True)

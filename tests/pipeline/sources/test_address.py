@@ -1,5 +1,3 @@
-"""What the address of a page tells of who speaks there."""
-
 import pytest
 
 from pipeline.sources.address import PRIMARY, SECONDARY, SourceKind, source_kind
@@ -11,13 +9,10 @@ def test_registries_and_parts_of_sites_tell_the_kind(url: str, kind: SourceKind)
     assert source_kind(url) == kind
 
 
-def test_a_site_that_is_called_what_is_asked_about_is_the_makers_but_not_its_shop() -> None:
+def test_a_site_called_what_is_asked_about_is_the_makers_but_not_its_shop_and_no_kind_is_twice() -> None:
     assert source_kind("https://www.debian.org/intro", {"debian"}) == "maker"
     assert source_kind("https://forums.debian.org/t/1", {"debian"}) == "discussion"
     assert source_kind("https://debian.example.org/", {"debian"}) == "page"
     assert source_kind("https://debian/", {"debian"}) == "page"
-
-
-def test_no_kind_is_preferred_and_put_back() -> None:
     assert not PRIMARY & SECONDARY
     assert "page" not in PRIMARY | SECONDARY

@@ -1,5 +1,3 @@
-"""Whether an archive has ever seen a page that is gone: over a loopback archive, from a TimeMap to the record."""
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Chunks: whole sentences, exact places, never too long, the same in every process."""
-
 import os
 import subprocess
 import sys
@@ -32,8 +30,11 @@ def chunks(text: str, target: int = 50, overlap: int = 0, language: str | None =
     return tokenize_chunk(document(text, language), target, overlap)
 
 
-def test_tokens_are_those_of_o200k_base() -> None:
+def test_tokens_are_those_of_o200k_base_and_lengths_that_cannot_be_are_refused() -> None:
     assert [count_tokens(text) for text in ("", "Hello world", "ワクチン", "\ud800")] == [0, 2, 4, 1]
+    for target, overlap in ((15, 0), (50, 50), (50, -1)):
+        with pytest.raises(InputError, match=f"{target} tokens with an overlap of {overlap}"):
+            chunks("A sentence.", target, overlap)
 
 
 @pytest.mark.parametrize(("text", "language"), [(ENGLISH, "en"), (GERMAN, "de"), (JAPANESE, "ja")])
@@ -62,10 +63,14 @@ def test_chunks_hold_the_whole_text_in_order_at_their_places(text: str, target: 
         assert all((a.end or 0) <= (b.start or 0) for a, b in pairwise(made))
 
 
-def test_a_chunk_begins_with_the_last_sentences_of_the_one_before() -> None:
+def test_chunks_overlap_by_whole_sentences_and_long_ones_are_cut_at_commas_then_blanks() -> None:
     text = " ".join(f"This is sentence number {number} of the text." for number in range(40))
     shared = [text[b.start : a.end] for a, b in pairwise(chunks(text, 60, 20, "en"))]
     assert all(0 < count_tokens(piece) <= 20 and piece.startswith("This is") for piece in shared)
+    clause = "this is one of the clauses of a sentence without an end"
+    assert {chunk.text[-1] for chunk in chunks(", ".join([clause] * 30), 60)[:-1]} == {","}
+    assert all(chunk.text.startswith("word") and chunk.text.endswith("word") for chunk in chunks("word " * 500))
+    assert {len(chunk.text) % len(FAMILY) for chunk in chunks(FAMILY * 200)} == {0}
 
 
 def test_a_chunk_ends_with_its_paragraph_where_that_leaves_it_full_enough_and_knows_its_page() -> None:
@@ -78,13 +83,6 @@ def test_a_chunk_ends_with_its_paragraph_where_that_leaves_it_full_enough_and_kn
     assert {chunk.page for chunk in chunks(ENGLISH)} == {None}
     assert chunks("A  Sentence.")[0].hash == chunks("a sentence.")[0].hash != chunks("a sentence!")[0].hash
     assert chunks(" \n ") == []
-
-
-def test_a_sentence_that_is_too_long_is_cut_at_commas_then_blanks_then_signs() -> None:
-    clause = "this is one of the clauses of a sentence without an end"
-    assert {chunk.text[-1] for chunk in chunks(", ".join([clause] * 30), 60)[:-1]} == {","}
-    assert all(chunk.text.startswith("word") and chunk.text.endswith("word") for chunk in chunks("word " * 500))
-    assert {len(chunk.text) % len(FAMILY) for chunk in chunks(FAMILY * 200)} == {0}
 
 
 @pytest.mark.parametrize(
@@ -115,12 +113,6 @@ def test_every_process_makes_the_same_chunks() -> None:
     there = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     here = [chunk.model_dump() for chunk in chunks((ENGLISH + JAPANESE) * 5, 40, 10)]
     assert there.stdout == f"{here}\n"
-
-
-def test_lengths_that_cannot_be_are_refused() -> None:
-    for target, overlap in ((15, 0), (50, 50), (50, -1)):
-        with pytest.raises(InputError, match=f"{target} tokens with an overlap of {overlap}"):
-            chunks("A sentence.", target, overlap)
 
 
 # A page of each that its translators have finished; some others are in English in every language.

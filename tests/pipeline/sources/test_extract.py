@@ -1,5 +1,3 @@
-"""Text out of real articles, of pages in every charset, of plain text and of what only claims to be text."""
-
 import gzip
 import json
 import re
@@ -73,12 +71,9 @@ def test_a_german_page_is_read_whatever_charset_the_server_names(charset: str, n
     assert found.language == "de"
 
 
-def test_the_charset_that_the_page_names_beats_the_servers_latin_one() -> None:
+def test_the_charset_of_the_page_beats_the_servers_and_no_control_character_is_stored() -> None:
     body = '<html><head><meta charset="Shift_JIS"></head><body><p>' + JAPANESE * 3 + "</p></body></html>"
     assert JAPANESE in extract(body.encode("shift_jis"), charset="ISO-8859-1").text
-
-
-def test_text_is_stored_without_control_characters_and_surrogates() -> None:
     found = extract("a\r\nb\x00\x1b\tc  \x85d\u2028e\n\n\n\n" + GERMAN * 3, "text/plain")
     assert found.text == "a\nb c\nd\ne\n\n" + GERMAN * 3
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", extract(page("x&#1;&#x85;&#xD800;y")).text)
@@ -115,14 +110,11 @@ def test_a_section_whose_id_sounds_like_what_surrounds_a_text_is_read(heading: s
     assert "Ten things" not in found.text
 
 
-def test_a_page_without_main_text_is_read_as_a_browser_shows_it() -> None:
+def test_a_page_without_main_text_and_a_long_table_of_contents_are_read_whole() -> None:
     cells = "".join(f"<tr><td>Region {number}</td><td>{number * 1000} people</td></tr>" for number in range(9))
     body = f"<html><body><div style='display: none'>hidden words</div><form><table>{cells}</table></form></body></html>"
     text = extract(body).text
     assert ("Region 3" in text, "3000 people" in text, "hidden" in text) == (True, True, False)
-
-
-def test_a_long_table_of_contents_is_read_whole() -> None:
     words = "Everything that the manual says of each of the things that it is about. " * 3
     entries = "".join(f'<li><a href="{each}.html">{each}. How to do the next thing</a></li>' for each in range(9000))
     found = extract(f"<html><head><title>Manual</title></head><body><p>{words}</p><ul>{entries}</ul></body></html>")

@@ -1,5 +1,3 @@
-"""Extraction in processes: what hangs or breaks a parser costs one process, and none is left behind."""
-
 import asyncio
 import signal
 import subprocess

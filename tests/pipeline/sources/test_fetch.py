@@ -203,7 +203,7 @@ def test_a_page_that_has_not_changed_has_no_body_and_a_redirect_hears_of_no_cond
     assert (moved.not_modified, moved.body, moved.final_url) == (False, b"new", url)
 
 
-def test_each_hop_obeys_the_robots_file_of_its_own_site() -> None:
+def test_each_hop_obeys_its_sites_robots_file_which_is_asked_for_once_and_else_closes_it() -> None:
     closed_to_us = "User-agent: *\nAllow: /\n\nUser-agent: CiteJury\nDisallow: /"
     with Web({"b.example": {"/robots.txt": closed_to_us, "/": "page"}}) as web:
         web.sites["a.example"] = {
@@ -218,9 +218,6 @@ def test_each_hop_obeys_the_robots_file_of_its_own_site() -> None:
         paths = web.paths("a.example"), web.paths("b.example")
     assert [each.reason for each in came] == ["robots", "robots", "status_404"]
     assert (came[0].final_url, paths) == (web.url("b.example"), (["/", "/open"], []))
-
-
-def test_a_robots_file_is_asked_for_once_and_what_cannot_be_had_closes_the_site() -> None:
     closed = Page(status=503)
     sites: dict[str, Site] = {"a.example": {"/": "page"}, "b.example": {"/robots.txt": closed, "/": "page"}}
     with Web(sites) as web:

@@ -1,5 +1,3 @@
-"""Fetching against a web that attacks: each attack ends with its reason, and takes no more memory than it may."""
-
 import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -61,12 +59,9 @@ def test_a_server_that_never_ends_costs_the_time_of_the_policy(web: HostileWeb) 
     assert {name: each.reason for name, each in came.items()} == {**wanted, "hints": "timeout"}
 
 
-def test_ten_thousand_redirects_are_not_followed(web: HostileWeb) -> None:
+def test_redirects_without_end_and_a_robots_file_of_100_mb_are_read_as_far_as_they_count(web: HostileWeb) -> None:
     came = fetch_all(web, ["stairs"])["stairs"]
     assert (came.reason, came.status, came.final_url) == ("redirects", 302, f"{web.url('stairs')}11")
-
-
-def test_a_robots_file_of_100_mb_is_read_as_far_as_it_counts(web: HostileWeb) -> None:
     assert fetch_all(web, ["robots-huge"])["robots-huge"].reason == "robots"
     assert web.sent < ROBOTS_SIZE / 2
 
@@ -93,7 +88,7 @@ def test_one_attacker_keeps_nobody_else_waiting(web: HostileWeb) -> None:
     assert asyncio.run(go()).reason == "page"
 
 
-def test_tls_that_is_none_is_told_as_such() -> None:
+def test_tls_that_is_none_is_told_as_such_and_a_body_in_crumbs_is_given_up() -> None:
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -107,8 +102,6 @@ def test_tls_that_is_none_is_told_as_such() -> None:
         came = asyncio.run(go(server))
     assert (came.reason, came.detail.split(" (")[0]) == ("network", "no secure connection can be made")
 
-
-def test_a_body_in_crumbs_is_given_up() -> None:
     async def crumbs() -> AsyncIterator[bytes]:
         while True:
             yield b"a"

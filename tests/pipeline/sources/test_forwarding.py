@@ -1,5 +1,3 @@
-"""Pages that lead their reader elsewhere by themselves, and those that only look so."""
-
 import pytest
 
 from pipeline.sources.exchange import Exchange, forwarding_target

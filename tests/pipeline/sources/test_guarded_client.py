@@ -1,5 +1,3 @@
-"""The client asks checked addresses only, wherever a name, a redirect or a proxy would lead it, and ends in time."""
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -103,7 +101,7 @@ def test_the_endless_body_of_a_redirect_is_not_read() -> None:
     assert (came.location, came.body, came.reason) == ("https://1.1.1.1/", b"", "")
 
 
-def test_a_cookie_is_not_kept_least_of_all_one_that_cannot_be_sent() -> None:
+def test_no_cookie_is_kept_and_the_next_address_is_tried_where_one_does_not_answer() -> None:
     heads: list[str] = []
 
     async def fetch() -> None:
@@ -116,8 +114,6 @@ def test_a_cookie_is_not_kept_least_of_all_one_that_cannot_be_sent() -> None:
     assert len(heads) == 2
     assert "cookie" not in "".join(heads).lower()
 
-
-def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     async def fetch() -> str:
         async with serving(PAGE, []) as port:
             allowed = [("127.0.0.1", port), ("127.0.0.9", port)]
@@ -127,7 +123,7 @@ def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     assert asyncio.run(fetch()) == "page"
 
 
-def test_failures_to_connect_are_errors_of_httpx() -> None:
+def test_failures_to_connect_are_errors_of_httpx_and_no_connection_but_tcp_can_be_opened() -> None:
     async def unknown(host: str, port: int) -> Sequence[str]:
         raise OSError(-2, "Name or service not known")
 
@@ -143,16 +139,11 @@ def test_failures_to_connect_are_errors_of_httpx() -> None:
     asyncio.run(fetch(guarded_client(resolve=unknown), "http://nowhere.example/", httpx.ConnectError))
     asyncio.run(fetch(guarded_client([("127.0.0.1", 1)]), "http://127.0.0.1:1/", httpx.ConnectError))
     asyncio.run(fetch(guarded_client(resolve=silent), "http://site.example/", httpx.ConnectTimeout))
-
-
-def test_every_error_of_the_lower_library_has_one_of_the_same_name() -> None:
     kinds = [httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol]
     for kind in kinds:
         kinds += kind.__subclasses__()
         assert issubclass(getattr(httpx, kind.__name__), httpx.TransportError)
 
-
-def test_no_connection_but_tcp_can_be_opened() -> None:
     async def open_socket() -> None:
         await JudgedBackend(resolver("127.0.0.1")).connect_unix_socket("/run/some.sock")
 

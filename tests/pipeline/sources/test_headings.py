@@ -1,5 +1,3 @@
-"""Headings of pages: which there are, where they stand in the stored text, and what a place of it stands under."""
-
 import asyncio
 import sqlite3
 from pathlib import Path
@@ -27,11 +25,15 @@ def test_headings_of_a_page_are_known_with_their_places_and_levels() -> None:
         assert all(found.text[each.start :].startswith(each.text.split()[0]) for each in found.headings)
 
 
-def test_a_place_stands_under_the_headings_above_it_and_no_others() -> None:
+def test_a_place_stands_under_the_headings_above_it_and_markdown_marks_its_own() -> None:
     headings = (Heading(10, 1, "Bees"), Heading(20, 2, "Honey"), Heading(30, 3, "Storing"), Heading(40, 2, "Wax"))
     assert (headings_above(headings, 5), headings_above(headings, 35)) == ((), ("Bees", "Honey", "Storing"))
     assert headings_above(headings, 40) == ("Bees", "Wax")
     assert (headings_of(headings, 25, 41), headings_of((), 0, 9)) == (("Bees", "Honey", "Storing", "Wax"), ())
+    found = extract_document(
+        b"# Bees\n\nThey fly far.\n\n## Wax ##\n\nIt melts.", "text/plain", "", "https://a.example/"
+    )
+    assert found.headings == (Heading(0, 1, "Bees"), Heading(found.text.index("## Wax"), 2, "Wax"))
 
 
 def test_headings_of_a_handbooks_section_keep_their_numbers_and_bookmarks_of_a_pdf_are_its_headings() -> None:
@@ -50,13 +52,6 @@ def test_headings_of_a_handbooks_section_keep_their_numbers_and_bookmarks_of_a_p
     encryption = next(each for each in found.headings if each.text.endswith("Data encryption tips"))
     assert "encryption" in found.text[encryption.start :][:400]
     assert encryption.text in headings_above(found.headings, found.text.index("dm-crypt", encryption.start))
-
-
-def test_headings_of_markdown_are_those_it_marks() -> None:
-    found = extract_document(
-        b"# Bees\n\nThey fly far.\n\n## Wax ##\n\nIt melts.", "text/plain", "", "https://a.example/"
-    )
-    assert found.headings == (Heading(0, 1, "Bees"), Heading(found.text.index("## Wax"), 2, "Wax"))
 
 
 def test_headings_come_back_from_the_process_that_reads_and_from_the_store(tmp_path: Path) -> None:

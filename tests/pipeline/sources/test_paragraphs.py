@@ -1,5 +1,3 @@
-"""Paragraphs that pages mark by `div` are read whole, as another reader reads them."""
-
 import unicodedata
 from pathlib import Path
 
@@ -29,14 +27,10 @@ def read(page: str) -> str:
     return extract_document(page.encode(), "text/html", "", "https://manual.test/logging.html").text
 
 
-def test_text_before_between_and_behind_inline_elements_is_kept() -> None:
+def test_paragraphs_of_a_manual_are_read_around_inline_elements_lists_boxes_and_short_items() -> None:
     text = read(manual("DocBook XSL Stylesheets"))
     assert "The daemon rsyslogd reads what programs say. Its rules stand in rsyslog.conf, and each" in text
     assert "A rule such as mail.* takes all that the mail subsystem says." in text
-
-
-def test_text_on_both_sides_of_a_list_is_kept_in_order() -> None:
-    text = read(manual("DocBook XSL Stylesheets"))
     told = (
         "four kinds in all:",
         "the name of a file, to which",
@@ -45,15 +39,9 @@ def test_text_on_both_sides_of_a_list_is_kept_in_order() -> None:
     )
     places = [text.find(each) for each in told]
     assert -1 < places[0] < places[1] < places[2] < places[3]
-
-
-def test_boxes_of_a_manual_are_text_and_side_bars_of_other_pages_are_not() -> None:
     box = "Old logs are compressed by logrotate every week, and after a year of fifty-two weeks"
     assert box in read(manual("publican v4.3.2"))
     assert box not in read(manual("WordPress 6.1"))
-
-
-def test_paragraphs_of_a_manual_are_read_where_most_are_short_items() -> None:
     items = "".join(f'<li><div class="para"><code>level{number}</code>: short;</div></li>' for number in range(30))
     page = MANUAL.format(generator="DocBook XSL Stylesheets", filler=f"{FILLER}<ul>{items}</ul>").replace("\n", " ")
     text = read(page)

@@ -1,5 +1,3 @@
-"""Pages cut into passages: boxes, code, tables and lists stay whole, in pages of three languages and in plain text."""
-
 import pytest
 
 from pipeline.sources.extract import extract_document
@@ -36,14 +34,11 @@ def test_passages_hold_every_line_of_a_page_but_those_of_headings_once_and_in_or
     assert (lines, len(named)) == ([line for line in read.text.split("\n") if line not in named], 3)
 
 
-def test_a_box_whose_label_is_a_heading_is_one_passage() -> None:
+def test_a_box_is_one_passage_to_the_next_label_or_1500_characters() -> None:
     label, first, second = "Hinweis", "Der erste Satz steht im Kasten.", "Der zweite Satz steht auch darin."
     text = "\n".join(["Ein Satz davor.", label, first, second])
     (_, box) = passage_places(text, (Heading(text.index(label), 3, label),))
     assert text[box.start : box.end] == f"{first}\n{second}"
-
-
-def test_a_box_ends_at_the_next_label_and_after_1500_characters() -> None:
     sentence = "This sentence of the page is as long as most of the sentences of a manual are."
     text = "\n".join(["Note", sentence, "Tip", *[sentence] * 40])
     note, tip, *others = passage_places(text)
@@ -69,7 +64,7 @@ def test_lines_that_belong_together_are_one_passage(text: str, passages: list[st
     assert texts_of(text) == passages
 
 
-def test_headings_without_text_below_them_are_in_no_passage() -> None:
+def test_headings_without_text_below_and_blanks_are_in_no_passage_and_a_table_of_contents_is_an_index() -> None:
     text = "Warning\nOnly load data that you trust.\nUses¶\nIn programs¶\nPrograms save what they know in files."
     below = text.index("In programs")
     headings = (Heading(below, 1, "Uses"), Heading(below, 2, "In programs"))
@@ -78,6 +73,9 @@ def test_headings_without_text_below_them_are_in_no_passage() -> None:
         ("Warning\nOnly load data that you trust.", ()),
         ("Programs save what they know in files.", ("Uses", "In programs")),
     ]
+    assert passage_places("") == passage_places(" \n\n ") == ()
+    assert is_index("\n".join(f"{number}.1 Saving" for number in range(400)))
+    assert not is_index("Saving takes a file and writes into it all that it was asked to save.\n" * 50)
 
 
 @pytest.mark.parametrize(("page", "headings", "passages"), CASES["markdown"].values(), ids=CASES["markdown"])
@@ -101,9 +99,3 @@ def test_fenced_code_of_markdown_is_one_passage(page: str, headings: list[str], 
 )
 def test_lines_of_code_are_told_from_prose_rows_and_items(passage: str, is_code: list[int]) -> None:
     assert lines_of(passage) == [(line, bool(code)) for line, code in zip(passage.splitlines(), is_code, strict=True)]
-
-
-def test_a_blank_text_has_no_passage_and_a_table_of_contents_is_an_index() -> None:
-    assert passage_places("") == passage_places(" \n\n ") == ()
-    assert is_index("\n".join(f"{number}.1 Saving" for number in range(400)))
-    assert not is_index("Saving takes a file and writes into it all that it was asked to save.\n" * 50)

@@ -1,5 +1,3 @@
-"""PDFs: pages at their places, lines joined to paragraphs; two of Debian's, and small ones made here."""
-
 from bisect import bisect_right
 
 import pytest
@@ -35,7 +33,7 @@ def read(body: bytes) -> Extracted:
     return extract_document(body, "application/pdf", "", "https://a.example/report.pdf")
 
 
-def test_lines_become_paragraphs_and_pages_keep_their_places() -> None:
+def test_lines_become_paragraphs_pages_keep_their_places_and_pictures_are_no_page() -> None:
     first = ["The vaccine was tested on many people in all parts of the coun-", "try and found to be safe. Fine."]
     found = read(made_pdf(first, [], ["Second page."]))
     assert found.text == (
@@ -43,15 +41,9 @@ def test_lines_become_paragraphs_and_pages_keep_their_places() -> None:
     )
     assert found.page_starts == (0, found.text.index("Second"), found.text.index("Second"))
     assert (found.reason, found.title, found.content_type) == ("page", "A small report", "application/pdf")
-
-
-def test_a_pdf_of_pictures_is_empty_and_says_how_many_pages_it_has() -> None:
     found = read(made_pdf([], []))
     assert (found.reason, found.detail) == ("empty", "no text on its 2 pages, which may be pictures of text")
     assert read(made_pdf([])).detail == "no text on its 1 page, which may be pictures of text"
-
-
-def test_a_broken_pdf_is_no_page() -> None:
     assert read(b"%PDF-1.7\nno more of it").reason == "parser_failed"
 
 

@@ -1,5 +1,3 @@
-"""Walls, checks and errors that come with status 200, by wordings written for this test, and articles that stay."""
-
 import json
 
 import pytest

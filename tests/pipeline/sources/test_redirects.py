@@ -81,7 +81,7 @@ def test_failures_are_counted_by_reason_and_leave_the_others_alone() -> None:
     assert redirects.reasons == {"bad_target": 1, "network": 1, "refused": 4, "status_404": 1, "status_503": 1}
 
 
-def test_only_grounding_redirects_are_asked() -> None:
+def test_only_grounding_redirects_are_asked_and_no_private_address() -> None:
     async def ask() -> Redirects:
         asked: list[str] = []
         async with google({}, asked) as (base, client):
@@ -92,8 +92,6 @@ def test_only_grounding_redirects_are_asked() -> None:
 
     assert asyncio.run(ask()) == ({}, {})
 
-
-def test_a_name_that_leads_to_a_private_address_is_refused() -> None:
     async def private(host: str, port: int) -> Sequence[str]:
         return ["169.254.169.254"]
 
@@ -104,7 +102,7 @@ def test_a_name_that_leads_to_a_private_address_is_refused() -> None:
     assert asyncio.run(ask()) == ({}, {"refused": 2})
 
 
-def test_a_network_that_is_away_is_asked_a_few_times_only() -> None:
+def test_as_many_as_the_given_number_are_asked_at_a_time_and_few_where_the_network_is_away() -> None:
     looked_up: list[str] = []
 
     async def nobody(host: str, port: int) -> Sequence[str]:
@@ -116,9 +114,6 @@ def test_a_network_that_is_away_is_asked_a_few_times_only() -> None:
             return await resolve_redirects((f"https://{HOST}/{n}" for n in range(500)), client, 1)
 
     assert (asyncio.run(ask()), len(looked_up)) == (({}, {"network": 10, "not_tried": 490}), 20)
-
-
-def test_as_many_as_the_given_number_are_asked_at_a_time() -> None:
     waiting: list[int] = []
 
     async def ask() -> Redirects:

@@ -1,5 +1,3 @@
-"""What a robots file allows, and in which charset a page is."""
-
 import time
 
 import pytest
@@ -31,7 +29,7 @@ def test_the_charset_is_told_by_mark_server_page_or_bytes(body: bytes, named: st
     body.decode(charset, errors="replace")
 
 
-def test_robots_rules_are_those_for_us_or_else_for_everyone() -> None:
+def test_robots_rules_are_those_for_us_alone_or_else_for_everyone() -> None:
     rules = read_rules(
         b"\xef\xbb\xbfUser-agent: *WordPress*\nDisallow: /\n"
         b"User-agent: other\nUser-agent: * # all\nSitemap: x\nDisallow: /a*.pdf$\nAllow: /a/b.pdf\nCrawl-Delay: 2\n"
@@ -40,9 +38,14 @@ def test_robots_rules_are_those_for_us_or_else_for_everyone() -> None:
     assert [rules.allow(path) for path in ("/", "/a/c.pdf", "/a/b.pdf", "//[?x")] == [True, False, True, True]
     assert rules.delay == 2
     assert read_rules(b"User-agent: *\nDisallow: /\nUser-agent: CiteJury/1.0\nDisallow:\n").allow("/anything")
+    ours = b"User-agent: citejury\nDisallow: /a\n"
+    both = read_rules(b"User-agent: *\nDisallow: /\nCrawl-delay: 9\n" + ours + b"User-agent: x\nDisallow: /\n")
+    assert ([both.allow(path) for path in ("/a", "/b")], both.delay) == ([False, True], 0)
+    twice = read_rules(ours + b"\nUser-agent: citejury\nUser-agent: other\nDisallow: /b\nCrawl-delay: 3\n")
+    assert ([twice.allow(path) for path in ("/a", "/b", "/c")], twice.delay) == ([False, False, True], 3)
 
 
-def test_a_robots_file_counts_as_far_as_500_kib_and_its_last_whole_line() -> None:
+def test_a_robots_file_counts_as_far_as_500_kib_and_rules_that_concern_a_path_are_looked_at() -> None:
     line = b"User-agent: *\nDisallow: /closed/%d\n"
     head = b"User-agent: *\nDisallow: /first\n"
     cut = head + b"#" * (MAX_BYTES - len(head) - len(b"\nDisallow: /")) + b"\nDisallow: /second\n"
@@ -50,6 +53,10 @@ def test_a_robots_file_counts_as_far_as_500_kib_and_its_last_whole_line() -> Non
     assert [rules.allow(path) for path in ("/first", "/second", "/")] == [False, True, True]
     many = read_rules(b"".join(line % number for number in range(20_000)))
     assert [many.allow(path) for path in ("/closed/7", "/open")] == [False, True]
+    closed = "".join(f"Disallow: /closed/{number}/\n" for number in range(5_000))
+    rules = read_rules(f"User-agent: *\n{closed}Disallow: /%7eann\nDisallow: *.pdf$\nAllow: /closed/7/x\n".encode())
+    paths = ("/closed/7/", "/closed/7/x", "/closed/4999/y", "/~ann", "/%7Eann", "/%63losed/7/", "/a.pdf", "/open")
+    assert [rules.allow(path) for path in paths] == [False, True, False, False, False, False, False, True]
 
 
 def test_a_hostile_robots_file_closes_its_own_site_and_costs_next_to_nothing() -> None:
@@ -58,18 +65,3 @@ def test_a_hostile_robots_file_closes_its_own_site_and_costs_next_to_nothing() -
     assert not any(wild.allow(f"/news/{number}") for number in range(20))
     assert time.process_time() - begun < 5  # half a second each where every rule is parsed
     assert wild.delay == 0
-
-
-def test_only_rules_that_may_concern_a_path_are_looked_at_and_none_of_them_is_missed() -> None:
-    closed = "".join(f"Disallow: /closed/{number}/\n" for number in range(5_000))
-    rules = read_rules(f"User-agent: *\n{closed}Disallow: /%7eann\nDisallow: *.pdf$\nAllow: /closed/7/x\n".encode())
-    paths = ("/closed/7/", "/closed/7/x", "/closed/4999/y", "/~ann", "/%7Eann", "/%63losed/7/", "/a.pdf", "/open")
-    assert [rules.allow(path) for path in paths] == [False, True, False, False, False, False, False, True]
-
-
-def test_the_group_that_names_us_counts_alone_and_the_same_agent_twice_is_one() -> None:
-    ours = b"User-agent: citejury\nDisallow: /a\n"
-    both = read_rules(b"User-agent: *\nDisallow: /\nCrawl-delay: 9\n" + ours + b"User-agent: x\nDisallow: /\n")
-    assert ([both.allow(path) for path in ("/a", "/b")], both.delay) == ([False, True], 0)
-    twice = read_rules(ours + b"\nUser-agent: citejury\nUser-agent: other\nDisallow: /b\nCrawl-delay: 3\n")
-    assert ([twice.allow(path) for path in ("/a", "/b", "/c")], twice.delay) == ([False, False, True], 3)

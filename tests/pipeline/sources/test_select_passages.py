@@ -1,5 +1,3 @@
-"""Which passages a record gets: ranking and selection, without any network."""
-
 import json
 from pathlib import Path
 
@@ -38,15 +36,12 @@ def record(*held: str) -> QueryResponse:
     return QueryResponse(record_uuid="r", query="Is raw honey safe?", answer="Not for babies[1].", chunks=chunks)
 
 
-def test_texts_that_match_best_come_first_and_ties_keep_their_order() -> None:
+def test_texts_that_match_best_come_first_and_every_page_that_was_read_has_a_passage() -> None:
     texts = ["Cars are red.", "Honey can harm babies.", "Boats are red.", "Raw honey is safe.", "Snow is cold."]
     assert rank_passages("Is raw honey safe for babies?", "", texts) == [3, 1, 0, 2, 4]
     japanese = ["東京は日本の首都です。", "蜂蜜は乳児に危険です。", "車は赤いです。"]
     assert rank_passages("乳児に蜂蜜を与えても安全ですか", "", japanese, "ja")[0] == 1
     assert rank_passages('honey" OR * NOT (', "w0 w1 [1]", ['" OR words:* NEAR(', "honey"])[0] == 1
-
-
-def test_every_page_that_was_read_has_a_passage_and_the_best_of_the_rest_follow() -> None:
     pages = [
         page("a", "Cars.", "Honey is raw and safe.", "Honey harms babies."),
         page("b", "Boats."),
@@ -59,14 +54,11 @@ def test_every_page_that_was_read_has_a_passage_and_the_best_of_the_rest_follow(
     assert {passage.doc_id for passage in fewer} == {"a", "b", "c"}
 
 
-def test_a_page_for_which_the_tokens_are_not_enough_is_told() -> None:
+def test_a_page_beyond_the_tokens_is_told_and_what_the_payload_carries_stays_beside_the_page() -> None:
     pages = [page("a", "Sea.", tokens=60), page("b", "Honey.", tokens=60), page("c", "Raw honey.", tokens=40)]
     selected = select_passages(record(), pages, PassageLimits(context_tokens=110))
     assert [passage.doc_id for passage in selected.record.chunks] == ["c", "b"]
     assert selected.left_out == ("https://a.example/",)
-
-
-def test_what_the_payload_carries_stays_beside_the_page_and_no_text_is_twice() -> None:
     pages = [
         page("p", "Honey  is SAFE. ", "Raw honey [CTX_SEP] harms babies."),
         page("q", "raw honey [ctx_sep] harms babies."),

@@ -1,5 +1,3 @@
-"""What a server answers with status 200 instead of the page: found, and honest pages that look like it left alone."""
-
 import gzip
 import json
 import sys
@@ -150,7 +148,7 @@ def reason_of(title: str, heading: str, lines: tuple[str, ...], name: str = "art
     return extract_document(page.encode(), "text/html", "utf-8", f"https://a.example/{name}").reason
 
 
-def test_an_article_about_such_messages_is_read_and_a_message_in_prose_is_neither_read_nor_gone() -> None:
+def test_an_article_about_such_messages_is_read_and_only_what_says_that_it_is_not_there_is_gone() -> None:
     title = "Why the page not found message is called 404"
     assert reason_of(title, title, ABOUT_404) == "page"
     assert reason_of(f"{title} | The Harbour", title, ABOUT_404) == "page"
@@ -160,9 +158,6 @@ def test_an_article_about_such_messages_is_read_and_a_message_in_prose_is_neithe
     heading = "We are sorry, but the page you requested could not be found on our web site"
     help_ = "Please check the address, or use the search above to find what you want. Our readers' desk helps you too."
     assert reason_of("Page not found | Harbour", heading, (help_,), "news/8") == "soft_404"
-
-
-def test_only_what_says_of_itself_that_it_is_not_there_is_gone() -> None:
     reasons = {page.reason for page in PAGES}
     assert {reason for reason in reasons if state_of(reason) == "gone"} == {"soft_404", "parked"}
     assert {reason for reason in reasons if state_of(reason) == "read"} == {"page"}

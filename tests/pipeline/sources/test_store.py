@@ -1,5 +1,3 @@
-"""The store of pages, traces and runs: what goes in comes out, whoever else is writing and whatever is killed."""
-
 import os
 import sqlite3
 from contextlib import closing
@@ -52,7 +50,7 @@ def test_large_fields_alone_are_compressed_and_json_stays_readable(tmp_path: Pat
     plain.close()
 
 
-def test_a_run_and_its_trace_come_back_in_order_and_go_together(tmp_path: Path) -> None:
+def test_a_run_and_its_trace_come_back_in_order_and_reading_changes_nothing(tmp_path: Path) -> None:
     first = StoredRun("one", "Impfung", "2026-11-20", "running")
     second = StoredRun("two", "Klima", "2026-11-21", "done", "# Bericht", {"topic": "Klima"}, {"tokensIn": 3})
     with open_store(tmp_path / "store.db") as store:
@@ -68,6 +66,17 @@ def test_a_run_and_its_trace_come_back_in_order_and_go_together(tmp_path: Path) 
         assert store.delete_run("one")
         assert not store.delete_run("one")
         assert (store.runs(), store.events("one"), len(store.events("two"))) == ([second], [], 1)
+    path = tmp_path / "a folder #1?" / "store.db"
+    with pytest.raises(InputError, match="There is no store"), open_store(path, read_only=True):
+        pass
+    assert not path.parent.exists()
+    with open_store(path) as store:
+        store.put_page(stored_page())
+    with open_store(path, read_only=True) as store:
+        assert store.page("https://a.de/x") == stored_page()
+        with pytest.raises(OutputError, match="readonly"):
+            store.put_page(stored_page("https://a.de/y"))
+    assert os.listdir(path.parent) == ["store.db"]
 
 
 def test_a_store_of_the_first_version_is_brought_up_to_date_without_loss(tmp_path: Path) -> None:
@@ -82,17 +91,3 @@ def test_a_store_of_the_first_version_is_brought_up_to_date_without_loss(tmp_pat
         assert store.connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
     assert page
     assert (page.text, page.final_url, page.raw, page.status, page.reason) == ("Alt.", page.url, b"", None, "page")
-
-
-def test_reading_needs_a_store_and_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "a folder #1?" / "store.db"
-    with pytest.raises(InputError, match="There is no store"), open_store(path, read_only=True):
-        pass
-    assert not path.parent.exists()
-    with open_store(path) as store:
-        store.put_page(stored_page())
-    with open_store(path, read_only=True) as store:
-        assert store.page("https://a.de/x") == stored_page()
-        with pytest.raises(OutputError, match="readonly"):
-            store.put_page(stored_page("https://a.de/y"))
-    assert os.listdir(path.parent) == ["store.db"]

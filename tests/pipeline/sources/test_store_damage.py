@@ -1,5 +1,3 @@
-"""The store where something is wrong: no store, no room, no rights, a lock, and writers that are killed."""
-
 import os
 import sqlite3
 import stat

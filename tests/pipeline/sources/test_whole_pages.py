@@ -1,5 +1,3 @@
-"""Nothing that a reader sees of an article is missing in its text, in the charset that the page declares."""
-
 from typing import Any
 
 import pytest

@@ -20,13 +20,10 @@ def test_the_normal_form_is_what_the_seeds_steps_make_of_the_text(text: str) -> 
     assert normal_form(text).text == fold(re.sub(r"\s+", " ", plain))
 
 
-def test_every_letter_that_becomes_several_is_kept_whole() -> None:
+def test_every_letter_that_becomes_several_is_kept_whole_and_every_white_space_is_a_space() -> None:
     letters = map(chr, (code for code in range(0x110000) if not 0xD800 <= code < 0xE000))
     several = [letter for letter in letters if len(fold(letter)) != 1]
     assert [letter for letter in several if not (found := SPECIAL.match(letter)) or not found["several"]] == []
-
-
-def test_every_white_space_is_a_space() -> None:
     blank = [letter for letter in map(chr, range(0x110000)) if letter.isspace()]
     assert {straighten(letter) for letter in blank} == {" "}
 

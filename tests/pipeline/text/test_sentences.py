@@ -1,5 +1,3 @@
-"""Sentences of English, German, Japanese and Chinese, of text made to be slow, and quotes cut at their ends."""
-
 from itertools import pairwise
 
 import pytest

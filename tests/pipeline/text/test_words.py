@@ -1,5 +1,3 @@
-"""Content words and numbers, in languages with and without spaces, and how many of them sentences have."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

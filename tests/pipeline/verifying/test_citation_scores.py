@@ -1,5 +1,3 @@
-"""The scores of a report's citations, worked by hand, and `verification.md` for people."""
-
 import pytest
 from markdown_it import MarkdownIt
 

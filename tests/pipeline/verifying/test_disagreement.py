@@ -1,5 +1,3 @@
-"""Which pages disagree: those that contradict each other by the rules of verdicts, and what is reported of them."""
-
 from itertools import chain
 
 import pytest

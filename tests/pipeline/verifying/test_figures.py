@@ -1,5 +1,3 @@
-"""Numbers and dates in one form, however they are written."""
-
 import pytest
 
 from pipeline.verifying.figures import figures_of, in_figures

@@ -1,5 +1,3 @@
-"""What a model's word on a claim is worth: its quote has to be there, and the comparison of particulars stays ours."""
-
 from itertools import pairwise
 
 import pytest

@@ -1,5 +1,3 @@
-"""Which sentence of a report cites which source: the forms that models write, real reports, hostile Markdown."""
-
 import json
 import re
 from typing import Any

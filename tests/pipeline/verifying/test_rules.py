@@ -1,5 +1,3 @@
-"""The rules of verdicts without a model: the same words, the same but for one thing, and nothing else."""
-
 import re
 
 import pytest

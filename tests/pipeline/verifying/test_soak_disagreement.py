@@ -1,5 +1,3 @@
-"""How often pages that do not disagree are said to: real manuals and articles, whose statements hardly ever do."""
-
 import json
 import warnings
 from collections.abc import Iterator

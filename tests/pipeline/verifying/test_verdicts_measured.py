@@ -1,5 +1,3 @@
-"""How often a verdict without a model is right: on edits made here, and on open data beside the project."""
-
 import unicodedata
 from collections.abc import Iterator
 

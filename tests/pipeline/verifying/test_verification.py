@@ -1,5 +1,3 @@
-"""One claim against pages: told apart on WiCE, changed sentences of a real book found out, hand-made cases exact."""
-
 import random
 import re
 from collections import Counter

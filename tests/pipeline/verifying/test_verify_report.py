@@ -1,5 +1,3 @@
-"""`pipeline verify`: a verdict on each sentence of a report or an answer, over a loopback web and through the store."""
-
 import json
 from pathlib import Path
 from typing import NamedTuple

@@ -1,5 +1,3 @@
-"""`pipeline verify --model`: asked once about what words leave open, believed with quotes only, and resumable."""
-
 import json
 import re
 import signal
