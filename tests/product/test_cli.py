@@ -44,13 +44,9 @@ def test_every_command_has_help_with_an_example_and_says_what_its_options_do() -
         assert all(param.help for param in command.params if isinstance(param, click.Option)), path
 
 
-def option_names(command: click.Command) -> list[str]:
-    return [param.opts[0] for param in command.params if isinstance(param, click.Option) and not param.hidden]
-
-
 def test_a_command_with_many_options_shows_the_rarely_needed_ones_below_the_others() -> None:
     for path, command in COMMANDS:
-        names = option_names(command)
+        names = [each.opts[0] for each in command.params if isinstance(each, click.Option) and not each.hidden]
         if len(names) <= 8:
             continue
         assert isinstance(command, SectionedCommand), path
@@ -62,15 +58,12 @@ def test_a_command_with_many_options_shows_the_rarely_needed_ones_below_the_othe
         assert re.findall(r"^  (--[\w-]+)", common, re.MULTILINE) == shown
 
 
-def test_an_error_of_ours_is_one_line_on_stderr_and_exit_1(in_tmp: Path) -> None:
+def test_an_error_of_ours_is_one_line_on_stderr_and_exit_1_and_debug_shows_it(in_tmp: Path) -> None:
     result = CliRunner().invoke(main, ["pipeline", "check", "nowhere.csv"])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: ")
     assert "nowhere.csv" in result.stderr
     assert "Traceback" not in result.output
-
-
-def test_debug_shows_the_error_itself(in_tmp: Path) -> None:
     result = CliRunner().invoke(main, ["--debug", "pipeline", "sources", "nowhere", "--out", "records.jsonl"])
     assert isinstance(result.exception, InputError)
 
@@ -120,21 +113,24 @@ def test_a_mistyped_command_or_option_is_answered_with_the_one_that_may_be_meant
     assert hint in result.stderr
 
 
-def test_version_names_the_folders_of_the_three_packages() -> None:
+def test_the_root_names_the_three_packages_and_says_of_each_command_what_it_says_of_itself() -> None:
     lines = CliRunner().invoke(main, ["--version"]).stdout.splitlines()
     assert [line.split(":")[0] for line in lines[1:]] == ["pipeline", "annotation", "exports"]
+    context = click.Context(main)
+    assert main.list_commands(context) == [lazy.name for lazy in ROOT_COMMANDS]
+    for lazy in ROOT_COMMANDS:
+        command = main.get_command(context, lazy.name)
+        assert command is not None
+        assert " ".join((command.help or "").split()).startswith(lazy.summary.rstrip("."))
 
 
-def test_an_explicit_value_beats_environment_beats_file(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_option_beats_environment_beats_file_which_holds_no_key(
+    in_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (in_tmp / "citejury.toml").write_text('workspace = "file"\nlocale = "de"\n', encoding="utf-8")
     monkeypatch.setenv("CITEJURY_WORKSPACE", "environment")
     assert (read_settings().workspace, read_settings().locale) == ("environment", "de")
     assert read_settings(workspace="explicit").workspace == "explicit"
-
-
-def test_an_option_wins_over_each_name_of_its_variable_and_each_wins_over_the_file_and_no_key_is_shown(
-    in_tmp: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     (in_tmp / "citejury.toml").write_text('api_url = "http://file"', encoding="utf-8")
     monkeypatch.setenv("ARGILLA_API_KEY", "secret.apikey")
     assert "secret" not in repr(read_settings())
@@ -143,9 +139,6 @@ def test_an_option_wins_over_each_name_of_its_variable_and_each_wins_over_the_fi
     monkeypatch.setenv("CITEJURY_API_URL", "http://ours")
     assert read_settings().api_url == "http://ours"
     assert read_settings(api_url="http://explicit").api_url == "http://explicit"
-
-
-def test_a_key_in_the_settings_file_is_refused(in_tmp: Path) -> None:
     (in_tmp / "citejury.toml").write_text('api_key = "planted"\n', encoding="utf-8")
     with pytest.raises(SettingsError, match="environment only") as caught:
         read_settings()
@@ -164,15 +157,6 @@ def test_letters_that_the_terminal_does_not_have_are_no_traceback() -> None:
     script = "import click; from exports.cli import main; main.command('x')(lambda: click.echo('α')); main(['x'])"
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, b"?")
-
-
-def test_the_root_says_of_each_command_what_the_command_says_of_itself() -> None:
-    context = click.Context(main)
-    assert main.list_commands(context) == [lazy.name for lazy in ROOT_COMMANDS]
-    for lazy in ROOT_COMMANDS:
-        command = main.get_command(context, lazy.name)
-        assert command is not None
-        assert " ".join((command.help or "").split()).startswith(lazy.summary.rstrip("."))
 
 
 def test_a_command_names_the_next_one_as_this_shell_can_call_it(

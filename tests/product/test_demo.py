@@ -56,7 +56,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_it_ends_with_what_the_jury_found_in_ten_lines_and_one_line_a_label_of_agreement(made: Made) -> None:
+def test_it_ends_with_what_the_jury_found_which_the_readme_shows_and_a_line_a_label_of_agreement(made: Made) -> None:
     found, *agreement = made.printed.strip().split("\n\n")
     lines = found.splitlines()
     assert len(lines) <= 10
@@ -70,14 +70,11 @@ def test_it_ends_with_what_the_jury_found_in_ten_lines_and_one_line_a_label_of_a
         assert told.startswith(f"{task}: ")
         assert [line.split()[0] for line in told.splitlines()[2:]] == list(LABELS[task])
     assert max(map(len, made.printed.splitlines())) <= 80
-
-
-def test_the_readme_shows_its_table(made: Made) -> None:
     (shown,) = re.findall(r"```text\n(Found in .*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert shown in made.printed
 
 
-def test_its_answers_are_csv_v2_and_its_export_joins_back_to_them(made: Made) -> None:
+def test_its_answers_are_csv_v2_its_export_joins_them_and_its_report_names_what_varies(made: Made) -> None:
     files = sorted((made.home / "answers").glob("*.csv"))
     assert [file.stem for file in files] == ["claude", "gemini", "grok", "openai", "perplexity"]
     assert [violation for file in files for violation in check_file(file)] == []
@@ -90,16 +87,10 @@ def test_its_answers_are_csv_v2_and_its_export_joins_back_to_them(made: Made) ->
     assert {"en", "de", "ja"} <= {row["language"] for row in generation}
     answers = [row for file in [*files, *(made.home / "research").glob("*/pipeline.csv")] for row in rows(file)]
     assert {row["record_uuid"] for row in generation} <= {row["answer_id"] for row in answers}
-
-
-def test_every_label_varies_and_its_alpha_is_neither_undefined_nor_perfect(made: Made) -> None:
     agreement = json.loads((made.home / "agreement" / "agreement.json").read_text(encoding="utf-8"))
     alphas = [label["krippendorff_alpha"] for task in agreement["tasks"].values() for label in task["labels"].values()]
     assert len(alphas) == 13
     assert all(0 < alpha < 1 for alpha in alphas)
-
-
-def test_it_writes_the_report_of_its_agreement_and_names_it(made: Made) -> None:
     text = (made.home / "agreement" / "report.html").read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert "What the jury found" in text
@@ -107,9 +98,6 @@ def test_it_writes_the_report_of_its_agreement_and_names_it(made: Made) -> None:
     assert ">asked</th>" in text
     assert "Not known: how many questions" not in text
     assert {row["task"] for row in rows(made.home / "agreement" / "disagreements.csv")} == set(TASKS)
-
-
-def test_its_passwords_are_for_their_owner_only(made: Made) -> None:
     logins = made.home / "logins.json"
     assert stat.S_IMODE(logins.stat().st_mode) == 0o600
     assert set(json.loads(logins.read_text(encoding="utf-8"))) == {"anna", "ben", "chiyo", "david", "you"}

@@ -49,17 +49,18 @@ def units(task: str) -> list[tuple[dict[str, bool], list[str]]]:
     return [unit for entry in VERDICTS.values() for unit in judged(entry, task)]
 
 
-def test_twelve_narratives_are_five_english_four_german_three_japanese() -> None:
+def test_twelve_narratives_in_three_languages_are_answered_by_every_provider_and_some_cut_short() -> None:
     assert [row["narrative_id"] for row in NARRATIVES] == [f"N{number:03}" for number in range(1, 13)]
     assert list(LANGUAGE.values()) == ["en"] * 5 + ["de"] * 4 + ["ja"] * 3
     assert {row["narrative_type"] for row in NARRATIVES} == {"misinformation", "true", "satire", "mixed"}
-
-
-def test_every_provider_answers_every_narrative_and_nothing_else() -> None:
     for provider in PROVIDERS:
         stored = sorted(entry.name for entry in (DATA / "payloads" / provider).iterdir())
         assert stored == [f"{row['narrative_id']}.json" for row in NARRATIVES]
     assert sorted(VERDICTS) == sorted(["/".join(answer) for answer in ANSWERS] + [RESEARCH])
+    assert json.loads(payload("openai", "N008"))["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert json.loads(payload("gemini", "N006"))["candidates"][0]["finishReason"] == "MAX_TOKENS"
+    assert VERDICTS["openai/N008"]["generation"]["incomplete"]
+    assert VERDICTS["gemini/N006"]["generation"]["incomplete"]
 
 
 @pytest.mark.parametrize(("provider", "narrative_id"), ANSWERS, ids=["/".join(answer) for answer in ANSWERS])
@@ -83,7 +84,7 @@ def test_an_answer_is_placed_in_its_language_cites_hosts_and_has_a_verdict_on_ea
     assert not found or entry["grounding"]["source_cited"] == bool(answer.citations)
 
 
-def test_offsets_frame_markers_and_in_geminis_bytes_segments() -> None:
+def test_offsets_frame_markers_and_passages_are_as_long_as_the_providers_make_them() -> None:
     for row in NARRATIVES:
         for provider, opening, closing in [("openai", "([", "))"), ("grok", "[[", ")")]:
             part = json.loads(payload(provider, row["narrative_id"]))["output"][-1]["content"][0]
@@ -98,9 +99,6 @@ def test_offsets_frame_markers_and_in_geminis_bytes_segments() -> None:
             segment = support["segment"]
             assert text[segment.get("startIndex", 0) : segment["endIndex"]].decode() == segment["text"]
             assert max(support["groundingChunkIndices"]) < len(grounding["groundingChunks"])
-
-
-def test_passages_are_as_long_as_the_providers_make_them() -> None:
     quotes = [place.cited_text for row in NARRATIVES for place in read("claude", row["narrative_id"]).occurrences]
     results = [result for row in NARRATIVES for result in read("perplexity", row["narrative_id"]).search_results]
     assert max(map(len, quotes)) <= 150
@@ -122,13 +120,6 @@ def test_verdicts_hold_the_labels_of_the_task_vary_and_break_no_rule_however_peo
         contested = sum(label in hard for _, hard in units(task))
         assert min(verdicts.count(True), verdicts.count(False)) >= 2
         assert 0 < contested <= len(verdicts) / 4
-
-
-def test_the_cut_short_answers_say_so() -> None:
-    assert json.loads(payload("openai", "N008"))["incomplete_details"] == {"reason": "max_output_tokens"}
-    assert json.loads(payload("gemini", "N006"))["candidates"][0]["finishReason"] == "MAX_TOKENS"
-    assert VERDICTS["openai/N008"]["generation"]["incomplete"]
-    assert VERDICTS["gemini/N006"]["generation"]["incomplete"]
 
 
 def test_four_annotators_with_names_of_their_own_rarely_slip_and_leave_notes_in_three_languages() -> None:

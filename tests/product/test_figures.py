@@ -53,26 +53,17 @@ def conventions() -> set[str]:
     return set(SHARE.findall(TABLE.read_text(encoding="utf-8").partition("## Conventions")[2]))
 
 
-def is_small(number: str) -> bool:
-    """Whether it is a count below ten, as in "five passages, three runs", and no measurement by itself."""
-    return len(number) == 1
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_figure_is_in_the_table_of_figures(page: Path) -> None:
+def test_every_figure_is_in_the_table_of_figures_and_stated_with_its_kind(page: Path) -> None:
     known, told = table(), conventions()
     unknown = []
     for part in prose(page):
         figures = set(SHARE.findall(part)) - told
         if any(kind in part for kind in KINDS):
-            figures |= {number for number in numbers(part) if not is_small(number)} - told
+            # One below ten, as in "five passages, three runs", is a count and no measurement by itself.
+            figures |= {number for number in numbers(part) if len(number) > 1} - told
         unknown += [f"{figure} in: {part[:120]}" for figure in figures if figure not in known]
     assert not unknown
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_figure_is_stated_with_its_kind(page: Path) -> None:
-    known, told = table(), conventions()
     silent = [
         f"{figure} ({' or '.join(sorted(known[figure]))}) in: {part[:120]}"
         for part in prose(page)

@@ -165,7 +165,12 @@ def test_the_readme_of_a_new_project_is_the_way_that_works(
     said = ""
     for command in commands:
         if "exports" in command:
-            answer_one(owner, "first-hour")
+            users = owner.request("GET", "/users")["items"]
+            key = next(user["api_key"] for user in users if user["username"] == "anna-of-readme")
+            with Argilla(owner.api_url, key) as anna:
+                player = Player(anna, find_datasets(owner, "first-hour")["generation"].id, "generation")
+                assert player.open()
+                player.submit()
         elif not command.startswith(("citejury doctor", "citejury annotation status")):
             assert names_next(said, command), f"{command} is not named by what comes before it: {said}"
         program, *words = shlex.split(command.replace(" --out records", " --offline --out records"))
@@ -173,14 +178,3 @@ def test_the_readme_of_a_new_project_is_the_way_that_works(
         assert (program, done.exit_code) == ("citejury", 0), done.output
         said = done.stderr if "status" not in command else ""
     assert (tmp_path / "labels" / "generation.csv").read_text(encoding="utf-8").count("\n") > 1
-
-
-def answer_one(owner: Argilla, workspace: str) -> None:
-    dataset = find_datasets(owner, workspace)["generation"]
-    key = next(
-        user["api_key"] for user in owner.request("GET", "/users")["items"] if user["username"] == "anna-of-readme"
-    )
-    with Argilla(owner.api_url, key) as anna:
-        player = Player(anna, dataset.id, "generation")
-        assert player.open()
-        player.submit()

@@ -53,23 +53,14 @@ def test_a_key_is_hidden_whichever_of_its_letters_are_escaped(echo: str) -> None
     assert KEY[:9] not in str(settled)
 
 
-def test_a_key_escaped_in_an_answer_is_in_no_text_of_it() -> None:
+def test_a_key_in_an_answer_a_header_or_the_host_of_a_redirect_is_hidden_and_a_page_says_what_it_is() -> None:
     body = json.dumps(responses_body(1)).replace("Answer 1", "".join(f"\\u{code:04x}" for code in CODES))
     reply, _ = ask_one(Status(200, {}, body))
     assert KEY not in json.dumps(json.loads(reply.text))  # type: ignore[union-attr]
-
-
-def test_a_key_echoed_in_a_header_is_hidden() -> None:
     page = Status(200, {"content-type": f"text/html; key={KEY}"}, "<html></html>")
     assert "text/html; key=[redacted]" in failure_of(page)
-
-
-def test_a_key_in_the_host_of_a_redirect_is_hidden() -> None:
     plain = "Planted-Key-0123456789"
     with ProviderServer([Redirect(f"https://{plain}.example/")]) as server:
         [settled] = ask(server, calls_to("openai"), key=plain)
     assert "to the host '[redacted].example'" in str(settled)
-
-
-def test_a_web_page_says_what_it_is() -> None:
     assert "text/html" in failure_of(WrongContentType())

@@ -117,19 +117,16 @@ def without_types(tree: ast.Module) -> ast.Module:
     return ast.Module(body=kept, type_ignores=[])
 
 
-def test_every_folder_says_what_it_is_for() -> None:
+def test_every_folder_says_what_it_is_for_and_modules_and_packages_keep_their_size() -> None:
     silent = [name for name, tree in modules().items() if is_folder(name)]
     assert not [name for name in silent if not ast.get_docstring(modules()[name])]
-
-
-def test_modules_and_packages_keep_their_size() -> None:
     lines = {name: len(path_of(name).read_text(encoding="utf-8").splitlines()) for name in modules()}
     assert not [name for name, count in lines.items() if count > 600]
     assert len(lines) <= 320
     assert sum(lines.values()) <= 70_000
 
 
-def test_a_command_module_imports_nothing_heavy_at_its_top() -> None:
+def test_httpx_argillas_server_and_heavy_libraries_are_imported_only_where_they_belong() -> None:
     assert not [
         f"{name} imports {used}"
         for name, tree in modules().items()
@@ -137,18 +134,12 @@ def test_a_command_module_imports_nothing_heavy_at_its_top() -> None:
         for used in imports(tree, top_level_only=True)
         if used.split(".")[0] in HEAVY
     ]
-
-
-def test_only_the_folders_that_do_http_import_httpx() -> None:
     offenders = [
         name
         for name, tree in modules().items()
         if any(used.split(".")[0] == "httpx" for used in imports(tree)) and not name.startswith(HTTP_FOLDERS)
     ]
     assert not offenders
-
-
-def test_only_the_embedded_server_needs_argillas_server() -> None:
     assert not [
         name
         for name, tree in modules().items()

@@ -19,34 +19,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def tracked_files() -> set[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(listed.stdout.split())
-
-
-def test_the_wheel_holds_the_files_of_the_three_packages_and_nothing_else(wheel: Path) -> None:
-    assert {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name} == tracked_files()
-
-
-def test_the_wheel_carries_licence_and_command(wheel: Path) -> None:
+def test_the_wheel_holds_the_files_of_the_three_packages_a_licence_and_a_command_and_nothing_else(wheel: Path) -> None:
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES]
+    tracked = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name} == set(tracked)
     archive = zipfile.ZipFile(wheel)
     info = {name.split(".dist-info/")[1]: name for name in archive.namelist() if ".dist-info/" in name}
     assert "licenses/LICENSE" in info
     assert "citejury = exports.cli:main" in archive.read(info["entry_points.txt"]).decode()
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_no_other_distribution_ships_a_package_of_this_name(package: str) -> None:
+def test_no_other_distribution_ships_a_package_of_these_names_and_folders_beside_them_are_none() -> None:
     # An editable install lists no files, so that nobody owns the name.
-    assert set(packages_distributions().get(package, ())) <= {"citejury"}
-
-
-@pytest.mark.parametrize("folder", ["docker", "tests"])
-def test_folders_beside_the_packages_cannot_be_imported_as_packages(folder: str) -> None:
-    assert not list((ROOT / folder).rglob("__init__.py"))
+    assert {owner for package in PACKAGES for owner in packages_distributions().get(package, ())} <= {"citejury"}
+    assert not [path for folder in ("docker", "tests") for path in (ROOT / folder).rglob("__init__.py")]

@@ -44,13 +44,10 @@ def test_the_tokenizer_is_wanted_where_it_has_a_wheel(marker: Marker, name: str)
     assert marker.evaluate(environment) is (name not in {"macOS x86-64", "Windows arm64", "Linux ppc64le"})
 
 
-def test_every_python_that_the_documentation_names_is_tried_on_every_platform() -> None:
+def test_every_python_that_is_named_is_tried_on_every_platform_and_a_missing_wheel_named_once() -> None:
     assert MACHINES.keys() > PLATFORMS.keys()
     assert len(PLATFORMS) == 5
     assert f"Python {PYTHONS[0]} to {PYTHONS[-1]}" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_a_package_without_a_wheel_is_named_once() -> None:
     assert (without_wheel(UV_SAYS), without_wheel("error: the index cannot be reached")) == (("bpe-openai",), ())
 
 

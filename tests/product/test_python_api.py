@@ -16,19 +16,16 @@ from tests.support.places import ROOT
 from tests.support.python_api_data import CELLS, three_records, without_inputs, write_export
 
 
-def test_importing_exports_loads_nothing_heavy() -> None:
+def test_importing_exports_loads_nothing_heavy_and_the_api_can_be_found_by_name() -> None:
     code = "import sys, exports; print(sorted({'numpy', 'pandas', 'pydantic', 'click'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
-
-
-def test_the_api_can_be_found_by_name_and_nothing_else_is_made_up() -> None:
     assert {"read_task", "measure_agreement", "find_disagreements"} <= set(dir(exports))
     with pytest.raises(AttributeError, match="no attribute 'read_tasks'"):
         _ = exports.read_tasks
 
 
-def test_text_that_looks_like_something_else_stays_text(tmp_path: Path) -> None:
+def test_text_that_looks_like_something_else_stays_text_and_times_are_utc(tmp_path: Path) -> None:
     rows = [
         {"record_uuid": "001", "annotator_id": "NA", "notes": "None", "query": "1.0"},
         {"record_uuid": "1e5", "annotator_id": "nan", "notes": "", "query": " =1+1 "},
@@ -36,6 +33,10 @@ def test_text_that_looks_like_something_else_stays_text(tmp_path: Path) -> None:
     frame = read_task(write_export(tmp_path / "generation.csv", *rows))
     assert (frame["record_uuid"].tolist(), frame["annotator_id"].tolist()) == (["001", "1e5"], ["NA", "nan"])
     assert (frame["notes"].tolist(), frame["query"].tolist()) == (["None", ""], ["1.0", " =1+1 "])
+    stamps = ["2025-03-01T12:00:00.000001+02:00", "2025-03-01T10:00:00.000001"]
+    rows = [{"record_uuid": "r", "annotator_id": f"a{n}", "created_at": stamp} for n, stamp in enumerate(stamps)]
+    frame = read_task(write_export(tmp_path / "generation.csv", *rows))
+    assert set(frame["created_at"]) == {pd.Timestamp(datetime(2025, 3, 1, 10, 0, 0, 1, UTC))}
 
 
 def test_columns_are_typed_and_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -53,14 +54,7 @@ def test_columns_are_typed_and_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert (len(empty), empty.dtypes.to_dict()) == (0, frame.dtypes.to_dict())
 
 
-def test_times_are_utc_whatever_their_offset(tmp_path: Path) -> None:
-    stamps = ["2025-03-01T12:00:00.000001+02:00", "2025-03-01T10:00:00.000001"]
-    rows = [{"record_uuid": "r", "annotator_id": f"a{n}", "created_at": stamp} for n, stamp in enumerate(stamps)]
-    frame = read_task(write_export(tmp_path / "generation.csv", *rows))
-    assert set(frame["created_at"]) == {pd.Timestamp(datetime(2025, 3, 1, 10, 0, 0, 1, UTC))}
-
-
-def test_discarded_rows_and_files_are_not_in_the_frame(tmp_path: Path) -> None:
+def test_discarded_rows_are_not_in_the_frame_and_a_folder_of_several_tasks_wants_one_named(tmp_path: Path) -> None:
     columns = (*COLUMNS["generation"], "response_status")
     rows = [
         {**row, "response_status": status}
@@ -69,9 +63,6 @@ def test_discarded_rows_and_files_are_not_in_the_frame(tmp_path: Path) -> None:
     write_export(tmp_path / "generation.csv", *rows, columns=columns)
     write_export(tmp_path / "generation_discarded.csv", rows[1], columns=columns)
     assert read_task(tmp_path)["annotator_id"].tolist() == ["anna"] * 3
-
-
-def test_a_folder_with_several_tasks_wants_one_named(tmp_path: Path) -> None:
     write_export(tmp_path / "generation.csv", *three_records())
     write_export(tmp_path / "retrieval.csv", *three_records(task="retrieval"), columns=COLUMNS["retrieval"])
     with pytest.raises(InputError, match="holds retrieval, generation; name one as `task`"):
@@ -98,7 +89,7 @@ def test_a_number_that_is_too_small_is_named(tmp_path: Path, wanted: dict[str, i
         measure_agreement(write_export(tmp_path / "generation.csv", *three_records()), **wanted)
 
 
-def test_a_frame_made_by_hand_needs_ids_labels_and_times_only(tmp_path: Path) -> None:
+def test_a_frame_made_by_hand_needs_ids_labels_and_times_and_may_miss_a_label(tmp_path: Path) -> None:
     path = write_export(tmp_path / "generation.csv", *three_records(language=""))
     frame = pd.DataFrame(three_records())
     frame = frame.assign(**{label: [1.0] * 6 for label in LABELS["generation"]})
@@ -106,9 +97,6 @@ def test_a_frame_made_by_hand_needs_ids_labels_and_times_only(tmp_path: Path) ->
     frame["created_at"] = pd.Timestamp("2025-03-01 10:00")
     expected = without_inputs(measure_agreement(path, resamples=20))
     assert without_inputs(measure_agreement(frame, resamples=20)) == expected
-
-
-def test_a_missing_label_of_a_frame_is_missing_whatever_stands_for_it() -> None:
     frame = pd.DataFrame([{**CELLS, **row} for row in three_records()])
     for nothing in (None, float("nan"), pd.NA, ""):
         frame["helpful"] = [True, False, True, True, True, nothing]

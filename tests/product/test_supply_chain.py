@@ -84,15 +84,12 @@ def test_the_image_installs_what_the_project_needs_in_the_versions_that_are_pinn
     assert listed == {part: pinned.get(part) for part in needed(FILES[name])}, "run `make hashes`"
 
 
-def test_the_auditors_are_those_of_the_makefile_and_agree_with_what_is_pinned_elsewhere() -> None:
+def test_the_auditors_agree_with_what_is_pinned_and_every_part_has_hashes_and_no_address() -> None:
     [wanted] = re.findall(r"^AUDITORS := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     listed = {part: version for part, version, _ in entries("requirements-audit.txt")}
     assert {tuple(each.split("==")) for each in wanted.split()} <= set(listed.items())
     elsewhere = constraints()
     assert {part: elsewhere.get(part, version) for part, version in listed.items()} == listed, "run `make hashes`"
-
-
-def test_every_part_has_hashes_and_none_an_address() -> None:
     for name in (*FILES, "requirements-audit.txt"):
         assert not [part for part, _, hashes in entries(name) if not hashes]
         assert "//" not in (DOCKER / name).read_text(encoding="utf-8")

@@ -65,15 +65,12 @@ def files_of(folder: Path, *words: str) -> list[str]:
     return sorted(name.removeprefix(f"{ROOT}/") for name in found if name.startswith(PACKAGES))
 
 
-def test_one_narrative_goes_through_few_files_to_its_records(campaign: Path) -> None:
+def test_a_narrative_goes_through_few_files_to_its_records_and_an_export_to_its_agreement(campaign: Path) -> None:
     asked = files_of(campaign, "pipeline", "ask", "narratives.csv", "--replay", "payloads", "--out", "run")
     assert len(list((campaign / "run").glob("*.csv"))) == 5
     sources = files_of(campaign, "pipeline", "sources", "run", "--out", "records.jsonl", "--offline")
     assert len((campaign / "records.jsonl").read_text(encoding="utf-8").splitlines()) == 5
     assert len(asked) <= 30, asked
     assert len(sources) <= 30, sources
-
-
-def test_an_export_goes_through_few_files_to_its_agreement(campaign: Path) -> None:
     files = files_of(campaign, "exports", "agreement", "export", "--out", "figures", "--resamples", "200")
     assert len(files) <= 55, files

@@ -42,16 +42,13 @@ def test_sentences_of_a_paragraph_share_its_citations_and_repeated_ones_count_on
     assert scores == Scores(sentences=4, supported=4, citations=4, precise=4, read=2, effective=2)
 
 
-def test_a_page_of_which_it_cannot_be_told_carries_nothing_and_its_sentence_is_named() -> None:
+def test_a_page_of_which_it_cannot_be_told_carries_nothing_and_nothing_to_count_has_no_share() -> None:
     reworded = "Honey soothes a child that coughs after dark."
     texts = [CitedText((HONEY, reworded), (A,)), CitedText((reworded,), (B,)), CitedText((BRIDGE,), (LOST,))]
     scores = citation_scores(texts, PAGES)
     assert (scores.read, scores.effective) == (2, 1)
     assert [text for text, verdict in weaker_sentences(texts, PAGES)] == [reworded, reworded, BRIDGE]
     assert dict(weaker_sentences(texts, PAGES))[BRIDGE] == "cannot_tell"
-
-
-def test_nothing_to_count_has_no_share() -> None:
     scores = citation_scores([], PAGES)
     assert (scores.recall, scores.precision, scores.accuracy) == (None, None, None)
 

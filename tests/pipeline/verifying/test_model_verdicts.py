@@ -65,7 +65,7 @@ def test_a_model_that_calls_it_supported_is_not_believed_against_the_particulars
     assert any(why in problem for problem in decided.problems), decided
 
 
-def test_several_quotes_bear_out_together_what_none_does_alone() -> None:
+def test_several_quotes_bear_out_together_what_none_does_and_a_contradicting_one_supports_nothing() -> None:
     claim = "Maria Lang has forty hives, and feeble colonies often die of winter frost."
     both = ("Maria Lang, who lives in Bergen, keeps forty hives", FROST)
     asked = question(claim)
@@ -78,6 +78,12 @@ def test_several_quotes_bear_out_together_what_none_does_alone() -> None:
     assert [" ".join(each.text.split()) for each in said(*both, *both).quotes] == list(both)
     assert said(both[1]).verdict == "cannot_tell"
     assert VerdictAnswer.model_validate({"verdict": "not_found", "quotes": None}).quotes == ()
+    page = PageText("Debian 11 includes 59,551 packages.", URL, "en")
+    passage = Passage(page, 0, len(page.text))
+    asked = OpenQuestion("Debian 11 includes 48,000 packages.", Finding("cannot_tell", 0.5, ()), (passage,))
+    decided = decide(asked, Structured(VerdictAnswer(verdict="supported", quotes=(page.text,)), "ok", "", ()))
+    assert decided.verdict == "cannot_tell"
+    assert decided.problems == ("the sentence that the model quotes says otherwise",)
 
 
 @pytest.mark.parametrize(("page", "claim", "verdict"), cases("verdict_rules")["supported_by_a_model"])
@@ -116,24 +122,12 @@ def test_not_found_needs_no_quote_and_no_usable_answer_leaves_it_undecided() -> 
     assert (elsewhere.verdict, [each.text for each in elsewhere.quotes]) == ("cannot_tell", [quote])
 
 
-def test_what_stands_there_word_for_word_or_is_contradicted_or_far_from_all_passages_is_not_asked_about() -> None:
+def test_what_words_decide_is_not_asked_about_and_passages_are_the_pages_own_text() -> None:
     for text in (f"{FROST} every winter.", "The queen of Norway owns 37 submarines."):
         assert open_question(text, [PAGE], check_sentence(text, [PAGE])) is None
     against = check_sentence(PARAPHRASE, [PAGE])._replace(verdict="contradicted")
     assert open_question(PARAPHRASE, [PAGE], against) is None
-
-
-def test_passages_are_the_pages_own_text_and_those_that_overlap_are_one() -> None:
     passages = question("Weak colonies of bees keep the hive at 35 degrees and frost kills many in the north.").passages
     places = sorted((each.start, each.end) for each in passages)
     assert all(before[1] <= after[0] for before, after in pairwise(places))
     assert all(each.text in TEXT for each in passages)
-
-
-def test_a_quoted_sentence_that_contradicts_supports_nothing() -> None:
-    page = PageText("Debian 11 includes 59,551 packages.", URL, "en")
-    passage = Passage(page, 0, len(page.text))
-    asked = OpenQuestion("Debian 11 includes 48,000 packages.", Finding("cannot_tell", 0.5, ()), (passage,))
-    decided = decide(asked, Structured(VerdictAnswer(verdict="supported", quotes=(page.text,)), "ok", "", ()))
-    assert decided.verdict == "cannot_tell"
-    assert decided.problems == ("the sentence that the model quotes says otherwise",)

@@ -54,16 +54,13 @@ def test_a_sentence_of_the_page_is_supported_however_it_is_set(language: str) ->
             assert check_sentence(claim, [PageText(text, lang=lang)]).verdict == "supported", (claim, written)
 
 
-def test_the_nearest_sentence_is_given_wherever_one_shares_a_word() -> None:
+def test_the_nearest_sentence_is_given_and_what_is_supported_in_part_is_not_supported() -> None:
     page = PageText("Bees make honey. The town has 4,000 people.", lang="en")
     near = check_sentence("Honey was found in old tombs.", [page])
     assert (near.verdict, near.places[0].sentence) == ("cannot_tell", 0)
     numbered = check_sentence("4,000 tombs were opened.", [page])
     assert (numbered.verdict, numbered.places[0].sentence) == ("cannot_tell", 1)
     assert check_sentence("Lawyers drafted treaties.", [page]).verdict == "not_found"
-
-
-def test_what_is_supported_in_part_counts_as_not_supported() -> None:
     said = [("supported", True), ("supported", None), ("cannot_tell", True), ("cannot_tell", False)]
     found = [
         Judged(Case(str(at), "", (), truth), Finding(verdict, score), 0.5)  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ def quote(of: Page, text: str) -> Quote:
     return Quote(of.url, text, start, start + len(text))
 
 
-def test_without_a_readable_page_or_in_another_language_nothing_is_known() -> None:
+def test_without_a_readable_page_nothing_is_known_and_a_span_within_a_number_ends_no_words() -> None:
     german = page(
         "https://a.example/", "Der Händler verkauft am Wochenende frisches Obst und Gemüse auf dem Markt.", "de"
     )
@@ -36,6 +36,10 @@ def test_without_a_readable_page_or_in_another_language_nothing_is_known() -> No
     for pages in ([], [page("https://a.example/", " \n ")], [german]):
         checked = check_sentence(claim, [read_page(each) for each in pages])
         assert (checked.verdict, len(checked.problems)) == ("cannot_tell", 1)
+    text = "It weighs 1.5 grams, or -3 of them."
+    whole = PageText(text)
+    for words, is_whole in (("1.5 grams", True), ("5 grams", False), ("-3 of", True), ("3 of", False)):
+        assert whole.ends_words((text.index(words), text.index(words) + len(words))) is is_whole, words
 
 
 NEGATED = {
@@ -110,10 +114,3 @@ def test_all_claims_of_a_run_get_supporters_conflicts_and_coverage() -> None:
     assert verified.claims[0].against == (quote(other, "Debian 11 includes 57,703 packages."),)
     assert [each.claim.id for each in single_source(verified.claims, {page.url: page.site for page in pages})] == ["c1"]
     assert (verified.coverage, verify([], [], [])[1:]) == (pytest.approx(0.2), (0.0, ()))
-
-
-def test_a_span_that_begins_within_a_number_ends_no_words() -> None:
-    text = "It weighs 1.5 grams, or -3 of them."
-    whole = PageText(text)
-    for words, is_whole in (("1.5 grams", True), ("5 grams", False), ("-3 of", True), ("3 of", False)):
-        assert whole.ends_words((text.index(words), text.index(words) + len(words))) is is_whole, words

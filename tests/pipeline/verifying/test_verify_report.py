@@ -110,7 +110,7 @@ def test_no_fetch_asks_nobody_and_makes_no_store(fetched: Fetched, tmp_path: Pat
     assert [each.name for each in sorted(tmp_path.iterdir())] == ["out.json", "report.md"]
 
 
-def test_the_summary_shows_sentences_that_do_not_hold_with_their_pages_words(fetched: Fetched, tmp_path: Path) -> None:
+def test_what_does_not_hold_or_is_open_is_shown_with_the_pages_words(fetched: Fetched, tmp_path: Path) -> None:
     text = "Honey keeps for \u202emany an age [1].\n\nHoney bees sing in summer [1].\n\n[1] PAGE\n"
     result = offline(fetched, tmp_path / "report.md", text, "--strict")
     shown = " ".join(result.stderr.split())
@@ -118,9 +118,6 @@ def test_the_summary_shows_sentences_that_do_not_hold_with_their_pages_words(fet
     assert "page: 'Honey bees make honey from the nectar" in shown
     assert "line 1: Honey keeps for" in shown
     assert "\u202e" not in result.stderr
-
-
-def test_what_a_page_contradicts_is_shown_with_the_words_of_the_page(fetched: Fetched, tmp_path: Path) -> None:
     result = offline(fetched, tmp_path / "report.md", "The jars of the shop hold 400 grams [1].\n\n[1] PAGE\n")
     (said,) = json.loads(result.stdout)["sentences"]
     own = "The jars of the shop hold 500 grams."
@@ -128,9 +125,6 @@ def test_what_a_page_contradicts_is_shown_with_the_words_of_the_page(fetched: Fe
     assert (said["problems"], said["nearest"][0]["text"]) == ([f"the page says 500, not 400: {own!r}"], own)
     assert "1 contradicted" in result.stderr
     assert f"page: {own!r}" in " ".join(result.stderr.split())
-
-
-def test_what_is_left_open_has_the_three_nearest_sentences_and_a_score(fetched: Fetched, tmp_path: Path) -> None:
     text = "In August honey of heather and clover goes into jars of 500 grams [1].\n\n[1] PAGE\n"
     (said,) = json.loads(offline(fetched, tmp_path / "report.md", text).stdout)["sentences"]
     assert (said["verdict"], len(said["nearest"])) == ("cannot_tell", 3)
@@ -250,14 +244,11 @@ def test_what_cannot_be_verified_is_told_and_nothing_is_written(
     assert not out.exists()
 
 
-def test_a_report_is_not_replaced_by_its_verdicts(tmp_path: Path) -> None:
+def test_a_report_is_not_replaced_by_its_verdicts_and_commands_no_terminal(tmp_path: Path) -> None:
     path = written(tmp_path / "report.md", REPORT)
     result = command(path, "--no-fetch", "--out", str(path))
     assert (result.exit_code, path.read_text(encoding="utf-8")) == (1, REPORT)
     assert "would be lost" in result.stderr
-
-
-def test_text_of_a_report_commands_no_terminal(tmp_path: Path) -> None:
     result = command(written(tmp_path / "report.md", "Bees\u009b2J fly\u202e [^x\u009b2J].\n"), "--no-fetch")
     assert "\\u009b" in result.stdout
     assert not {"\u009b", "\u202e"} & set(result.output)
