@@ -146,7 +146,7 @@ def kill_live_runs(folder: Path, kills: int) -> None:
             process = start_live(folder, out, server)
             wanted = moments.randint(1, 2 * LIVE - 1)
             with server.lock:
-                assert server.lock.wait_for(lambda: len(server.calls) >= wanted, timeout=60), kill
+                assert server.lock.wait_for(lambda: len(server.calls) >= wanted, timeout=60), kill  # noqa: B023
             process.kill()
             process.wait()
             dead = shutil.copytree(out, folder / f"dead{kill}")

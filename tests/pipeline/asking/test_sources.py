@@ -15,6 +15,7 @@ from annotation.argilla.display import source_of
 from exports.cli import main
 from pipeline.asking.gather import HostQueues, Online, Wanted
 from pipeline.asking.run_sources import RunSources
+from pipeline.citations.addresses import canonical_url
 from pipeline.records.run import read_records
 from pipeline.records.schema import QueryResponse
 from pipeline.sources.choose import Tally, tally_lines
@@ -350,3 +351,30 @@ def test_every_failure_is_counted_however_many_there_are() -> None:
     assert "  3 other sites: 30 unread (robots)" in lines
     assert "  and 30 more; each record's `sources` name state and reason of all." in lines
     assert not any("\x1b" in line for line in lines)
+
+
+SHORT, LONG = "https://honey.test/wiki/", "https://honey.test/wiki/蜂蜜"
+BODY = {"choices": [{"message": {"content": f"出典 {LONG} です。"}, "finish_reason": "stop"}], "model": "m"}
+
+
+def run(*words: str) -> str:
+    done = CliRunner().invoke(main, ["pipeline", *words])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_longer_reading_is_taken_where_its_page_was_read(tmp_path: Path) -> None:
+    (tmp_path / "payloads" / "openai").mkdir(parents=True)
+    (tmp_path / "payloads" / "openai" / "N1.json").write_text(json.dumps(BODY), encoding="utf-8")
+    (tmp_path / "n.csv").write_text("narrative_id,prompt\nN1,Is honey safe?\n", encoding="utf-8")
+    page, records, asked = tmp_path / "page.txt", tmp_path / "records.jsonl", tmp_path / "run"
+    page.write_text("蜂蜜は一歳から安全です。" * 20, encoding="utf-8")
+    run("ask", str(tmp_path / "n.csv"), "--replay", str(tmp_path / "payloads"), "--out", str(asked))
+    (line,) = map(json.loads, (asked / "citations.jsonl").read_text(encoding="utf-8").splitlines())
+    assert (line["url"], line["longer_url"]) == (SHORT, LONG)
+    for added, reason in (((), "not_tried"), (("--add", LONG, str(page)), "added")):
+        shown = run("sources", str(asked), "--out", str(records), "--offline", *added)
+        (source,) = json.loads(records.read_text(encoding="utf-8"))["sources"]
+        assert (source["url"], source["reason"]) == (SHORT, reason)
+        assert source["page_url"] == (canonical_url(LONG) if added else "")
+        assert "No answer cites" not in shown
