@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 FIRST = [
-    *(record(number, "en") for number in range(5)),
+    *(record(number, "en") for number in range(4)),
     *(record(number, "ja", passages=3) for number in range(5, 9)),
     record(9, "und"),
     record(10, "en", passages=0),

@@ -68,6 +68,7 @@ def place(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
 
+@cache
 def imports(tree: ast.Module, top_level_only: bool = False) -> set[str]:
     """Names of imported modules; of `from a import b` both `a.b` and, where that is no module of ours, `a`."""
     found = set()

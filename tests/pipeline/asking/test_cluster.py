@@ -151,6 +151,7 @@ def test_a_scheduler_that_is_not_there_is_one_plain_line(web: SmallWeb, tmp_path
     assert not (tmp_path / "records.jsonl").exists()
 
 
+@pytest.mark.rare
 def test_a_scheduler_that_goes_away_costs_nothing_that_was_read(web: SmallWeb, tmp_path: Path) -> None:
     web.holding.add("/4/1")
     urls = [web.url(4, "/4/1"), web.url(0, "/0/0")]

@@ -81,8 +81,7 @@ def test_without_the_marks_the_text_is_shown_as_before(text: str, offsets: list[
     ("unit", "least"),
     [
         ("word and more words. ", 301),
-        ("**a** ", 301),
-        pytest.param("- one\n  ```\n  x\n  ```\n", 0, marks=pytest.mark.rare),
+        *(pytest.param(*each, marks=pytest.mark.rare) for each in (("**a** ", 301), ("- one\n  ```\n  x\n  ```\n", 0))),
     ],
 )
 def test_in_a_block_that_is_long_to_render_marks_are_placed_or_left_out(unit: str, least: int) -> None:

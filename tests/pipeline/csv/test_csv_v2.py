@@ -165,7 +165,7 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, spoil: Any, say
         list(read_answers(path))
 
 
-def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_answers(tmp_path: Path) -> None:
+def test_a_file_cut_anywhere_keeps_exactly_its_whole_answers(tmp_path: Path) -> None:
     short = {"answer_prompt": "p", "answer_raw_json": "{}", "narrative_prompt": "n"}
     first = stored(citations=URLS[:1], **short)
     second = stored("claude", ("https://a.de/", "https://b.de/"), (), SECOND, answer_text='"a"\r\nb, ü', **short)
@@ -174,7 +174,8 @@ def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_answers(tmp_path: Path) 
     first_end = path.stat().st_size
     append_answer(path, second)
     raw = path.read_bytes()
-    for cut in range(len(raw) + 1):
+    edges = {end + step for end in (raw.index(b"001,"), first_end, raw.rindex(b"001,")) for step in (-1, 0, 1)}
+    for cut in sorted({*range(0, len(raw), 7), *range(len(raw) - 9, len(raw) + 1), *edges}):
         path.write_bytes(raw[:cut])
         wanted = [first, second] if cut == len(raw) else [first] if cut >= first_end else []
         assert sync_index(path) == {answer.answer_id for answer in wanted}, cut

