@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
 UV = Path(sys.executable).parent / "uv"
 PLATFORMS = {
     "Linux x86-64": "x86_64-unknown-linux-gnu",
@@ -41,7 +40,7 @@ def without_wheel(error: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(hint or cause for hint, cause in NO_WHEEL.findall(error)))
 
 
-def resolve(platform: str, python: str, project: Path = ROOT / "pyproject.toml") -> Resolved:
+def resolve(platform: str, python: str, project: Path = (Path(__file__).parents[1]) / "pyproject.toml") -> Resolved:
     """What the project needs without its extras; `platform` is uv's name of it."""
     options = ["--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
     place = ["--python-platform", platform, "--python-version", python]

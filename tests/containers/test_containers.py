@@ -41,7 +41,6 @@ ESTABLISHED, LOOPBACK, PORT, DEFAULT = "01", "0100007F:", ":1AF4", "00000000"  #
 # Where it puts what is mounted for a container; both stay, empty, as long as the machine is up.
 OF_PODMAN = ("/run/netns", "/storage/overlay")
 BY_RESPONSE = ("retrieval.csv", "grounding.csv", "generation.csv")
-PEOPLE = 6
 MIN_SUBMITTED = 2
 
 
@@ -130,7 +129,7 @@ def test_nothing_acknowledged_is_lost_when_any_service_is_killed(stack: Stack) -
     chance = random.Random(18)
     acknowledged: Answers = {}
     with Argilla(stack.server.url, stack.server.api_key) as owner:
-        crowd = gather(owner, "killed", PEOPLE, MIN_SUBMITTED)
+        crowd = gather(owner, "killed", 6, MIN_SUBMITTED)
         for service in STAYING:
             add_records(owner, crowd, 60)
             before = stack.container(service)["State"]["Pid"]

@@ -24,7 +24,6 @@ JURY: dict[str, Any] = json.loads((DATA / "annotators.json").read_text(encoding=
 LANGUAGE = {row["narrative_id"]: detect_language(row["prompt"]) for row in NARRATIVES}
 ANSWERS: list[tuple[ProviderName, str]] = [(name, row["narrative_id"]) for name in PROVIDERS for row in NARRATIVES]
 LIBRARY = Path(str(DATA / "library"))
-GROUNDED: list[ProviderName] = ["claude", "perplexity"]
 
 
 def payload(provider: str, narrative_id: str) -> str:
@@ -80,7 +79,7 @@ def test_an_answer_is_placed_in_its_language_cites_hosts_and_has_a_verdict_on_ea
     entry = VERDICTS[f"{provider}/{narrative_id}"]
     found = passages(provider, answer)
     assert (len(entry.get("retrieval", [])), "grounding" in entry) == (len(found), bool(found))
-    assert not found or provider in GROUNDED
+    assert not found or provider in ["claude", "perplexity"]
     assert not found or entry["grounding"]["source_cited"] == bool(answer.citations)
 
 

@@ -28,7 +28,6 @@ pytestmark = pytest.mark.server
 
 WORKSPACE = "soak"
 MIN_SUBMITTED = 2
-PARTS = ("cli_serve", "server.guardian", "server.web")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,7 @@ def check_history(owner: Argilla, responses: Answers) -> None:
 
 def part_of(process: psutil.Process) -> bool:
     """Whether the process is one that the others must end with."""
-    return any(part in word for part in PARTS for word in process.cmdline())
+    return any(part in word for part in (("cli_serve", "server.guardian", "server.web")) for word in process.cmdline())
 
 
 def killed_after(submissions: int, victim: psutil.Process) -> Callable[[], bool]:

@@ -172,14 +172,11 @@ class ArgillaInMemory:
         return {"users": [{"username": self.names[user], **of_user} for user, of_user in counts.items()]}
 
 
-Respond = Callable[..., Any]
-
-
 def _items(found: Iterator[Item] | list[Item]) -> Item:
     return {"items": list(found)}
 
 
-ROUTES: tuple[tuple[str, str, Respond], ...] = (
+ROUTES: tuple[tuple[str, str, (Callable[..., Any])], ...] = (
     ("GET", "/version", lambda at, query, body: {"version": "2.8.0"}),
     ("GET", "/me", lambda at, query, body: next(iter(at.items["users"].values()))),
     ("POST", "/me/responses/bulk", lambda at, query, body: at.answer_all(body["items"])),

@@ -16,7 +16,6 @@ from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.client import RetryPolicy
 from tests.support.provider_server import Behaviour, ProviderServer
 
-RUN = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11"
 KEY = "planted/key+0123456789"
 MODELS = {provider.name: provider.api().model for provider in every_provider()}
 SOON = {"retry-after-ms": "1"}
@@ -26,7 +25,7 @@ Settled = Reply | ProviderError
 
 def calls_to(provider: ProviderName, number: int = 1) -> list[Call]:
     narratives = [Narrative(narrative_id=str(row), prompt=f"Narrative {row}", line=row + 1) for row in range(number)]
-    return list(plan_calls(RUN, provider, narratives, [Arm(models=MODELS)]))
+    return list(plan_calls("9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11", provider, narratives, [Arm(models=MODELS)]))
 
 
 def live(

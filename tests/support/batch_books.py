@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from tests.support.provider_server import GOOD_BODIES, answer_text
 
-MOST = {"openai": 50_000, "claude": 100_000, "gemini": 50_000, "grok": 50_000}
 # The servers' clock is ahead: no test takes so long that what it makes looks older than its run.
 MADE = datetime.now(UTC) + timedelta(minutes=30)
 CREATED = f"{MADE:%Y-%m-%dT%H:%M}:{{:02}}+00:00"
@@ -90,7 +89,7 @@ class Books:
     def __init__(self, looks: int = 0, page: int = 2) -> None:
         self.looks = looks
         self.page = page
-        self.most = dict(MOST)
+        self.most = dict({"openai": 50_000, "claude": 100_000, "gemini": 50_000, "grok": 50_000})
         self.outcome: Callable[[str, str], str] = lambda provider, custom_id: "answered"
         self.answer: Callable[[str, str, Any], Any] = good_answer
         self.void: Counter[str] = Counter()

@@ -457,8 +457,7 @@ def grok_lines(servers: Books, batch: Batch) -> Iterator[str]:
 
 
 ID = r"(batch_\d+)"
-Route = tuple[str, str, Callable[..., Any]]
-ROUTES: dict[str, tuple[Route, ...]] = {
+ROUTES: dict[str, tuple[(tuple[str, str, Callable[..., Any]]), ...]] = {
     "openai": (
         ("POST", r"/files", upload_form),
         ("POST", r"/batches", openai_make),

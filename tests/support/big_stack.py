@@ -28,7 +28,6 @@ from tests.support.postgresql import PATIENCE_SECONDS, end, free_port, run_part,
 DOCKER = ROOT / "docker"
 SECRETS = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 ANNOTATORS = ("stack Jürgen", "佐藤 stack")
-LANGUAGES = ("en", "de", "ja")
 FIRST_SUBMISSION = datetime(2026, 3, 1, 9, 30, tzinfo=UTC).replace(tzinfo=None)  # as Argilla keeps them
 STEP = timedelta(hours=7, microseconds=12_300)
 SUBMISSIONS = (
@@ -165,7 +164,7 @@ class Server(NamedTuple):
         return reply.json()
 
 
-def campaign(server: Server, folder: Path, workspace: str, languages: Sequence[str] = LANGUAGES) -> None:
+def campaign(server: Server, folder: Path, workspace: str, languages: Sequence[str] = (("en", "de", "ja"))) -> None:
     """Set up, push, and let every annotator submit everything that her queue shows."""
     folder.mkdir(exist_ok=True)
     records = folder / "records.jsonl"

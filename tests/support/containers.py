@@ -17,7 +17,6 @@ from tests.support.big_stack import Compose, Server, read_compose
 
 SOCKET = "/run/citejury-podman.sock"
 STAYING = ("postgres", "redis", "web", "worker")
-PATIENCE_SECONDS = 240
 
 
 class Stack(NamedTuple):
@@ -48,7 +47,7 @@ class Stack(NamedTuple):
         os.kill(self.container(service)["State"]["Pid"], signal.SIGKILL)
 
     def wait_until_well(self) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + 240
         for service in STAYING:
             while check_health(f"docker_{service}_1"):
                 assert time.monotonic() < deadline, f"{service} does not get well: {self.say('logs', service)[-3000:]}"

@@ -2,8 +2,6 @@
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "input", "br", "link", "img"}
-
 
 class Page(HTMLParser):
     """A page as a browser reads it: its elements in order, with the text that each holds."""
@@ -22,7 +20,7 @@ class Page(HTMLParser):
         self.parents.append(self.open[-1] if self.open else -1)
         self.tags.append((tag, {name: value or "" for name, value in attrs}))
         self.texts.append("")
-        if tag not in VOID:
+        if tag not in {"meta", "input", "br", "link", "img"}:
             self.open.append(len(self.tags) - 1)
 
     def handle_endtag(self, tag: str) -> None:

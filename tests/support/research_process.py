@@ -54,10 +54,6 @@ FILLER = " ".join(
 )
 
 
-def heat_pump_web() -> Web:
-    return Web({host: {"/page": page_of_facts(*facts)} for host, facts in FACTS.items()})
-
-
 def page_of_facts(title: str, *facts: str) -> str:
     body = "".join(f"<p>{fact}</p>" for fact in (*facts, FILLER))
     return f"<html><head><title>{title}</title></head><body><article><h1>{title}</h1>{body}</article></body></html>"
@@ -143,7 +139,7 @@ class Servers(NamedTuple):
 def running_servers() -> Iterator[Servers]:
     """The web of heat pumps, a search engine that finds all of it, and a model that does as it is told."""
     with (
-        heat_pump_web() as web,
+        Web({host: {"/page": page_of_facts(*facts)} for host, facts in FACTS.items()}) as web,
         ScriptedSearch(lambda query, k: hits(web)[:k]) as search,
         ScriptedModel(answers) as model,
     ):

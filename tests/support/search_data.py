@@ -25,7 +25,6 @@ WORDS = (
     *("vaccine", "vaccines", "trial", "trials", "safe", "mask", "the", "Study", "2024", "of", "virus"),
     *("Impfung", "Übersicht", "über", "Wirkung", "Schutz", "möglich", "wirkt", "Studien"),
 )
-JAPANESE = ("安全", "治験", "接種", "効果")
 BETWEEN = (" ", " ", " ", ", ", ". ", "; ", "\n", " (", ") ", "? ", ": ", " – ")
 
 
@@ -126,7 +125,7 @@ def settings_of_the_dataset() -> Iterator[tuple[str, dict[str, Any]]]:
 def text(chance: random.Random, words: int) -> str:
     """Some words of either language with what stands between words, or a sentence of Japanese words."""
     if chance.random() < 0.2:
-        return "は".join(chance.choices(JAPANESE, k=chance.randint(1, 3))) + "です。"
+        return "は".join(chance.choices((("安全", "治験", "接種", "効果")), k=chance.randint(1, 3))) + "です。"
     return "".join(chance.choice(WORDS) + chance.choice(BETWEEN) for _ in range(words))
 
 

@@ -15,7 +15,6 @@ from tests.support.verdict_data import Judged, judged, sets
 
 COMMAND = "python -m tests.support.verdict_figures --rows"
 TRUTHS = (True, None, False)
-NORMAL = 1.96
 
 
 class Share(NamedTuple):
@@ -85,7 +84,7 @@ def area_under_curve(found: Sequence[Judged], scores: Sequence[float]) -> tuple[
     area = sum((one > two) + 0.5 * (one == two) for one in true for two in other) / (len(true) * len(other))
     above, below = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
     variance = area * (1 - area) + (len(true) - 1) * above + (len(other) - 1) * below
-    return area, NORMAL * sqrt(variance / (len(true) * len(other)))
+    return area, 1.96 * sqrt(variance / (len(true) * len(other)))
 
 
 def table_row(each: Figures) -> str:

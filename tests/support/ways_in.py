@@ -30,7 +30,6 @@ ANSWER = QueryResponse(
     record_uuid="r1", query="Who?", answer="Nobody.", language="en", chunks=(PASSAGE,), context_set=PASSAGE.text
 )
 VALUES = {label: {"value": "yes"} for label in LABELS["generation"]}
-REFUSED = {401, 403}
 FEW = {
     "GET /me",
     "GET /me/datasets",
@@ -99,7 +98,7 @@ class Study(NamedTuple):
         """The paths that somebody may not read who has this way in."""
         paths = [path for method, path in map(str.split, self.operations()) if method == "GET"]
         found = {path: self.call(way, "GET", filled(path, ids)).status_code for path in paths}
-        return {path for path, status in found.items() if status in REFUSED}
+        return {path for path, status in found.items() if status in {401, 403}}
 
     def write(self, way: Headers, record_id: str) -> list[int]:
         """The statuses of an answer to a record, of a change of it and of its deletion."""

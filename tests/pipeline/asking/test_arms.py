@@ -28,7 +28,6 @@ user_template = "{note_text} Yes or no?"
 country = "jp"
 max_tokens = 99
 """
-LONG = '[models]\nopenai = "large"\n[prompts]\nsystem = ""\n'
 ARMS = ("--arm", "short:short.toml", "--arm", "long:long.toml")
 
 
@@ -37,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("two.csv").write_text("narrative_id,prompt\nN1,A\nN2,B\n", encoding="utf-8")
     Path("short.toml").write_text(SHORT, encoding="utf-8")
-    Path("long.toml").write_text(LONG, encoding="utf-8")
+    Path("long.toml").write_text('[models]\nopenai = "large"\n[prompts]\nsystem = ""\n', encoding="utf-8")
     return tmp_path
 
 

@@ -22,7 +22,6 @@ from tests.support.dask_cluster import dask_cluster
 from tests.support.web import Asked, Page, Web
 
 SITES = 5
-PAGES = 3
 # A process that reads text takes two seconds to start, so only few pages have one.
 TEXTS = ("/4/1", "/moved/end")
 IMAGE = Page(b"\x89PNG", content_type="image/png")
@@ -71,7 +70,7 @@ class SmallWeb:
 
     def cited(self) -> dict[str, list[str]]:
         """Answers with what they cite: pages of all sites, a redirect to another one, pages that cannot be read."""
-        pages = [[self.url(site, f"/{site}/{page}") for site in range(SITES)] for page in range(PAGES)]
+        pages = [[self.url(site, f"/{site}/{page}") for site in range(SITES)] for page in range(3)]
         strange = [
             self.url(0, "/moved"),
             self.url(2, "/closed"),

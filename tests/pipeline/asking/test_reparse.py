@@ -11,8 +11,6 @@ from pipeline.core.errors import InputError
 from pipeline.csv.file import read_answers, write_answers
 from tests.support.places import DATA
 
-PAYLOADS = DATA / "payloads"
-
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
@@ -26,7 +24,7 @@ def run(tmp_path: Path) -> Path:
     for name, payload in stored.items():
         path = tmp_path / "replay" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes((PAYLOADS / payload).read_bytes())
+        path.write_bytes(((DATA / "payloads") / payload).read_bytes())
     with open(tmp_path / "narratives.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("narrative_id", "prompt"), ("N1", "Eins"), ("N2", "Zwei"), ("N3", "Drei")])
     replay_narratives(tmp_path / "narratives.csv", tmp_path / "run", tmp_path / "replay")

@@ -20,7 +20,6 @@ from pipeline.csv.rows import identify_call
 from tests.support.csv_check import check_file
 from tests.support.places import DATA, NO_SHARED, ROOT, SHARED
 
-PAYLOADS = DATA / "payloads"
 RECORDINGS = SHARED / "recordings"
 TWO, REPLAY, RUN = Path("narratives.csv"), Path("replay"), Path("run")
 RUN_ID = "00000000-0000-4000-8000-000000000001"
@@ -41,7 +40,7 @@ def store(folder: Path, name: str, payload: str, meta: str = "") -> None:
 
 
 def saved(name: str) -> str:
-    return (PAYLOADS / name).read_text(encoding="utf-8")
+    return ((DATA / "payloads") / name).read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)

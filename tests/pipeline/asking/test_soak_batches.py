@@ -24,7 +24,6 @@ from tests.support.places import ROOT
 
 KILLS = 50
 NARRATIVES = 30
-SEED = 20261123
 # A start in its own process, which says when it begins: what is killed is work, and not the import of modules.
 START = """
 import os, sys
@@ -62,7 +61,7 @@ def killed_start(server: BatchServers, narratives: Path, out: Path, seconds: flo
 
 @pytest.mark.soak
 def test_a_run_in_batches_that_is_killed_again_and_again_buys_nothing_twice_and_loses_nothing(tmp_path: Path) -> None:
-    chance = random.Random(SEED)
+    chance = random.Random(20261123)
     narratives, replayed = write_narratives(tmp_path, NARRATIVES), tmp_path / "replayed"
     replay_narratives(narratives, replayed, write_payloads(tmp_path / "payloads", NARRATIVES))
     kills = runs = 0

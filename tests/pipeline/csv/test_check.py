@@ -19,7 +19,6 @@ from tests.support.csv_check import check_file
 
 OPENAI = "550e8400-e29b-41d4-a716-446655440000"
 PERPLEXITY = "7f3e8400-e29b-41d4-a716-446655440001"
-REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQ"
 Rows = list[dict[str, str]]
 
 
@@ -213,7 +212,7 @@ def test_a_shared_cell_that_changes_is_told_even_when_the_rows_lie_apart(path: P
 
 
 def test_a_redirect_names_one_site_and_pipeline_elsewhere_is_a_violation(tmp_path: Path) -> None:
-    gemini = answer("gemini", OPENAI, (REDIRECT,))
+    gemini = answer("gemini", OPENAI, ("https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQ",))
     write_answers(tmp_path / "gemini.csv", [gemini.model_copy(update={"domains": ("ruby-lang.org",)})])
     assert check_file(tmp_path / "gemini.csv") == []
     for wrong in ("Weather in Berlin", "www.ruby-lang.org", ""):

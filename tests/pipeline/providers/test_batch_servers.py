@@ -14,7 +14,6 @@ from tests.support.batch_servers import BatchServers
 from tests.support.places import cases
 
 CASES = cases("batches")
-VERSION = {"anthropic-version": "2023-06-01"}
 MADE: dict[str, tuple[str, Any]] = {
     "openai": ("/batches", {"input_file_id": "file-0001", "endpoint": "/v1/responses", "completion_window": "24h"}),
     "grok": ("/batches", {"name": "n", "input_file_id": "file-0001"}),
@@ -34,7 +33,7 @@ def servers() -> Iterator[BatchServers]:
 def ask(
     servers: BatchServers, provider: ProviderName, path: str, body: Any = None, content: bytes = b"", key: str = "sk-1"
 ) -> Any:
-    headers = {"content-type": "multipart/form-data; boundary=b"} if content else VERSION
+    headers = {"content-type": "multipart/form-data; boundary=b"} if content else {"anthropic-version": "2023-06-01"}
 
     async def say() -> Any:
         endpoint = get_provider(provider).endpoint(servers.base_url(provider), key)

@@ -20,7 +20,6 @@ from tests.support.places import cases
 
 FOUR: tuple[ProviderName, ...] = ("openai", "claude", "gemini", "grok")
 T = TypeVar("T")
-KEY = "sk-batches-0123456789"
 QUICK = RetryPolicy(attempts=3, read_seconds=20, backoff_seconds=0.01, connect_seconds=5)
 NAMED = [provider for provider in FOUR if provider != "claude"]
 
@@ -49,7 +48,7 @@ def talk(servers: BatchServers, provider: ProviderName, say: Callable[[BatchApi,
     """What comes of a talk with one provider."""
 
     async def all_of_it() -> T:
-        endpoint = get_provider(provider).endpoint(servers.base_url(provider), KEY)
+        endpoint = get_provider(provider).endpoint(servers.base_url(provider), "sk-batches-0123456789")
         async with ApiClient(endpoint, QUICK) as client:
             return await say(known(provider), client)
 

@@ -24,7 +24,6 @@ from pipeline.sources.store import open_store
 from pipeline.verifying.values import Page
 from tests.support.places import DATA
 
-READ_AT = "2026-11-20T10:00:00+00:00"
 LIBRARY = Path(__file__).parents[3] / "exports" / "demo_data" / "library"
 MANUALS: dict[str, Any] = tomllib.loads((DATA / "research" / "manuals.toml").read_text(encoding="utf-8"))
 """By language: a manual, and questions with the first and the last words of the passage that each asks for."""
@@ -115,7 +114,7 @@ def test_a_warning_code_a_table_and_a_list_are_shown_whole_and_each_sentence_is_
 
 
 def page(host: str, text: str, title: str = "", headings: tuple[Heading, ...] = (), lang: str = "en") -> Page:
-    return Page(f"https://{host}/", title, host, lang, text, READ_AT, headings)
+    return Page(f"https://{host}/", title, host, lang, text, "2026-11-20T10:00:00+00:00", headings)
 
 
 def listed(*sections: str, pages: list[Page]) -> list[list[str]]:

@@ -48,7 +48,6 @@ PAGES = [
     ),
 ]
 INTAKE = Intake(TOPIC, TOPIC, "en", "brief")
-Respond = Callable[[Received], Behaviour]
 
 
 class Came(NamedTuple):
@@ -116,7 +115,7 @@ def runs(server: ScriptedModel, answered: dict[str, list[str]], may_ask: Callabl
     return asyncio.run(ask())
 
 
-def run(respond: Respond, may_ask: Callable[[], bool] = lambda: True) -> Came:
+def run(respond: (Callable[[Received], Behaviour]), may_ask: Callable[[], bool] = lambda: True) -> Came:
     with ScriptedModel(respond) as server:
         return runs(server, {}, may_ask)
 

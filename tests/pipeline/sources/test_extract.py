@@ -12,7 +12,6 @@ from pipeline.sources.quality import count_words, verdict_on
 from tests.support.places import DATA, NO_SHARED, SHARED
 
 ARTICLES = SHARED / "corpora" / "articles"
-EVERY = 12
 
 JAPANESE = "ワクチンは安全です。厚生労働省によると、副反応はまれである。"
 GERMAN = "Größere Maßnahmen für „schöne“ Übungen – das gefällt den Zuhörern."
@@ -46,7 +45,7 @@ def f1(pairs: list[tuple[str, str]]) -> float:
 @pytest.mark.skipif(not ARTICLES.is_dir(), reason=NO_SHARED)
 def test_the_main_text_of_real_articles_is_found_and_none_is_taken_for_a_wall() -> None:
     gold = json.loads((ARTICLES / "ground-truth.json").read_text(encoding="utf-8"))
-    names = sorted(gold)[::EVERY]
+    names = sorted(gold)[::12]
     found = [extract(gzip.decompress((ARTICLES / "html" / f"{name}.html.gz").read_bytes())) for name in names]
     assert f1([(read.text, gold[name]["articleBody"]) for name, read in zip(names, found, strict=True)]) >= 0.93
     assert [read.detail for read in found if read.reason != "page"] == []

@@ -6,7 +6,6 @@ from tests.support.places import cases
 from tests.support.web import Page
 
 CASES = cases("forwarding")
-HERE = "https://a.example/old/page?x=1"
 ARTICLE = "<html><body><article><h1>Bees</h1><p>Bees make honey.</p></article></body></html>"
 
 
@@ -16,7 +15,7 @@ def refresh(content: str, before: str = "", after: str = "") -> str:
 
 def target(page: str, headers: dict[str, str] | None = None, charset: str = "utf-8") -> str:
     told = {"content-type": f"text/html; charset={charset}", **(headers or {})}
-    return forwarding_target(Exchange(200, told, page.encode(charset)), HERE)
+    return forwarding_target(Exchange(200, told, page.encode(charset)), "https://a.example/old/page?x=1")
 
 
 @pytest.mark.parametrize(("page", "leads_to"), CASES["leads"])

@@ -78,7 +78,6 @@ def real_articles(every: int = 1) -> Iterator[tuple[str, bytes, str]]:
 needs_articles = pytest.mark.skipif(not ARTICLES.is_dir(), reason=NO_SHARED)
 PAGES = served_pages()
 EVERY = 45
-WORDS = (15, 30, 60, 120)
 UNREAD = {"soft_404": ("other_page", "empty"), "parked": ("other_page",)}
 """What a page may be called too where its words of absence are not known: not read all the same."""
 SHORT = "<html><head><title>{title}</title></head><body><main><p>{text}</p></main></body></html>"
@@ -189,7 +188,7 @@ def reasons_of_short_articles(every: int, title: str = "") -> Counter[str]:
     found: Counter[str] = Counter()
     for url, body, text in real_articles(every):
         own = title or extract_document(body, "text/html", "", url).title
-        for count in WORDS:
+        for count in (15, 30, 60, 120):
             page = SHORT.format(title=escape(own), text=escape(" ".join(text.split()[:count])))
             found[extract_document(page.encode(), "text/html", "utf-8", url).reason] += 1
     return found

@@ -171,14 +171,13 @@ def test_hostile_sentences_are_checked_in_time(text: str) -> None:
     assert check_sentence(f"Debian {names}", [PageText(others)]).verdict != "supported"
 
 
-READ_AT = "2026-11-20T00:00:00Z"
 COOLS = "Butter cools a burn at once."
 DOES_NOT_COOL = "Butter does not cool a burn at once."
 
 
 def page(host: str, text: str, lang: str = "en", title: str = "") -> Page:
     url = f"https://{host}/"
-    return Page(url, title, site_key(url), lang, text, READ_AT)
+    return Page(url, title, site_key(url), lang, text, "2026-11-20T00:00:00Z")
 
 
 def checked_claims(pages: list[Page]) -> tuple[Checked, ...]:

@@ -14,7 +14,6 @@ from tests.support.debian_pages import DEBIAN_REFERENCE, debian_pages, handbook
 from tests.support.places import NO_SHARED, SHARED
 
 ARTICLES = SHARED / "corpora" / "articles" / "ground-truth.json"
-BOOKS = {"en": "en-US", "de": "de-DE", "ja": "ja-JP"}
 
 
 def articles() -> list[PageText]:
@@ -27,7 +26,7 @@ def articles() -> list[PageText]:
 
 def manual(language: str) -> list[PageText]:
     """The chapters of Debian's handbook, in English with those of the Debian Reference."""
-    files = sorted(handbook(BOOKS[language]).glob("*.html"))
+    files = sorted(handbook({"en": "en-US", "de": "de-DE", "ja": "ja-JP"}[language]).glob("*.html"))
     if language == "en":
         files += sorted(debian_pages(DEBIAN_REFERENCE).parent.glob("*.html"))
     with warnings.catch_warnings():
