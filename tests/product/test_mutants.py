@@ -51,6 +51,5 @@ def test_all_changes_of_a_line_can_be_asked_for() -> None:
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     (line,) = (number for number, text in enumerate(lines, 1) if "[:1].islower()" in text)
     found = sampled(parsed([f"{path}:{line}"]))
-
     assert {(mutant.path, mutant.line) for mutant in found} == {(path, line)}
     assert any("[:2].islower()" in mutant.change for mutant in found)

@@ -263,7 +263,6 @@ def test_a_damaged_ledger_is_one_plain_line_and_nothing_is_sent() -> None:
 
 
 def test_other_narratives_models_and_prompts_are_refused_while_a_batch_is_under_way() -> None:
-
     with BatchServers() as server:
         stopped_run(server, RUN, "openai")
         requests = len(server.calls)
