@@ -25,8 +25,6 @@ NO_WHEEL = re.compile(r"Wheels are required for `([\w.-]+)`|\b([\w.-]+)(?:\{[^}]
 
 
 class Resolved(NamedTuple):
-    """What is installed on one platform with one Python."""
-
     packages: frozenset[str]
     """Names of the packages; empty where they cannot be resolved."""
     wanting: tuple[str, ...]

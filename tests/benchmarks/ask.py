@@ -39,7 +39,6 @@ body = json.dumps({
 
 
 async def bare_loop(url: str) -> None:
-    """The same requests by httpx alone."""
     left = [json.dumps({"input": f"Narrative {number}"}).encode() for number in range(NARRATIVES)]
     limits = httpx.Limits(max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY)
     async with httpx.AsyncClient(limits=limits, timeout=30) as client:
@@ -53,7 +52,6 @@ async def bare_loop(url: str) -> None:
 
 
 def taken(work: Callable[[], object]) -> tuple[float, float]:
-    """Wall and processor time."""
     start, processor = perf_counter(), process_time()
     work()
     return perf_counter() - start, process_time() - processor

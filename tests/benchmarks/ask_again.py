@@ -49,7 +49,6 @@ class Bodies(NamedTuple):
         return Reply(self.of[call.provider][call.row % len(self.of[call.provider])], 200)
 
     def stop(self) -> int:
-        """Nothing waits."""
         return 0
 
 
@@ -63,7 +62,6 @@ def hidden(chance: random.Random, size: int) -> str:
 
 
 def pages(chance: random.Random, number: int) -> list[tuple[str, str, str]]:
-    """URL, title and excerpt of pages."""
     urls = (
         f"https://www.site{chance.randrange(10**6)}.example/{text(chance, 3).replace(' ', '-')}" for _ in range(number)
     )

@@ -41,7 +41,6 @@ async def alone(first: Sequence[str], urls: Sequence[str], client: httpx.AsyncCl
 
 
 def together(first: Sequence[str], urls: Sequence[str], cluster: Cluster, store: Store) -> float:
-    """How long a cluster takes for the pages, after the first ones."""
     begun = 0.0
     for keys in (first, urls):
         begun = time.perf_counter()

@@ -17,7 +17,6 @@ from tests.support.web import Asked, Page
 
 
 def report(name: str, ratio: float, goal: float, *, is_at_least: bool = False) -> None:
-    """Write a benchmark's row to stdout."""
     is_reached = ratio >= goal if is_at_least else ratio <= goal
     sign = ">=" if is_at_least else "<="
     print(f"{name}\t{ratio:.3g}\t{sign}{goal:g}\t{'ok' if is_reached else 'short'}", flush=True)  # noqa: T201

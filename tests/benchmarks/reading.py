@@ -34,7 +34,6 @@ FEW, MANY = 1_000, 100_000
 
 
 def throw_away(client: Argilla, dataset_id: str) -> None:
-    """Fetch every page and keep nothing."""
     for _ in client.record_pages(dataset_id):
         pass
 

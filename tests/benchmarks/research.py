@@ -25,7 +25,6 @@ BOOKS = {"handbook": f"{HANDBOOK}/en-US", "reference": DEBIAN_REFERENCE, "develo
 
 
 def copy_books(folder: Path) -> list[Path]:
-    """The HTML pages of the books, each book in a folder of its own as if it were a site."""
     for name, path in BOOKS.items():
         place = next((place / path for place in PLACES if (place / path).exists()), None)
         if place is None:
@@ -37,7 +36,6 @@ def copy_books(folder: Path) -> list[Path]:
 
 
 def used_seconds() -> float:
-    """Processor seconds of this process and of those that it started and that have ended."""
     children = getrusage(RUSAGE_CHILDREN)
     return process_time() + children.ru_utime + children.ru_stime
 

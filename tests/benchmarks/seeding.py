@@ -45,7 +45,6 @@ COPIES_ON_POSTGRESQL = """
 
 
 def made_up(number: int) -> QueryResponse:
-    """A record of one passage."""
     return QueryResponse(
         record_uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))),
         query=f"Was steht im Bericht {number}?",

@@ -49,7 +49,6 @@ def read(pages: list[Page]) -> None:
 
 
 def check(pages: list[Page], claims: list[Claim]) -> None:
-    """All of it, the pages unread."""
     read_page.cache_clear()
     supported = sum(each.verdict == "supported" for each in verify(claims, pages).claims)
     if supported < len(claims) - 2:

@@ -102,7 +102,6 @@ def make_images() -> None:
 
 @contextmanager
 def step(what: str) -> Iterator[None]:
-    """Say what is made, and how long it took."""
     sys.stderr.write(f"{what} …")
     sys.stderr.flush()
     begun = time.monotonic()

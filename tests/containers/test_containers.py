@@ -46,7 +46,6 @@ MIN_SUBMITTED = 2
 
 @pytest.fixture(scope="module")
 def before() -> Iterator[dict[str, set[str]]]:
-    """What was there before anything was up."""
     with running_podman():
         yield traces()
 

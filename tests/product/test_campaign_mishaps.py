@@ -75,7 +75,6 @@ def lead(argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def expected_units() -> dict[str, set[str]]:
-    """External ids of all units in production, by dataset."""
     found: dict[str, set[str]] = {}
     for each in RECORDS:
         for number, task in enumerate(TASKS, start=1):

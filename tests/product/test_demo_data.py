@@ -135,7 +135,6 @@ def test_four_annotators_with_names_of_their_own_rarely_slip_and_leave_notes_in_
 
 @pytest.fixture(scope="module")
 def researched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, QueryResponse]:
-    """The folder of the demo's research run, and its record."""
     folder = tmp_path_factory.mktemp("research")
     return folder, research_library(LIBRARY, folder)
 

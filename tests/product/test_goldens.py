@@ -95,7 +95,6 @@ def leaves(value: Any, path: str = "") -> Iterator[str]:
 
 
 def lines_of(name: str, text: str) -> Iterable[str]:
-    """The outline's lines for a file of that name."""
     ending = name.rpartition(".")[2]
     if ending == "json":
         return leaves(json.loads(text))
@@ -110,7 +109,6 @@ def lines_of(name: str, text: str) -> Iterable[str]:
 
 
 def outline(name: str, text: str) -> list[str]:
-    """What is kept of a file."""
     lines = list(lines_of(name, text))
     blocks = [lines[first : first + 50] for first in range(MOST_LINES, len(lines), 50)]
     rest = [f"… {len(block)} lines, {digest(''.join(block))[:12]}" for block in blocks]

@@ -70,13 +70,11 @@ class Served(NamedTuple):
         return {"Authorization": f"Bearer {self.call('POST', '/token', data=login)['access_token']}"}
 
     def listed(self) -> dict[str, dict[str, Any]]:
-        """Every dataset by workspace and name."""
         workspaces = {each["id"]: each["name"] for each in self.call("GET", "/me/workspaces")["items"]}
         listed = self.call("GET", "/me/datasets")["items"]
         return {f"{workspaces[each['workspace_id']]}/{each['name']}": each for each in listed}
 
     def datasets(self) -> dict[str, dict[str, Any]]:
-        """The same with their fields and questions."""
         return {
             name: each | {part: self.call("GET", f"/datasets/{each['id']}/{part}") for part in ("fields", "questions")}
             for name, each in self.listed().items()
@@ -99,7 +97,6 @@ class Served(NamedTuple):
         return found
 
     def units(self) -> dict[str, list[str]]:
-        """The campaign's units by task."""
         records = json_lines(self.folder / "campaign" / "records.jsonl")
         with_passages = [each for each in records if each["chunks"]]
         passages = [f"{each['record_uuid']}:{chunk['chunk_id']}" for each in with_passages for chunk in each["chunks"]]
@@ -667,7 +664,6 @@ def test_an_old_run_goes_on_whose_journal_holds_a_verdict_of_its_time(made: Path
 
 
 def states() -> dict[str, list[str]]:
-    """State and stage of each listed run."""
     rows = [line.split() for line in run("pipeline", "runs", "list").stdout.splitlines()]
     return {row[0]: row[1:3] for row in rows}
 

@@ -72,7 +72,6 @@ def check_history(owner: Argilla, responses: Answers) -> None:
 
 
 def part_of(process: psutil.Process) -> bool:
-    """Whether the process is one that the others must end with."""
     return any(part in word for part in (("cli_serve", "server.guardian", "server.web")) for word in process.cmdline())
 
 

@@ -47,7 +47,6 @@ def drawn(*words: str) -> float:
 
 
 def answered(narrative: int, provider: str) -> QueryResponse:
-    """A provider's answer to a narrative."""
     chunks = tuple(
         Passage(
             chunk_id=f"{narrative:04x}{rank:012x}#0",
@@ -153,7 +152,6 @@ class Study:
             self.people[who] = Person(self, who, passwords[name])
 
     def datasets(self, workspace: str | None = None) -> dict[str, str]:
-        """Ids of the workspace's datasets by name."""
         found = self.owner.datasets(self.owner.find_workspace(workspace or self.workspace))
         return {each["name"]: each["id"] for each in found}
 

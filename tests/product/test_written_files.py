@@ -139,7 +139,6 @@ def workspace(client: Argilla) -> str:
 
 @pytest.fixture
 def run(study: Path, workspace: str, argilla_server: ServerHandle, monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """Runs a command's words in the study's folder."""
     monkeypatch.chdir(study)
     environment = {"ARGILLA_API_URL": argilla_server.url, "ARGILLA_API_KEY": argilla_server.owner_api_key}
 

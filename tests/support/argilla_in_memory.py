@@ -58,7 +58,6 @@ class ArgillaInMemory:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a command needs to find the server, as its owner."""
         return {"ARGILLA_API_URL": self.url, "ARGILLA_API_KEY": f"{OWNER}.apikey"}
 
     def __enter__(self) -> Self:
@@ -71,12 +70,10 @@ class ArgillaInMemory:
         self.thread.join()
 
     def now(self) -> str:
-        """The next second, in Argilla's form."""
         self.moment += timedelta(seconds=1)
         return self.moment.replace(tzinfo=None).isoformat(timespec="microseconds")
 
     def make(self, kind: str, name: str, body: Item) -> Item:
-        """The new thing of that name."""
         item_id = str(uuid5(NAMESPACE_URL, f"{kind}/{name}"))
         self.names[item_id] = name
         moment = self.now()
@@ -110,14 +107,12 @@ class ArgillaInMemory:
         record["status"] = "completed" if submitted >= dataset["distribution"]["min_submitted"] else "pending"
 
     def answer_all(self, items: list[Item]) -> Item:
-        """Store answers of whoever asks."""
         for each in items:
             values = {name: value["value"] for name, value in (each["values"] or {}).items()}
             self.answer(self.items["records"][each["record_id"]], self.caller, each["status"], values)
         return {"items": [{"item": each, "error": None} for each in items]}
 
     def reply(self, method: str, path: str, query: Mapping[str, str], body: Any) -> tuple[int, Any]:
-        """Status and body of the answer to a request."""
         for wanted, pattern, respond in ROUTES:
             found = re.fullmatch(pattern.replace("ID", "([0-9a-f-]{36})"), path)
             if found and wanted == method:
@@ -161,7 +156,6 @@ class ArgillaInMemory:
         return {"items": found[first : first + int(query.get("limit", 50))], "total": len(found)}
 
     def progress(self, dataset_id: str) -> Item:
-        """How far each user is."""
         kinds = ("submitted", "discarded", "draft")
         counts: dict[str, dict[str, dict[str, int]]] = {}
         for record in self.of_dataset("records", dataset_id):

@@ -36,8 +36,6 @@ class HangUp(NamedTuple):
 
 
 class Refused(Exception):
-    """What the provider answers instead, with this status."""
-
     def __init__(self, status: int, message: str) -> None:
         self.status = status
         super().__init__(message)

@@ -149,7 +149,6 @@ class Server(NamedTuple):
     api_key: str
 
     def run(self, *words: str) -> str:
-        """What a command wrote to stdout; a failure of it fails the test."""
         environment = {"ARGILLA_API_URL": self.url, "ARGILLA_API_KEY": self.api_key}
         result = CliRunner().invoke(main, words, env=environment)
         assert result.exit_code == 0, f"{result.output}{result.exception!r}"

@@ -146,7 +146,6 @@ def running_web(command: Sequence[str], environment: Mapping[str, str]) -> Itera
 
 
 def pass_on(lines: IO[str]) -> None:
-    """Show what a process says, so that it never waits for a reader."""
     for line in lines:
         sys.stderr.write(line)
 

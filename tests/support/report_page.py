@@ -4,8 +4,6 @@ from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """A page as a browser reads it: its elements in order, with the text that each holds."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[int] = []

@@ -30,8 +30,6 @@ class SearchAsked(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One response; a body that is no text is written as JSON."""
-
     body: Any
     status: int = 200
     headers: Mapping[str, str] = {}

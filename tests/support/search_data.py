@@ -54,7 +54,6 @@ def call(client: httpx.Client, method: str, path: str, **body: Any) -> Any:
 
 
 def make_side(url: str, key: str, name: str, seed: int) -> Side:
-    """A workspace of its own on the server, with three annotators and the dataset that the seed makes."""
     chance = random.Random(seed)
     owner = connect(url, key)
     workspace = call(owner, "POST", "/workspaces", json={"name": name})["id"]
@@ -105,7 +104,6 @@ def make_dataset(owner: httpx.Client, workspace: str, name: str = "compared") ->
 
 
 def settings_of_the_dataset() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place and the body of each call but for the title."""
     for name, kind in {"head": "text", "body": "text", "talk": "chat"}.items():
         yield "fields", {"name": name, "required": name == "head", "settings": {"type": kind, "use_markdown": False}}
     labels = [{"value": value, "text": value} for value in LABELS]

@@ -31,7 +31,6 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def _fail_if_unexpected(report: Any) -> None:
-    """Make a skip a failure that says why."""
     if report.outcome != "skipped" or hasattr(report, "wasxfail") or not os.environ.get("CI"):
         return
     reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)

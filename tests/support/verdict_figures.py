@@ -26,7 +26,6 @@ class Share(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """The 95 % interval of Wilson."""
         low, high = wilson_interval(self.of, self.total)
         return f"[{short(low)}, {short(high)}]"
 

@@ -75,7 +75,6 @@ class Study(NamedTuple):
         return self.http.request(method, path.lstrip("/"), headers=dict(way), **words)
 
     def operations(self) -> list[str]:
-        """Method and path of everything that the API offers, and of its own list."""
         paths = self.call({}, "GET", "/openapi.json").json()["paths"]
         found = [(method, path) for path, methods in paths.items() for method in methods]
         return [f"{method.upper()} {path.removeprefix('/api/v1')}" for method, path in found]

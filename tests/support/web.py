@@ -54,7 +54,6 @@ class Loopback:
 
     @property
     def address(self) -> tuple[str, int]:
-        """What a guarded client must allow."""
         return (self.host, self.port)
 
     def __enter__(self) -> Self:

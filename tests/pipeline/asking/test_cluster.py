@@ -82,13 +82,11 @@ class SmallWeb:
 
 
 def words_of(run: Path, web: SmallWeb, scheduler: str) -> list[str]:
-    """`pipeline sources` with a scheduler."""
     words = ["pipeline", "sources", str(run), "--out", str(run.parent / "records.jsonl"), "--scheduler", scheduler]
     return words + [word for host, port in web.addresses() for word in ("--allow-address", f"{host}:{port}")]
 
 
 def started(run: Path, web: SmallWeb, scheduler: str) -> Future[Result]:
-    """The command, in a thread of its own."""
     pool = ThreadPoolExecutor(1)
     result = pool.submit(CliRunner().invoke, main, words_of(run, web, scheduler))
     pool.shutdown(wait=False)

@@ -77,7 +77,6 @@ def test_a_finished_run_started_again_reads_its_indexes_and_not_its_answers(fold
 
 
 def bytes_read() -> int:
-    """What this process has read from files so far."""
     lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text(encoding="utf-8").splitlines())
     return int(lines["rchar"])
 

@@ -41,7 +41,6 @@ def write_rows(folder: Path, count: int) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder of the command, with three narratives."""
     write_rows(tmp_path, 3)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -169,7 +168,6 @@ def test_a_paused_turn_that_another_request_began_is_begun_anew_and_a_line_says_
 
 
 def spent(result: Result) -> str:
-    """What a start says that it and the run have cost."""
     return result.stderr.partition("spent now ")[2].partition("\n")[0]
 
 

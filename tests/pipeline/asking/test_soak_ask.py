@@ -119,7 +119,6 @@ def start_live(folder: Path, out: Path, server: ProviderServer) -> subprocess.Po
 
 
 def answered_texts(out: Path) -> set[tuple[str, str]]:
-    """Provider and narrative of each whole answer in a run folder."""
     return {
         (path.stem, answer.narrative_prompt)
         for path in out.glob("*.csv")

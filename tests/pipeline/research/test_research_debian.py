@@ -45,8 +45,6 @@ LEAST_SENTENCES = 8  # of each topic
 
 
 class Finished(NamedTuple):
-    """One finished run."""
-
     language: str
     topic: str
     folder: RunFolder
@@ -67,7 +65,6 @@ def runs(request: pytest.FixtureRequest, web: Web, tmp_path_factory: pytest.Temp
 
 
 async def run_all(web: Web, search_url: str, runs_dir: Path, wanted: Topics) -> list[Finished]:
-    """Every topic researched, one after the other, with one store."""
     finished = []
     with open_store(runs_dir / "store.sqlite") as store:
         async with (

@@ -27,7 +27,6 @@ def read_pages(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture
 def servers(running: Servers) -> Servers:
-    """The servers as if nobody had asked them anything."""
     running.model.respond = Beekeeper()
     running.model.calls.clear()
     running.search.asked.clear()
@@ -35,7 +34,6 @@ def servers(running: Servers) -> Servers:
 
 
 def asked_for(servers: Servers, task: str) -> list[str]:
-    """The prompts of the calls with this task."""
     prompts = [prompts_of(call)[1] for call in servers.model.calls]
     return [prompt for prompt in prompts if prompt.startswith(task)]
 

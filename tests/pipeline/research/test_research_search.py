@@ -202,8 +202,6 @@ def test_an_answer_that_was_kept_is_not_asked_for_again_and_a_torn_one_is(tmp_pa
 
 
 class OneResult:
-    """A search that always finds the same page."""
-
     name = "one"
 
     async def search(self, query: str, k: int) -> list[SearchResult]:

@@ -191,7 +191,6 @@ def checked_claims(pages: list[Page]) -> tuple[Checked, ...]:
 
 
 def between(*texts: str, lang: str = "en", titles: tuple[str, str] = ("", "")) -> list[Disagreement]:
-    """What two pages with these texts disagree about."""
     one, other = texts
     pages = [page("a.example", one, lang, titles[0]), page("b.example", other, lang, titles[1])]
     return disagreements(checked_claims(pages))
