@@ -210,7 +210,9 @@ def attack(name: str, server: Place) -> None:
 def serve_unguarded(descriptor: int) -> None:
     """Serve our argilla-server as it was before there was a guard, and with its own log-in."""
     import asyncio
+
     import uvicorn
+
     from annotation.server.patches import table
     from annotation.server.web import loading, make_owner, migrate_database
 

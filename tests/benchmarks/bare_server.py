@@ -55,6 +55,7 @@ def serve_unpatched(descriptor: int) -> None:
     from argilla_server.database import ALEMBIC_CONFIG_FILE
     from argilla_server.search_engine import SearchEngine
     from argilla_server.settings import settings
+
     from annotation.server.web import make_owner
 
     async def nothing(*_: Any, **__: Any) -> bool:
