@@ -37,14 +37,11 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_every_command_has_help_with_an_example_and_says_what_its_options_do() -> None:
+def test_every_command_has_help_with_an_example_and_rarely_needed_options_below_the_others() -> None:
     for path, command in COMMANDS:
         assert command.help, path
         assert isinstance(command, click.Group) or f"citejury {' '.join(path)}" in command.help
         assert all(param.help for param in command.params if isinstance(param, click.Option)), path
-
-
-def test_a_command_with_many_options_shows_the_rarely_needed_ones_below_the_others() -> None:
     for path, command in COMMANDS:
         names = [each.opts[0] for each in command.params if isinstance(each, click.Option) and not each.hidden]
         if len(names) <= 8:

@@ -109,7 +109,7 @@ def copied_docker(folder: Path) -> Path:
     return folder / "make-secrets"
 
 
-def test_the_secrets_are_new_kept_and_closed_to_others(tmp_path: Path) -> None:
+def test_the_secrets_are_new_kept_and_closed_to_others_and_the_client_finds_the_port(tmp_path: Path) -> None:
     made = []
     for name in ("first", "second"):
         folder = tmp_path / name
@@ -123,9 +123,6 @@ def test_the_secrets_are_new_kept_and_closed_to_others(tmp_path: Path) -> None:
     secrets = [re.findall(r"^\w+(?:PASSWORD|KEY)=([0-9a-f]{64})$", text, re.MULTILINE) for text in made[::2]]
     assert [len(set(each)) for each in secrets] == [5, 5]
     assert not set(secrets[0]) & set(secrets[1])
-
-
-def test_the_client_finds_the_page_at_the_port_that_was_chosen(tmp_path: Path) -> None:
     script, env = copied_docker(tmp_path / "docker"), tmp_path / "docker" / ".env"
     subprocess.run([script], check=True, capture_output=True)
     env.write_text(env.read_text(encoding="utf-8").replace("=6900", "=7000"), encoding="utf-8")

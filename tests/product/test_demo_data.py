@@ -139,7 +139,7 @@ def researched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, QueryRes
     return folder, research_library(LIBRARY, folder)
 
 
-def test_what_butter_and_the_clinic_say_stands_in_the_reading_list_on_the_library_word_for_word(
+def test_what_butter_and_the_clinic_say_stands_in_the_list_that_verdicts_are_about(
     researched: tuple[Path, QueryResponse],
 ) -> None:
     (folder,) = (path for path in researched[0].iterdir() if (path / "evidence").is_dir())
@@ -149,9 +149,6 @@ def test_what_butter_and_the_clinic_say_stands_in_the_reading_list_on_the_librar
     check = json.loads((folder / "evidence" / "verify.json").read_text(encoding="utf-8"))
     assert check["passed"]
     assert check["total_paragraphs"] == body.count("\n### ") == 5
-
-
-def test_the_report_on_the_library_cites_what_the_verdicts_are_about(researched: tuple[Path, QueryResponse]) -> None:
     folder, record = researched
     cited = {document_name(source.url) for source in record.sources}
     verdicts = VERDICTS[RESEARCH]["retrieval"]

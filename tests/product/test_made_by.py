@@ -509,7 +509,7 @@ def test_the_run_goes_on_with_the_missing_answers_under_its_own_prompts_and_asks
 
 
 @new_only
-def test_the_run_of_two_arms_goes_on_in_its_compressed_files(made: Path) -> None:
+def test_the_run_of_two_arms_goes_on_stopped_runs_are_listed_and_the_report_is_held_again(made: Path) -> None:
     before = json_lines(Path("armed/citations.jsonl"))
     arms = ("--arm", "neutral:arms/neutral.toml", "--arm", "leading:arms/leading.toml")
     options = ("--providers", "claude,gemini", "--max-rows", "1", "--compress")
@@ -519,6 +519,24 @@ def test_the_run_of_two_arms_goes_on_in_its_compressed_files(made: Path) -> None
     after = json_lines(Path("armed/citations.jsonl"))
     assert len(after) > len(before)
     assert all(each in after for each in before)
+    run("pipeline", "verify", "report.md", "--offline", "--out", "again.json")
+    before, after = (
+        json.loads(Path(name).read_text(encoding="utf-8"))["sentences"] for name in ("verdicts.json", "again.json")
+    )
+    kept = ("text", "citations", "line", "ids")
+    assert [[each[name] for name in kept] for each in after] == [[each[name] for name in kept] for each in before]
+    assert [each["verdict"] for each in before].count("supported") == 1
+    assert after[0]["verdict"] == before[0]["verdict"] == "supported"
+    assert (
+        states().items()
+        >= {
+            "stopped-after-plan": ["unfinished", "plan"],
+            "stopped-after-extract": ["unfinished", "extract"],
+            "burns": ["finished", "cache"],
+        }.items()
+    )
+    for run_id in ("stopped-after-plan", "stopped-after-extract"):
+        assert "unfinished" in run("pipeline", "runs", "show", run_id).stdout
 
 
 def test_stored_bodies_are_read_as_before(made: Path) -> None:
@@ -537,27 +555,19 @@ def test_stored_bodies_are_read_as_before(made: Path) -> None:
         assert after.keys() - before.keys() <= (INDEXES if made.name == OLD else set())
 
 
-def test_its_records_are_made_again_from_the_store_without_the_web(made: Path) -> None:
+def test_its_records_are_made_again_without_the_web_and_a_dataset_of_the_old_export(made: Path) -> None:
     run("pipeline", "sources", "answers", "--out", "again.jsonl", "--offline")
     old = json_lines(Path("records.jsonl"))
     assert any(source["state"] == "read" for each in old for source in each["sources"])
     assert made.name == OLD or any(chunk["origin"] == "page" for each in old for chunk in each["chunks"])
     assert holds_all(json_lines(Path("again.jsonl")), old)
+    run("exports", "dataset", "dataset", "--from", "export_extended", "--decisions", "decisions.csv")
+    assert {path.stem for path in Path("dataset", "parquet").iterdir()} >= set(TASKS)
+    run("exports", "adjudicate", "list", "export_extended", "--out", "disagreements.csv")
+    assert raw_rows(Path("disagreements.csv").read_bytes())
 
 
-@new_only
-def test_the_report_is_held_against_the_store_again(made: Path) -> None:
-    run("pipeline", "verify", "report.md", "--offline", "--out", "again.json")
-    before, after = (
-        json.loads(Path(name).read_text(encoding="utf-8"))["sentences"] for name in ("verdicts.json", "again.json")
-    )
-    kept = ("text", "citations", "line", "ids")
-    assert [[each[name] for name in kept] for each in after] == [[each[name] for name in kept] for each in before]
-    assert [each["verdict"] for each in before].count("supported") == 1
-    assert after[0]["verdict"] == before[0]["verdict"] == "supported"
-
-
-def test_the_baseline_judges_the_old_records_as_before_or_leaves_out_what_it_cannot_tell(made: Path) -> None:
+def test_the_baseline_and_agreement_of_the_old_export_have_the_same_figures(made: Path) -> None:
     by_name = "p_yes" if made.name == NEW else "confidence"  # which it was called then
     run("annotation", "judge", "records.jsonl", "--out", "again.jsonl")
     old, new = (json_lines(Path(name)) for name in ("judgements.jsonl", "again.jsonl"))
@@ -568,9 +578,6 @@ def test_the_baseline_judges_the_old_records_as_before_or_leaves_out_what_it_can
         if before["task"] == "retrieval":
             earlier = {label: each[by_name] for label, each in before["labels"].items()}
             assert earlier == {label: each["p_yes"] for label, each in after["labels"].items()}
-
-
-def test_agreement_of_the_old_export_has_the_same_figures(made: Path) -> None:
     run("exports", "agreement", "export", "--out", "again", "--resamples", "200", "--judge", "judgements.jsonl")
     place = "figures/labels.csv" if made.name == NEW else "labels.csv"
     old, new = (csv_rows(Path(name).read_bytes()) for name in (place, "again/labels.csv"))
@@ -598,13 +605,6 @@ def test_results_and_sample_of_the_old_export_and_records_are_the_same(made: Pat
     words = ("--resamples", "200", "--judge", "runs/burns/judgements.jsonl")
     run("exports", "agreement", "export", "--out", "judged", *words)
     assert "citejury-verifier" in Path("judged/agreement.json").read_text(encoding="utf-8")
-
-
-def test_a_dataset_and_a_list_of_disagreements_are_made_of_the_old_export(made: Path) -> None:
-    run("exports", "dataset", "dataset", "--from", "export_extended", "--decisions", "decisions.csv")
-    assert {path.stem for path in Path("dataset", "parquet").iterdir()} >= set(TASKS)
-    run("exports", "adjudicate", "list", "export_extended", "--out", "disagreements.csv")
-    assert raw_rows(Path("disagreements.csv").read_bytes())
 
 
 # Research without a model, as those commits did it. A finished run opens as it is. One that was stopped goes on, or is
@@ -666,20 +666,6 @@ def test_an_old_run_goes_on_whose_journal_holds_a_verdict_of_its_time(made: Path
 def states() -> dict[str, list[str]]:
     rows = [line.split() for line in run("pipeline", "runs", "list").stdout.splitlines()]
     return {row[0]: row[1:3] for row in rows}
-
-
-@new_only
-def test_stopped_research_runs_are_listed_where_they_were_stopped(made: Path) -> None:
-    assert (
-        states().items()
-        >= {
-            "stopped-after-plan": ["unfinished", "plan"],
-            "stopped-after-extract": ["unfinished", "extract"],
-            "burns": ["finished", "cache"],
-        }.items()
-    )
-    for run_id in ("stopped-after-plan", "stopped-after-extract"):
-        assert "unfinished" in run("pipeline", "runs", "show", run_id).stdout
 
 
 @new_only

@@ -24,7 +24,7 @@ def module(tmp_path: Path) -> str:
     return str(tmp_path / "module.py")
 
 
-def test_what_functions_do_is_changed_and_what_they_say_is_not(module: str) -> None:
+def test_what_functions_do_is_changed_and_what_they_say_is_not_and_what_no_test_runs_is_alive(module: str) -> None:
     from tests.mutants import mutant_of, mutations_of
 
     found = {mutant.change: mutant for mutant in (mutant_of(module, *each) for each in mutations_of(module))}
@@ -35,9 +35,6 @@ def test_what_functions_do_is_changed_and_what_they_say_is_not(module: str) -> N
     assert '- kind = "word"\n+ kind = "XXwordXX"' in found
     assert '- remark = "none of them is small"\n+ remark = None' in found
     assert not [change for change in found if "raise" in change or "LIMIT" in change or "XXnone" in change]
-
-
-def test_a_change_that_no_test_runs_is_alive(module: str) -> None:
     from tests.mutants import Baseline, Mutant, try_all
 
     assert try_all([Mutant(module, 1, "", "- a\n+ b")], Baseline({}, {module: {1: set()}}), []) == ({0}, {0})

@@ -76,11 +76,17 @@ def test_discarded_rows_are_not_in_the_frame_and_a_folder_of_several_tasks_wants
         read_task(tmp_path / "generation.csv", "retrieval")
 
 
-def test_a_frame_is_checked_as_strictly_as_by_the_command(tmp_path: Path) -> None:
+def test_a_frame_is_checked_as_by_the_command_and_repeats_across_files_are_told(tmp_path: Path) -> None:
     path = write_export(tmp_path / "generation.csv", *three_records(helpful="maybe"), {"annotator_id": "x"})
     with pytest.raises(BadRowsError) as caught:
         read_task(path)
     assert len(caught.value.rows) == 6  # five of the six, ben's last one is False; and a row without a record
+    path = write_export(tmp_path / "generation.csv", *three_records())
+    later = read_task(path).assign(created_at="2026-01-01", helpful=True)
+    result = measure_agreement([path, later], resamples=20)
+    assert result.agreement.tasks["generation"].n_duplicates == 6
+    assert result.agreement.tasks["generation"].labels["helpful"].percent_agreement == 1
+    assert "frame 1, row 0" in result.remarks[0]
 
 
 @pytest.mark.parametrize("wanted", [{"resamples": 0}, {"seed": -1}])
@@ -135,15 +141,6 @@ def test_bad_cells_of_frames_are_listed_by_their_position() -> None:
 def test_a_source_that_is_none_is_refused_in_one_sentence(source: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         measure_agreement(source)
-
-
-def test_repeats_across_files_and_frames_are_resolved_and_told(tmp_path: Path) -> None:
-    path = write_export(tmp_path / "generation.csv", *three_records())
-    later = read_task(path).assign(created_at="2026-01-01", helpful=True)
-    result = measure_agreement([path, later], resamples=20)
-    assert result.agreement.tasks["generation"].n_duplicates == 6
-    assert result.agreement.tasks["generation"].labels["helpful"].percent_agreement == 1
-    assert "frame 1, row 0" in result.remarks[0]
 
 
 @pytest.mark.parametrize(

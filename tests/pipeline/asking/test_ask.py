@@ -123,12 +123,6 @@ def test_a_paused_turn_is_continued_in_order_and_one_that_never_ends_five_times(
     assert (len(json.loads(reply.text)), requests) == (6, 6)
 
 
-def test_a_provider_without_endpoint_names_the_variable_of_its_key() -> None:
-    failed = ask_at({}, "gemini")
-    assert isinstance(failed, ProviderError)
-    assert (failed.kind, failed.attempts, "GEMINI_API_KEY" in str(failed)) == ("missing_key", 0, True)
-
-
 @pytest.mark.parametrize("key", ["line\nbreak-0123456789", "schlüssel-0123456789"])
 def test_a_key_that_no_header_carries_is_refused_unseen(key: str) -> None:
     with pytest.raises(SettingsError) as caught:
@@ -290,7 +284,7 @@ def test_no_cookie_is_kept(cookie: str) -> None:
         assert ["cookie" in call.headers for call in server.calls] == [False, False]
 
 
-def test_nobody_at_the_address_or_no_address_is_a_network_error_of_every_attempt() -> None:
+def test_nobody_at_the_address_is_a_network_error_and_no_endpoint_names_the_variable_of_its_key() -> None:
     policy = RetryPolicy(3, backoff_seconds=0.001)
     failed = ask_at({"grok": f"http://127.0.0.1:{closed_port()}/v1"}, "grok", policy)
     assert isinstance(failed, ProviderError)
@@ -299,6 +293,9 @@ def test_nobody_at_the_address_or_no_address_is_a_network_error_of_every_attempt
     nowhere = ask_at({"grok": f"https://{'a' * 70}.example"}, "grok", RetryPolicy(1))
     assert isinstance(nowhere, ProviderError)
     assert nowhere.kind == "network"
+    failed = ask_at({}, "gemini")
+    assert isinstance(failed, ProviderError)
+    assert (failed.kind, failed.attempts, "GEMINI_API_KEY" in str(failed)) == ("missing_key", 0, True)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def written(folder: Path, content: str | bytes) -> Path:
     return path
 
 
-def test_narratives_come_in_order_with_their_lines_also_repeated_ids_and_huge_cells(tmp_path: Path) -> None:
+def test_narratives_come_in_order_with_their_lines_and_every_bad_row_is_listed_with_its_own(tmp_path: Path) -> None:
     path = written(tmp_path, 'narrative_id,origin,prompt,narrative_type\n1,x,"a\nb",satire\n\n001,,ワクチン,\n')
     assert list(NarrativesCsv(path)) == [
         Narrative(narrative_id="1", narrative_type="satire", prompt="a\nb", line=2),
@@ -28,6 +28,16 @@ def test_narratives_come_in_order_with_their_lines_also_repeated_ids_and_huge_ce
     long = "ü" * 200_000
     path = written(tmp_path, f"\ufeffnarrative_id,prompt\r\nN1,{long}\r\nN1,../x\r\n")
     assert [(n.narrative_id, n.prompt) for n in NarrativesCsv(path)] == [("N1", long), ("N1", "../x")]
+    path = written(tmp_path, 'narrative_id,prompt\n1,x\n2,""\n3," \u3000"\n ,y\n4\n5,a\0b\n6,z\n')
+    with pytest.raises(BadRowsError, match="has 5 rows") as refusal:
+        NarrativesCsv(path)
+    assert refusal.value.rows == (
+        "line 3: the `prompt` column is empty, every narrative needs a text",
+        "line 4: the `prompt` column is empty, every narrative needs a text",
+        "line 5: the `narrative_id` column is empty, every narrative needs an id",
+        "line 6: cells found 1, wanted 2",
+        "line 7: it holds a NUL character, which no text has",
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,19 +91,6 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, conte
         NarrativesCsv(tmp_path / "none.csv")
     with pytest.raises(InputError, match="is a folder"):
         NarrativesCsv(tmp_path)
-
-
-def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
-    path = written(tmp_path, 'narrative_id,prompt\n1,x\n2,""\n3," \u3000"\n ,y\n4\n5,a\0b\n6,z\n')
-    with pytest.raises(BadRowsError, match="has 5 rows") as refusal:
-        NarrativesCsv(path)
-    assert refusal.value.rows == (
-        "line 3: the `prompt` column is empty, every narrative needs a text",
-        "line 4: the `prompt` column is empty, every narrative needs a text",
-        "line 5: the `narrative_id` column is empty, every narrative needs an id",
-        "line 6: cells found 1, wanted 2",
-        "line 7: it holds a NUL character, which no text has",
-    )
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def read_run(web: Web, tmp_path_factory: pytest.TempPathFactory) -> ReadRun:
     return ReadRun(run, [*pages, *strange], made, records)
 
 
-def test_each_source_ends_in_one_state_with_its_reason(read_run: ReadRun) -> None:
+def test_each_source_ends_in_one_state_and_its_passages_are_of_the_page_that_was_read(read_run: ReadRun) -> None:
     record = read_run.records["openai"]
     found = [f"{source.state} {source.reason}" for source in record.sources]
     assert (record.sources[0].read_share, record.sources[1].read_share) == (1, None)
@@ -104,6 +104,15 @@ def test_each_source_ends_in_one_state_with_its_reason(read_run: ReadRun) -> Non
     assert "Cited pages: 9 (1 read, 4 unread, 3 unreached, 1 gone)." in lines
     assert all(line in lines for line in ("unread (robots)", "gone (status_404)", "unread (not_web) ftp:"))
     assert "Not reached: 3 of 9. That says nothing about these pages" in lines
+    record = read_run.records["gemini"]
+    source, chunk = record.sources[0], record.chunks[0]
+    assert (source.url, source.page_url, source.host) == (REDIRECT, read_run.urls[0], "good.test")
+    assert (chunk.url, source_of(chunk, record.sources)) == (read_run.urls[0], source)
+    record = read_run.records["perplexity"]
+    assert [(source.state, source.reason) for source in record.sources] == [("read", "page"), ("read", "snippet")]
+    assert {chunk.origin for chunk in record.chunks} == {"page", "snippet"}
+    assert [chunk.chunk_rank for chunk in record.chunks] == list(range(1, len(record.chunks) + 1))
+    assert len({chunk.chunk_id for chunk in record.chunks}) == len(record.chunks)
 
 
 def test_the_store_alone_says_the_same_in_another_process_that_knows_no_network(read_run: ReadRun) -> None:
@@ -115,21 +124,6 @@ def test_the_store_alone_says_the_same_in_another_process_that_knows_no_network(
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert out.read_bytes() == read_run.run.with_name("records.jsonl").read_bytes()
-
-
-def test_the_target_of_a_redirect_is_the_page_of_its_passages(read_run: ReadRun) -> None:
-    record = read_run.records["gemini"]
-    source, chunk = record.sources[0], record.chunks[0]
-    assert (source.url, source.page_url, source.host) == (REDIRECT, read_run.urls[0], "good.test")
-    assert (chunk.url, source_of(chunk, record.sources)) == (read_run.urls[0], source)
-
-
-def test_what_the_payload_quotes_stands_beside_the_page_and_alone_where_that_is_not_read(read_run: ReadRun) -> None:
-    record = read_run.records["perplexity"]
-    assert [(source.state, source.reason) for source in record.sources] == [("read", "page"), ("read", "snippet")]
-    assert {chunk.origin for chunk in record.chunks} == {"page", "snippet"}
-    assert [chunk.chunk_rank for chunk in record.chunks] == list(range(1, len(record.chunks) + 1))
-    assert len({chunk.chunk_id for chunk in record.chunks}) == len(record.chunks)
 
 
 def test_a_page_is_fetched_once_a_passing_failure_is_tried_again_and_refreshing_loses_nothing(tmp_path: Path) -> None:
@@ -318,7 +312,7 @@ def wait_until(reached: Callable[[], bool], process: subprocess.Popen[bytes]) ->
     raise AssertionError("it never came to the place where it is to be killed")
 
 
-def test_a_host_with_many_pages_is_asked_from_the_start_and_no_more_at_once_than_it_bears() -> None:
+def test_hosts_are_asked_in_turn_and_every_failure_is_counted_however_many_there_are() -> None:
     many = [Wanted(f"https://many.test/{number}") for number in range(3)]
     queues = HostQueues([Wanted("https://one.test/"), *many], lanes=2)
     first, *others = (queues.take() for _ in range(4))
@@ -331,6 +325,13 @@ def test_a_host_with_many_pages_is_asked_from_the_start_and_no_more_at_once_than
     ]
     queues.give_back(first[1])
     assert queues.take() == (many[2], first[1])
+    tally = Tally()
+    for number in range(130):
+        tally.add_page(f"site{number % 13}.test", f"https://x.test/\x1b[2J{number}", "robots", "robots.txt says no")
+    lines = list(tally_lines(tally))
+    assert "  3 other sites: 30 unread (robots)" in lines
+    assert "  and 30 more; each record's `sources` name state and reason of all." in lines
+    assert not any("\x1b" in line for line in lines)
 
 
 def test_no_password_is_shown(tmp_path: Path) -> None:
@@ -341,16 +342,6 @@ def test_no_password_is_shown(tmp_path: Path) -> None:
     assert all(part in shown for part in ("http://ann:…@good.test/a@b", "ftp://ann:…@good.test/", " http://a@b/"))
     refused = command(run, "--offline", "--add", secret[0], str(run), out="other.jsonl")
     assert (refused.exit_code, "secret" in refused.stderr) == (1, False)
-
-
-def test_every_failure_is_counted_however_many_there_are() -> None:
-    tally = Tally()
-    for number in range(130):
-        tally.add_page(f"site{number % 13}.test", f"https://x.test/\x1b[2J{number}", "robots", "robots.txt says no")
-    lines = list(tally_lines(tally))
-    assert "  3 other sites: 30 unread (robots)" in lines
-    assert "  and 30 more; each record's `sources` name state and reason of all." in lines
-    assert not any("\x1b" in line for line in lines)
 
 
 SHORT, LONG = "https://honey.test/wiki/", "https://honey.test/wiki/蜂蜜"

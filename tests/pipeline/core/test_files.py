@@ -44,7 +44,16 @@ def device(path: Path, major: int, minor: int, kind: int = stat.S_IFCHR | 0o666)
     return path
 
 
-def test_a_file_appears_whole_with_the_rights_of_any_new_file_and_its_folders(tmp_path: Path, umask: None) -> None:
+def test_a_file_appears_whole_with_the_rights_of_any_new_file_or_its_owners_alone(tmp_path: Path, umask: None) -> None:
+    path = tmp_path / "secrets.json"
+    path.write_text("earlier")
+    with staged_file(path, 0o600) as file:
+        (part,) = set(tmp_path.iterdir()) - {path}
+        assert mode(part) == 0o600
+        file.write(b"new")
+    assert mode(path) == 0o600
+    write_private(path, "ä")
+    assert (path.read_bytes(), mode(path)) == ("ä".encode(), 0o600)
     path = tmp_path / "a" / "b" / "out.txt"
     write(path, "earlier")
     assert (path.read_text(), mode(path)) == ("earlier", 0o640)
@@ -56,18 +65,6 @@ def test_a_file_appears_whole_with_the_rights_of_any_new_file_and_its_folders(tm
         file.flush()
         assert path.read_text() == "earlier"
     assert (path.read_text(), list(path.parent.iterdir())) == ("new", [path])
-
-
-def test_a_private_file_is_its_owners_alone_from_its_first_byte(tmp_path: Path, umask: None) -> None:
-    path = tmp_path / "secrets.json"
-    path.write_text("earlier")
-    with staged_file(path, 0o600) as file:
-        (part,) = set(tmp_path.iterdir()) - {path}
-        assert mode(part) == 0o600
-        file.write(b"new")
-    assert mode(path) == 0o600
-    write_private(path, "ä")
-    assert (path.read_bytes(), mode(path)) == ("ä".encode(), 0o600)
 
 
 def test_a_link_stays_and_its_target_is_made_or_replaced_whole(tmp_path: Path) -> None:

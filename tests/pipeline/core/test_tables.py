@@ -39,7 +39,7 @@ def test_nothing_in_a_cell_steers_a_terminal_or_is_markdown_or_latex() -> None:
     )
 
 
-def test_latex_has_a_rule_before_each_row_that_begins_a_group_and_none_within() -> None:
+def test_latex_has_a_rule_before_each_group_and_csv_keeps_texts_and_numbers_as_they_are() -> None:
     rows = [("", "n"), ("all", 3), ("– a", 1), ("– b", 2), ("other", 4)]
     assert Table(rows, left=1).latex().splitlines() == [
         r"\begin{tabular}{lr}",
@@ -54,9 +54,6 @@ def test_latex_has_a_rule_before_each_row_that_begins_a_group_and_none_within() 
         r"\bottomrule",
         r"\end{tabular}",
     ]
-
-
-def test_csv_keeps_texts_and_numbers_as_they_are_unless_a_spreadsheet_is_to_open_it() -> None:
     table = Table([("a", "n"), ("=1+1", -0.1), (None, True)])
     assert table.csv() == b"a,n\r\n=1+1,-0.1\r\n,True\r\n"
     assert table.csv(spreadsheet_safe=True) == b"\xef\xbb\xbfa,n\r\n'=1+1,-0.1\r\n,True\r\n"

@@ -200,7 +200,7 @@ def test_a_strict_schema_keeps_fields_that_are_named_like_keywords_and_tells_whe
     assert not is_closed(closed({"type": "object", "additionalProperties": {"type": "string"}}))
 
 
-def test_without_any_word_openrouter_is_asked_and_a_provider_at_its_own_address_with_its_own_key() -> None:
+def test_without_any_word_openrouter_is_asked_and_keys_are_named_by_their_own_variable() -> None:
     chosen = choose_model({"OPENROUTER_API_KEY": KEY})
     assert (chosen.model, chosen.endpoint.base_url, chosen.api.name) == (
         *("openai/gpt-oss-120b", "https://openrouter.ai/api/v1", "openrouter"),
@@ -209,6 +209,10 @@ def test_without_any_word_openrouter_is_asked_and_a_provider_at_its_own_address_
     chosen = choose_model({"GOOGLE_API_KEY": KEY}, provider="gemini", base_urls={"gemini": "https://proxy.example/g/"})
     assert chosen.endpoint[:3] == ("gemini", "https://proxy.example/g", KEY)
     assert choose_model({"PERPLEXITY_API_KEY": KEY}, provider="perplexity").model == "perplexity/sonar"
+    chosen: ChosenModel = choose_model({"OPENROUTER_API_KEY": "two words"})
+    with pytest.raises(SettingsError, match="`OPENROUTER_API_KEY`") as caught:
+        ApiClient(chosen.endpoint)
+    assert "two words" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -226,13 +230,6 @@ def test_what_is_missing_is_named(
 ) -> None:
     with pytest.raises(error, match=said):
         choose_model(variables, **named)  # type: ignore[arg-type]
-
-
-def test_a_key_that_no_header_carries_is_named_by_its_own_variable() -> None:
-    chosen: ChosenModel = choose_model({"OPENROUTER_API_KEY": "two words"})
-    with pytest.raises(SettingsError, match="`OPENROUTER_API_KEY`") as caught:
-        ApiClient(chosen.endpoint)
-    assert "two words" not in str(caught.value)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -33,7 +33,7 @@ def test_the_settings_that_the_readme_shows_are_read(tmp_path: Path, monkeypatch
         assert spoken.request(model, "Cite.", "Is it so?", AskOptions()).body["tools"]
 
 
-def test_options_are_read_as_the_providers_want_them() -> None:
+def test_options_are_read_as_wanted_and_the_key_goes_into_the_header_of_its_provider() -> None:
     assert read_options() == AskOptions()
     options = read_options(
         allowed_domains=[" WHO.int ", "who.int.", "bücher.de"], country="jp", recency="Week", max_uses=1, temperature=0
@@ -41,6 +41,15 @@ def test_options_are_read_as_the_providers_want_them() -> None:
     assert options == AskOptions(
         allowed_domains=("who.int", "xn--bcher-kva.de"), country="JP", recency="week", max_uses=1, temperature=0
     )
+    assert {
+        provider: get_provider(provider).endpoint("https://host", "k-1").key_headers() for provider in PROVIDERS
+    } == {
+        "openai": {"authorization": "Bearer k-1"},
+        "claude": {"x-api-key": "k-1"},
+        "gemini": {"x-goog-api-key": "k-1"},
+        "grok": {"authorization": "Bearer k-1"},
+        "perplexity": {"authorization": "Bearer k-1"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -69,18 +78,6 @@ def test_options_are_read_as_the_providers_want_them() -> None:
 def test_a_value_that_nobody_takes_is_refused_with_what_was_meant(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_options(**given)
-
-
-def test_the_key_goes_into_the_header_of_its_provider() -> None:
-    assert {
-        provider: get_provider(provider).endpoint("https://host", "k-1").key_headers() for provider in PROVIDERS
-    } == {
-        "openai": {"authorization": "Bearer k-1"},
-        "claude": {"x-api-key": "k-1"},
-        "gemini": {"x-goog-api-key": "k-1"},
-        "grok": {"authorization": "Bearer k-1"},
-        "perplexity": {"authorization": "Bearer k-1"},
-    }
 
 
 @pytest.mark.parametrize("key", ["planted key", "planted\n", "plänted", "planted\x00"])

@@ -204,9 +204,7 @@ def test_a_batch_ends_without_answers_if_cancelled_and_only_once(servers: BatchS
 
 
 @four
-def test_a_creation_answered_into_the_void_is_sent_once_and_found_in_the_list(
-    servers: BatchServers, provider: ProviderName
-) -> None:
+def test_a_lost_creation_is_found_and_a_nameless_one_in_doubt(servers: BatchServers, provider: ProviderName) -> None:
     servers.void[provider] = 1
     with pytest.raises(ProviderError) as caught:
         submit(servers, provider, "run-1", "a1", "a2")
@@ -214,6 +212,10 @@ def test_a_creation_answered_into_the_void_is_sent_once_and_found_in_the_list(
     assert caught.value.is_lost
     assert (set(servers.accepted.values()), found.name) == ({1}, "run-1" if known(provider).is_named else "")
     assert set(collected(servers, provider, look(servers, provider, found.batch_id))) == {"a1", "a2"}
+    servers.instead = lambda asked: {"odd": 1} if "batch" in asked.path else None
+    with pytest.raises(ProviderError, match="names no batch") as caught:
+        submit(servers, provider, "run-1", "a1")
+    assert caught.value.is_lost
 
 
 @four
@@ -240,16 +242,6 @@ def test_a_file_that_cannot_be_uploaded_leaves_no_doubt_of_a_batch(
         submit(servers, provider, "run-1", "a1")
     assert (caught.value.kind, caught.value.is_lost, caught.value.attempts) == ("network", False, QUICK.attempts)
     assert not servers.batches
-
-
-@four
-def test_a_creation_whose_answer_names_no_batch_may_have_made_one(
-    servers: BatchServers, provider: ProviderName
-) -> None:
-    servers.instead = lambda asked: {"odd": 1} if "batch" in asked.path else None
-    with pytest.raises(ProviderError, match="names no batch") as caught:
-        submit(servers, provider, "run-1", "a1")
-    assert caught.value.is_lost
 
 
 def test_a_creation_that_was_not_sent_made_nothing(servers: BatchServers) -> None:

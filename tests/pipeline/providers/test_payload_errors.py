@@ -32,7 +32,7 @@ def error_of(body: Any, provider: ProviderName = "openai") -> ProviderError:
 
 
 @pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
-def test_every_recorded_error_is_an_error_of_its_kind_and_shows_no_key() -> None:
+def test_every_recorded_error_is_of_its_kind_and_retried_as_its_provider_wants() -> None:
     kinds = {400: {"bad_response", "auth"}, 401: {"auth"}, 410: {"bad_response"}, 429: {"rate_limit", "quota"}}
     for sidecar_path in sorted(RECORDINGS.glob("*/error_*.meta.json")):
         sidecar = json.loads(sidecar_path.read_text(encoding="utf-8"))
@@ -42,6 +42,15 @@ def test_every_recorded_error_is_an_error_of_its_kind_and_shows_no_key() -> None
         wanted = {"rate_limit"} if "http_200" in path.name else kinds.get(sidecar["status"], {"server"})
         assert error.kind in wanted, path.name
         assert not re.search("AIz|not-a-re", f"{error} {error_of(text)}"), path.name
+    found: dict[str, Decision | None] = {}
+    for path in RECORDINGS.glob("*/error_*.meta.json"):
+        sidecar = json.loads(path.read_text(encoding="utf-8"))
+        status, body = sidecar["status"], path.with_name(sidecar["file"]).read_text(encoding="utf-8")
+        decision = decide(status, sidecar["response_headers"], body, 1, NOW)
+        ends = ends_the_provider(unreadable_error(body, status), status)
+        assert decision == NO or not ends
+        found[f"{path.parent.name}/{path.name.split('.')[0]}"] = None if ends else decision
+    assert found == RECORDED
 
 
 def test_a_failed_body_is_an_error_and_a_key_is_redacted() -> None:
@@ -130,19 +139,6 @@ NO = Decision("no")
 CASES = cases("retry")
 # The decision on each recorded error; None for what ends the provider.
 RECORDED = {name: each and Decision(*each) for name, each in CASES["recorded"].items()}
-
-
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
-def test_each_recorded_error_is_retried_as_its_provider_wants() -> None:
-    found: dict[str, Decision | None] = {}
-    for path in RECORDINGS.glob("*/error_*.meta.json"):
-        sidecar = json.loads(path.read_text(encoding="utf-8"))
-        status, body = sidecar["status"], path.with_name(sidecar["file"]).read_text(encoding="utf-8")
-        decision = decide(status, sidecar["response_headers"], body, 1, NOW)
-        ends = ends_the_provider(unreadable_error(body, status), status)
-        assert decision == NO or not ends
-        found[f"{path.parent.name}/{path.name.split('.')[0]}"] = None if ends else decision
-    assert found == RECORDED
 
 
 @pytest.mark.parametrize(("headers", "seconds"), CASES["waits"], ids=lambda value: str(value)[:60])

@@ -51,16 +51,13 @@ def test_citations_texts_and_results_of_every_recorded_answer_are_those_of_its_s
     assert count > 80
 
 
-def test_the_shape_decides_and_not_the_name_and_an_empty_citations_list_of_sonar_stays_empty() -> None:
+def test_the_shape_decides_and_not_the_name_and_what_no_file_can_carry_is_replaced() -> None:
     body = json.loads(payload("perplexity_sonar_think_de.json")) | {"citations": []}
     answer = read_payload("perplexity", json.dumps(body))
     assert (answer.citations, len(answer.search_results)) == ((), 2)
     claude = payload("claude_messages_de.json")
     assert read_payload("gemini", claude) == read_payload("claude", claude)
     assert read_payload("openai", payload("perplexity_agent_ja.json")).search_results == ()
-
-
-def test_characters_that_no_file_can_carry_are_replaced_one_for_one() -> None:
     text = "a\\ud83d\\u0000[x](https://a.example/)"
     body = '{"choices": [{"message": {"content": "' + text + '"}, "finish_reason": "stop"}]}'
     answer = read_payload("openai", body)

@@ -104,7 +104,7 @@ def test_options_and_the_search_tool_are_those_of_requests_that_were_answered(
     assert options or (build(provider).body["tools"], api.model) == (sent["tools"], sent.get("model", api.model))
 
 
-def test_every_provider_names_options_that_there_are_and_the_apis_of_its_setting() -> None:
+def test_every_provider_names_options_that_there_are_and_leaves_out_a_temperature_not_taken() -> None:
     for provider in every_provider():
         assert all({"max_tokens"} <= set(api.options) <= set(AskOptions.model_fields) for api in provider.apis)
         names = tuple(api.name for api in provider.apis)
@@ -112,9 +112,6 @@ def test_every_provider_names_options_that_there_are_and_the_apis_of_its_setting
         assert (setting and (setting.choices, setting.default)) == ((names, names[0]) if names[1:] else None)
     assert set(AskOptions.model_fields) == set(VALUES)
     assert len([provider for provider in every_provider() if provider.continue_turn]) == 1  # see `continue_turn`
-
-
-def test_a_temperature_that_the_model_does_not_take_is_left_out_and_named() -> None:
     options = AskOptions(temperature=0.2)
     for provider in ("openai", "claude", "perplexity"):
         assert build(provider, options=options) == build(provider)

@@ -74,7 +74,7 @@ def test_citations_without_a_place_stand_in_a_last_line_after_an_empty_one(text:
     assert form(f"{text}\n" if text else "", (WHO, NASA), Occurrence(url=WHO), Occurrence(url=NASA)) == wanted
 
 
-def test_a_url_in_the_words_of_a_link_shares_its_place_and_numbers_of_a_proxys_list_are_its_sources() -> None:
+def test_a_url_in_a_links_words_shares_its_place_and_numbers_mean_what_their_list_says() -> None:
     message = {"content": f"See [https://www.who.int/a]({WHO}) there."}
     assert (
         to_one_form(read_payload("openai", json.dumps({"choices": [{"message": message}]}))).text == "See [1][2] there."
@@ -84,9 +84,6 @@ def test_a_url_in_the_words_of_a_link_shares_its_place_and_numbers_of_a_proxys_l
     answer = read_payload("openai", json.dumps({"choices": [{"message": message}], "citations": [NASA, NASA, WHO]}))
     assert [(each.url, each.start, each.title) for each in answer.occurrences] == [(NASA, 4, "T"), (WHO, 7, "T")]
     assert to_one_form(answer).text == "Yes [1][2]."
-
-
-def test_numbers_of_an_answer_without_a_payload_mean_what_its_own_list_says() -> None:
     text = f"Warm [1]. Cold [2] as [they][n] say.\n\nSources:\n[2] {WHO}\n[1] {NASA}\n\n[n]: {NASA}"
     read = read_stored(cited_answer(1, "Q", text, [WHO, NASA]))
     assert read.citations == (WHO, NASA)

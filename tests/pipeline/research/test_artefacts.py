@@ -294,7 +294,14 @@ def test_the_ends_of_every_range_pass_and_urls_texts_times_and_references_have_o
     assert numbers_in_order("a [2]. b [1, 3][2], \\[9] [4](https://a.example/)") == (2, 1, 3)
 
 
-def test_each_kind_of_event_has_its_least_payload_and_keeps_what_else_is_told(tmp_path: Path) -> None:
+def test_the_schemas_shipped_are_the_models_and_each_event_has_its_least_payload(tmp_path: Path) -> None:
+    (tmp_path / "Gone.schema.json").write_text("{}", encoding="utf-8")
+    write_schemas(tmp_path)
+    fresh = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    shipped = {path.name: path.read_bytes() for path in SCHEMAS.iterdir()}
+    assert shipped == fresh, "run `python -m pipeline.research.artefacts`"
+    for schema in map(json.loads, shipped.values()):
+        jsonschema.Draft202012Validator.check_schema(schema)
     assert set(PAYLOADS) == {
         "tool_call", "search_result", "fetch_result", "chunk_made",
         "claim_made", "verify_result", "writer_finalized", "error",
@@ -306,13 +313,3 @@ def test_each_kind_of_event_has_its_least_payload_and_keeps_what_else_is_told(tm
         put_trace(store, "run", FetchResult.model_validate(told | {"cached": False, "reason": "page"}))
         (event,) = store.events("run")
     assert (event.kind, event.payload) == ("fetch_result", told | {"cached": False, "reason": "page"})
-
-
-def test_the_schemas_that_are_shipped_are_those_of_the_models(tmp_path: Path) -> None:
-    (tmp_path / "Gone.schema.json").write_text("{}", encoding="utf-8")
-    write_schemas(tmp_path)
-    fresh = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    shipped = {path.name: path.read_bytes() for path in SCHEMAS.iterdir()}
-    assert shipped == fresh, "run `python -m pipeline.research.artefacts`"
-    for schema in map(json.loads, shipped.values()):
-        jsonschema.Draft202012Validator.check_schema(schema)

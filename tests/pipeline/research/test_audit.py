@@ -72,7 +72,7 @@ def audited(report: str, citations: Sequence[CitationEntry] = CITATIONS) -> Audi
     return audit(report, PARAGRAPHS, citations)
 
 
-def test_a_good_report_passes_in_both_forms_with_its_counts_and_one_without_a_paragraph_does_not() -> None:
+def test_a_good_report_passes_and_ids_without_source_or_references_out_of_order_fail() -> None:
     found = audited(REPORT)
     assert found.passed, found.problems
     assert (found.total_paragraphs, found.citations_found) == (4, 3)
@@ -80,6 +80,18 @@ def test_a_good_report_passes_in_both_forms_with_its_counts_and_one_without_a_pa
     assert audited(numbers.replace("（C002）", "[2].")).passed
     found = audit("# Bees\n\n## References\n\n### What was left out\n\n- Nothing.\n", (), ())
     assert (found.total_paragraphs, found.passed) == (0, False)
+    found = audited(REPORT.replace("## Honey", "## Energy sources\n\nOf which nobody says anything."))
+    assert len(found.uncited) == 1
+    assert "nobody" in found.uncited[0]
+    found = audited(REPORT.replace("(C003)", "(C003, C999)"))
+    assert found.fabricated == ("C999",)
+    assert not found.passed
+    assert audit(REPORT, [ParagraphLine(text="x", cite_ids=("C004",))], CITATIONS).fabricated == ("C004",)
+    swapped = REPORT.replace("nectar (C001)", "nectar (C002)")
+    assert "C002 first where C001 is due" in audited(swapped).disorder[0]
+    assert "has C003 where C002 is due" in audited(REPORT, [CITATIONS[0], CITATIONS[2], CITATIONS[1]]).disorder[0]
+    found = audited(REPORT.replace("https://b.example/2", "https://evil.example/2"))
+    assert "evil.example" in found.disorder[0]
 
 
 @pytest.mark.parametrize(
@@ -96,21 +108,6 @@ def test_a_paragraph_without_a_citation_at_its_end_fails(paragraph: str, cites: 
     found = audited(f"Bees (C001).\n\n{paragraph}\n")
     assert len(found.uncited) == int(not cites)
     assert cites or (found.total_paragraphs, found.passed) == (2, False)
-
-
-def test_ids_without_source_and_references_out_of_order_fail_and_headings_hide_no_paragraph() -> None:
-    found = audited(REPORT.replace("## Honey", "## Energy sources\n\nOf which nobody says anything."))
-    assert len(found.uncited) == 1
-    assert "nobody" in found.uncited[0]
-    found = audited(REPORT.replace("(C003)", "(C003, C999)"))
-    assert found.fabricated == ("C999",)
-    assert not found.passed
-    assert audit(REPORT, [ParagraphLine(text="x", cite_ids=("C004",))], CITATIONS).fabricated == ("C004",)
-    swapped = REPORT.replace("nectar (C001)", "nectar (C002)")
-    assert "C002 first where C001 is due" in audited(swapped).disorder[0]
-    assert "has C003 where C002 is due" in audited(REPORT, [CITATIONS[0], CITATIONS[2], CITATIONS[1]]).disorder[0]
-    found = audited(REPORT.replace("https://b.example/2", "https://evil.example/2"))
-    assert "evil.example" in found.disorder[0]
 
 
 def test_a_run_is_audited_again_from_its_files(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def only(verified: Verified) -> Checked:
     return checked
 
 
-def test_a_quote_that_is_there_decides_an_open_claim_and_what_words_decide_is_not_asked() -> None:
+def test_a_quote_that_is_there_with_the_claims_number_decides_and_without_it_nothing_does() -> None:
     before, after, calls, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": "supported", "quote": QUOTE})})
     assert (only(before).verdict, before.coverage) == ("cannot_tell", 0.0)
     assert (only(after).verdict, only(after).problems, only(after).supporters) == ("supported", (), (PAGE.url,))
@@ -65,9 +65,6 @@ def test_a_quote_that_is_there_decides_an_open_claim_and_what_words_decide_is_no
     verbatim = "Frost outside the hive kills many weak colonies every winter."
     before, after, calls, _ = decide([verbatim, "The queen of Norway owns 37 submarines."], {})
     assert ([each.verdict for each in before.claims], after, calls) == (["supported", "not_found"], before, [])
-
-
-def test_without_a_quote_that_is_there_with_the_claims_number_the_models_word_counts_for_nothing() -> None:
     for verdict in ("supported", "contradicted"):
         before, after, _, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": verdict, "quote": "hive"})})
         assert after == before

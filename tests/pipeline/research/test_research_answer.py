@@ -106,7 +106,7 @@ def test_its_record_shows_citations_in_the_one_form_and_nothing_of_the_back_matt
     ]
 
 
-def test_its_passages_are_those_in_which_the_quotes_stand_and_nothing_uncited(run: Run) -> None:
+def test_its_passages_are_those_of_the_quotes_and_the_verifier_judges_what_it_can_know(run: Run) -> None:
     assert {chunk.url for chunk in run.record.chunks} == {ICE, BUTTER}
     assert {chunk.origin for chunk in run.record.chunks} == {"page"}
     texts = [chunk.text for chunk in run.record.chunks]
@@ -114,6 +114,16 @@ def test_its_passages_are_those_in_which_the_quotes_stand_and_nothing_uncited(ru
     assert not any("End." in text for text in texts), "the quote of a claim that was left out"
     assert run.record.context_set == " [CTX_SEP] ".join(texts)
     assert [chunk.chunk_rank for chunk in run.record.chunks] == [1, 2]
+    assert verifier_labels(run) == {
+        "support_present": (True, 0.95),
+        "unsupported_claim_present": (False, 0.2),
+        "contradicted_claim_present": (False, 0.0),
+        "source_cited": (True, 1.0),
+        "fabricated_source": (False, 0.0),
+    }
+    judges = read_judges([run.folder.path / "judgements.jsonl"]).judges
+    assert set(judges) == {VERIFIER}
+    assert set(judges[VERIFIER]["grounding"].labels) == {(run.record.record_uuid, "")}
 
 
 def test_the_jury_sees_both_sides_of_what_pages_disagree_about(tmp_path: Path) -> None:
@@ -142,19 +152,6 @@ def verifier_labels(run: Run) -> dict[str, tuple[bool, float]]:
     judgement = FullJudgement.model_validate_json((run.folder.path / "judgements.jsonl").read_bytes())
     assert judgement.record_uuid == run.record.record_uuid
     return {name: (label.value, label.p_yes) for name, label in judgement.labels.items()}
-
-
-def test_the_verifier_says_what_it_can_know_in_the_form_of_a_judge(run: Run) -> None:
-    assert verifier_labels(run) == {
-        "support_present": (True, 0.95),
-        "unsupported_claim_present": (False, 0.2),
-        "contradicted_claim_present": (False, 0.0),
-        "source_cited": (True, 1.0),
-        "fabricated_source": (False, 0.0),
-    }
-    judges = read_judges([run.folder.path / "judgements.jsonl"]).judges
-    assert set(judges) == {VERIFIER}
-    assert set(judges[VERIFIER]["grounding"].labels) == {(run.record.record_uuid, "")}
 
 
 @pytest.mark.parametrize(

@@ -30,20 +30,17 @@ def fetch_all(web: HostileWeb, names: Iterable[str], policy: FetchPolicy = QUICK
     return asyncio.run(go())
 
 
-def test_every_attack_ends_with_its_reason(web: HostileWeb) -> None:
+def test_every_attack_ends_with_its_reason_and_a_redirect_before_its_robots_file(web: HostileWeb) -> None:
     came = fetch_all(web, HOW_IT_ENDS, QUICK._replace(robots=False))
     assert {name: each.reason for name, each in came.items()} == {name: end for name, (_, end) in HOW_IT_ENDS.items()}
     assert all(state_of(each.reason) for each in came.values())
     assert all(each.detail and not each.body for each in came.values() if each.reason != "page")
     assert came["short-length"].body == b"page"
-
-
-def test_a_redirect_is_refused_before_its_robots_file_is_asked_for(web: HostileWeb) -> None:
     names = [f"to-{name}" for name in REFUSED]
     assert {each.reason for each in fetch_all(web, names).values()} == {"refused"}
 
 
-def test_a_body_without_end_takes_no_more_memory_than_it_may(web: HostileWeb) -> None:
+def test_a_body_without_end_takes_no_more_memory_than_it_may_and_a_server_no_more_time(web: HostileWeb) -> None:
     tracemalloc.start()
     came = fetch_all(web, ["gzip-bomb", "deflate-bomb", "endless", "image"], QUICK._replace(robots=False))
     peak = tracemalloc.get_traced_memory()[1]
@@ -51,9 +48,6 @@ def test_a_body_without_end_takes_no_more_memory_than_it_may(web: HostileWeb) ->
     assert [each.reason for each in came.values()] == ["too_large", "too_large", "too_large", "not_text"]
     # Each body is there twice at most, beside what the server in this process sends.
     assert peak < 24 * MB
-
-
-def test_a_server_that_never_ends_costs_the_time_of_the_policy(web: HostileWeb) -> None:
     came = fetch_all(web, [*SLOW, "hints"], QUICK._replace(robots=False, max_seconds=2))
     wanted = {name: end for name, (_, end) in SLOW.items()}
     assert {name: each.reason for name, each in came.items()} == {**wanted, "hints": "timeout"}

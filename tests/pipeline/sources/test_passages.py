@@ -34,7 +34,7 @@ def test_passages_hold_every_line_of_a_page_but_those_of_headings_once_and_in_or
     assert (lines, len(named)) == ([line for line in read.text.split("\n") if line not in named], 3)
 
 
-def test_a_box_is_one_passage_to_the_next_label_or_1500_characters() -> None:
+def test_a_box_is_one_passage_to_the_next_label_and_what_is_cut_says_so() -> None:
     label, first, second = "Hinweis", "Der erste Satz steht im Kasten.", "Der zweite Satz steht auch darin."
     text = "\n".join(["Ein Satz davor.", label, first, second])
     (_, box) = passage_places(text, (Heading(text.index(label), 3, label),))
@@ -46,9 +46,6 @@ def test_a_box_is_one_passage_to_the_next_label_or_1500_characters() -> None:
     assert 1_400 < tip.end - tip.start <= 1_500
     assert (note.goes_on, tip.goes_on) == (False, True), "what may belong to a box is never left out in silence"
     assert {text[start:end] for start, end, _ in others} == {sentence}
-
-
-def test_what_is_cut_for_its_length_is_cut_between_items_or_sentences_and_says_so() -> None:
     items = "\n".join(f"- The item with the number {number} of a list that goes on." for number in range(200))
     assert "\n".join(texts_of(items)) == items
     long = ("This sentence stands in a paragraph without an end. " * 100).strip()

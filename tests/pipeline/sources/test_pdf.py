@@ -79,15 +79,12 @@ PAGE = f"""<html><head><title>Bees</title></head><body>
 <h2>Wax</h2><p>{PROSE}</p></article></body></html>"""
 
 
-def test_headings_of_a_page_are_known_with_their_places_and_levels() -> None:
+def test_headings_of_a_page_are_known_and_a_place_stands_under_those_above_it() -> None:
     wanted = [(1, "Bees"), (2, "Honey"), (3, "Storing honey"), (2, "Wax")]
     for page in (PAGE, PAGE.replace("<h2>Honey</h2>", "<h2>Wax</h2><h2>Honey</h2>", 1)):
         found = extract_document(page.encode(), "text/html", "", "https://a.example/bees")
         assert [(each.level, each.text) for each in found.headings] == wanted
         assert all(found.text[each.start :].startswith(each.text.split()[0]) for each in found.headings)
-
-
-def test_a_place_stands_under_the_headings_above_it_and_markdown_marks_its_own() -> None:
     headings = (Heading(10, 1, "Bees"), Heading(20, 2, "Honey"), Heading(30, 3, "Storing"), Heading(40, 2, "Wax"))
     assert (headings_above(headings, 5), headings_above(headings, 35)) == ((), ("Bees", "Honey", "Storing"))
     assert headings_above(headings, 40) == ("Bees", "Wax")

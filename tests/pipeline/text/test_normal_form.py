@@ -20,12 +20,16 @@ def test_the_normal_form_is_what_the_seeds_steps_make_of_the_text(text: str) -> 
     assert normal_form(text).text == fold(re.sub(r"\s+", " ", plain))
 
 
-def test_every_letter_that_becomes_several_is_kept_whole_and_every_white_space_is_a_space() -> None:
+def test_letters_that_become_several_are_kept_whole_and_a_find_begins_and_ends_with_whole_ones() -> None:
     letters = map(chr, (code for code in range(0x110000) if not 0xD800 <= code < 0xE000))
     several = [letter for letter in letters if len(fold(letter)) != 1]
     assert [letter for letter in several if not (found := SPECIAL.match(letter)) or not found["several"]] == []
     blank = [letter for letter in map(chr, range(0x110000)) if letter.isspace()]
     assert {straighten(letter) for letter in blank} == {" "}
+    found = normal_form("ß as s")
+    assert found.text == "ss as s"
+    assert (found.find("s"), found.find("ss"), found.find("s", 5), found.find("s a")) == (4, 0, 6, -1)
+    assert (found.find("ss", 1), found.find("ss a"), found.find("x"), found.find("")) == (-1, 0, -1, -1)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +56,3 @@ def test_a_stretch_of_the_form_leads_back_to_whole_letters_of_the_text(
 ) -> None:
     found = normal_form("Straße   a&amp;b")
     assert (found.text, found.span(*form)) == ("strasse a&b", span)
-
-
-def test_a_find_begins_and_ends_with_whole_letters() -> None:
-    found = normal_form("ß as s")
-    assert found.text == "ss as s"
-    assert (found.find("s"), found.find("ss"), found.find("s", 5), found.find("s a")) == (4, 0, 6, -1)
-    assert (found.find("ss", 1), found.find("ss a"), found.find("x"), found.find("")) == (-1, 0, -1, -1)

@@ -34,15 +34,12 @@ def test_recall_precision_and_accuracy_of_a_report_worked_by_hand() -> None:
     assert scores.accuracy == pytest.approx(3 / 5)
 
 
-def test_sentences_of_a_paragraph_share_its_citations_and_repeated_ones_count_once_for_accuracy() -> None:
+def test_sentences_of_a_paragraph_share_its_citations_and_unread_pages_carry_nothing() -> None:
     paragraph = Paragraph(0, f"{HONEY} {BRIDGE}", ("c1", "c2"), (A, B, A))
     texts = cited_texts([paragraph, paragraph], "en")
     assert texts[0] == CitedText((HONEY, BRIDGE), (A, B))
     scores = citation_scores(texts, PAGES)
     assert scores == Scores(sentences=4, supported=4, citations=4, precise=4, read=2, effective=2)
-
-
-def test_a_page_of_which_it_cannot_be_told_carries_nothing_and_nothing_to_count_has_no_share() -> None:
     reworded = "Honey soothes a child that coughs after dark."
     texts = [CitedText((HONEY, reworded), (A,)), CitedText((reworded,), (B,)), CitedText((BRIDGE,), (LOST,))]
     scores = citation_scores(texts, PAGES)

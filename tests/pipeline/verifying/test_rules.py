@@ -56,15 +56,6 @@ def test_every_sentence_of_a_page_is_said_by_it(language: str) -> None:
         assert text.sentences[place] == sentence
 
 
-def test_headings_deny_nothing_of_what_follows_and_a_mark_within_a_word_is_the_sentences_own() -> None:
-    sentence = "RAID systems are not backup mechanisms."
-    for heading in ("RAID is not a backup", "Sicherung ohne RAID ist nicht genug", "Why not?"):
-        assert stands_on(sentence, PageText(f"{heading}\n{sentence}")) == 1
-    page = PageText("The value of x[2] is the first one of the list.")
-    assert stands_on(page.text, page) == 0
-    assert stands_on(page.text.replace("[2]", "[1]"), page) is None
-
-
 BURN = "Butter cools a burn at once."
 
 
@@ -96,7 +87,7 @@ def test_where_both_can_be_true_nothing_is_said(one: str, other: str) -> None:
     assert check_sentence(one, [PageText(other)]).verdict == "cannot_tell"
 
 
-def test_what_a_page_says_as_well_contradicts_nothing_and_the_reason_names_what_it_says() -> None:
+def test_what_a_page_says_as_well_contradicts_nothing_and_headings_deny_nothing() -> None:
     claim, other, third = (f"The ferry to Juist takes {minutes} cars." for minutes in (20, 30, 50))
     assert check_sentence(claim, [PageText(f"{other} {claim}")]).verdict == "supported"
     assert check_sentence(claim, [PageText(f"{other} {third}")]).verdict == "cannot_tell"
@@ -109,6 +100,12 @@ def test_what_a_page_says_as_well_contradicts_nothing_and_the_reason_names_what_
         ("Water was kept at −20 °C.", "Water was kept at 20 °C.", "20, not -20"),
     ):
         assert contradiction(claim, page) == f"the page says {words}"
+    sentence = "RAID systems are not backup mechanisms."
+    for heading in ("RAID is not a backup", "Sicherung ohne RAID ist nicht genug", "Why not?"):
+        assert stands_on(sentence, PageText(f"{heading}\n{sentence}")) == 1
+    page = PageText("The value of x[2] is the first one of the list.")
+    assert stands_on(page.text, page) == 0
+    assert stands_on(page.text.replace("[2]", "[1]"), page) is None
 
 
 NUMBER = re.compile(r"(?<![A-Za-z0-9_.,:/-])\d+(?![A-Za-z0-9_.,:/-])")
@@ -196,13 +193,18 @@ def between(*texts: str, lang: str = "en", titles: tuple[str, str] = ("", "")) -
     return disagreements(checked_claims(pages))
 
 
-def test_pages_on_opposite_sides_are_one_disagreement_and_a_third_page_joins_its_side() -> None:
+def test_pages_on_opposite_sides_are_one_disagreement_and_claims_of_a_side_are_disputed() -> None:
     (found,) = between(f"{COOLS} It smells.", DOES_NOT_COOL)
     assert [[quote.text for quote in side] for side in found.sides] == [[COOLS], [DOES_NOT_COOL]]
     assert found.claim_ids == ("c1", "c3")
     pages = [page("a.example", COOLS), page("b.example", DOES_NOT_COOL), page("c.example", COOLS)]
     (found,) = disagreements(checked_claims(pages))
     assert [[quote.url[8:9] for quote in side] for side in found.sides] == [["a", "c"], ["b"]]
+    first, second = checked_claims([page("a.example", COOLS), page("b.example", DOES_NOT_COOL)])
+    silent = second._replace(against=(), claim=second.claim._replace(id="c9", text="A burn is not cooled by butter."))
+    far = Quote("https://b.example/", "x", 900, 901)
+    other = silent._replace(claim=silent.claim._replace(id="c10", quotes=(far,)))
+    assert disputed_ids([first, silent, other]) == {"c1", "c9"}
 
 
 @pytest.mark.parametrize(
@@ -223,14 +225,6 @@ def test_two_versions_of_one_thing_do_not_disagree_nor_a_page_with_itself_and_lo
     assert disagreements([claim]) == []
     long = " ".join(chain(["Butter"], ["not, "] * 4000, ["cools a burn."]))
     assert between(COOLS, f"{long} {DOES_NOT_COOL}") != []
-
-
-def test_every_claim_whose_quote_is_part_of_a_side_is_disputed() -> None:
-    first, second = checked_claims([page("a.example", COOLS), page("b.example", DOES_NOT_COOL)])
-    silent = second._replace(against=(), claim=second.claim._replace(id="c9", text="A burn is not cooled by butter."))
-    far = Quote("https://b.example/", "x", 900, 901)
-    other = silent._replace(claim=silent.claim._replace(id="c10", quotes=(far,)))
-    assert disputed_ids([first, silent, other]) == {"c1", "c9"}
 
 
 @pytest.mark.parametrize(("written", "figures"), cases("figures")["written"])

@@ -99,7 +99,7 @@ def test_a_report_is_verified_on_the_pages_that_it_cites_and_again_without_the_w
     assert (again.exit_code, again.stdout) == (3, fetched.result.stdout)
 
 
-def test_no_fetch_asks_nobody_and_makes_no_store(fetched: Fetched, tmp_path: Path) -> None:
+def test_no_fetch_makes_no_store_and_a_run_is_verified_by_its_folder(fetched: Fetched, tmp_path: Path) -> None:
     path = written(tmp_path / "report.md", fetched.path.read_text(encoding="utf-8"))
     result = command(path, "--no-fetch", "--out", str(tmp_path / "out.json"))
     assert (result.exit_code, result.stdout) == (0, "")
@@ -108,6 +108,11 @@ def test_no_fetch_asks_nobody_and_makes_no_store(fetched: Fetched, tmp_path: Pat
     assert told["sentences"][0]["citations"] == [fetched.page]
     assert set(told) == {"sentences", "uncited", "unresolved", "sources"}
     assert [each.name for each in sorted(tmp_path.iterdir())] == ["out.json", "report.md"]
+    (tmp_path / "run" / "final").mkdir(parents=True)
+    text = "# T\n\nClover honey is mild. It is sweet. (C001)\n\n## References\n\n1. C001 [Honey](PAGE) · host\n"
+    offline(fetched, tmp_path / "run" / "final" / "report.md", text)
+    result = command(tmp_path / "run", "--offline", "--store", str(fetched.path.with_name("store.db")))
+    assert [each["citations"] for each in json.loads(result.stdout)["sentences"]] == [[fetched.page]] * 2
 
 
 def test_what_does_not_hold_or_is_open_is_shown_with_the_pages_words(fetched: Fetched, tmp_path: Path) -> None:
@@ -192,14 +197,6 @@ def test_both_readings_of_a_mark_at_a_paragraphs_end_are_told(fetched: Fetched, 
     assert max(map(len, result.stderr.splitlines())) < 400
 
 
-def test_a_research_run_is_verified_by_its_folder(fetched: Fetched, tmp_path: Path) -> None:
-    (tmp_path / "run" / "final").mkdir(parents=True)
-    text = "# T\n\nClover honey is mild. It is sweet. (C001)\n\n## References\n\n1. C001 [Honey](PAGE) · host\n"
-    offline(fetched, tmp_path / "run" / "final" / "report.md", text)
-    result = command(tmp_path / "run", "--offline", "--store", str(fetched.path.with_name("store.db")))
-    assert [each["citations"] for each in json.loads(result.stdout)["sentences"]] == [[fetched.page]] * 2
-
-
 def test_each_answer_of_a_csv_file_is_a_line_and_the_summary_names_it(fetched: Fetched, tmp_path: Path) -> None:
     texts = [f"[Clover honey]({fetched.page}) is mild.", "Honey keeps for many an age.[1] Beekeepers sing.[9]"]
     answers = [cited_answer(number, "Q", text, [fetched.page]) for number, text in enumerate([*texts, texts[1]])]
@@ -214,11 +211,6 @@ def test_each_answer_of_a_csv_file_is_a_line_and_the_summary_names_it(fetched: F
     assert all(f"{answer.answer_id}, line 1: Honey keeps" in shown for answer in answers[1:])
     assert "Marks that lead nowhere: 2." in shown
     assert "Next: citejury pipeline sources" in shown
-
-
-def test_the_store_stands_beside_the_folder_of_a_csv_file_as_for_sources(tmp_path: Path) -> None:
-    assert nearest_store(write_run(tmp_path / "run", {"Honey.": []}) / "openai.csv") == tmp_path / "store.db"
-    assert nearest_store(tmp_path / "report.md") == tmp_path / "store.db"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +236,7 @@ def test_what_cannot_be_verified_is_told_and_nothing_is_written(
     assert not out.exists()
 
 
-def test_a_report_is_not_replaced_by_its_verdicts_and_commands_no_terminal(tmp_path: Path) -> None:
+def test_a_report_is_not_replaced_by_its_verdicts_and_the_store_stands_beside_it(tmp_path: Path) -> None:
     path = written(tmp_path / "report.md", REPORT)
     result = command(path, "--no-fetch", "--out", str(path))
     assert (result.exit_code, path.read_text(encoding="utf-8")) == (1, REPORT)
@@ -252,3 +244,5 @@ def test_a_report_is_not_replaced_by_its_verdicts_and_commands_no_terminal(tmp_p
     result = command(written(tmp_path / "report.md", "Bees\u009b2J fly\u202e [^x\u009b2J].\n"), "--no-fetch")
     assert "\\u009b" in result.stdout
     assert not {"\u009b", "\u202e"} & set(result.output)
+    assert nearest_store(write_run(tmp_path / "run", {"Honey.": []}) / "openai.csv") == tmp_path / "store.db"
+    assert nearest_store(tmp_path / "report.md") == tmp_path / "store.db"

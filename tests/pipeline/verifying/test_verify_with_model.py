@@ -113,7 +113,7 @@ def test_what_words_leave_open_is_asked_about_and_told_with_its_quote(tmp_path: 
     assert "Next: mend what is contradicted" in shown
 
 
-def test_a_repeated_run_asks_nothing_and_gives_the_same_also_after_a_torn_line(tmp_path: Path) -> None:
+def test_a_repeated_run_asks_nothing_and_cut_off_answers_are_asked_for_once_more(tmp_path: Path) -> None:
     path = written_report(tmp_path)
     out = tmp_path / "verdicts.json"
     found: list[tuple[bytes, int]] = []
@@ -125,6 +125,16 @@ def test_a_repeated_run_asks_nothing_and_gives_the_same_also_after_a_torn_line(t
             assert verify(path, "--out", str(out), *asking(server)).exit_code == 0
             found.append((out.read_bytes(), len(server.calls)))
     assert ([each[0] for each in found], [each[1] for each in found]) == ([found[0][0]] * 3, [3, 3, 4])
+    path = written_report(tmp_path, f"{PARAPHRASE} [1]\n\n[1] Bees: {URL}\n")
+    with ScriptedModel(lambda received: says('{"verdict": "supp', stop="length")) as server:
+        result = verify(path, *asking(server))
+        assert [call.body["max_tokens"] for call in server.calls] == [4096, 16384]
+        assert "cut short" in told(result)[PARAPHRASE]["problems"][0]
+        replies_of(path).write_text("my notes\n", encoding="utf-8")
+        result = verify(path, *asking(server))
+        assert (result.exit_code, len(server.calls)) == (1, 2)
+    assert "is not a reply of a model" in result.output
+    assert replies_of(path).read_text(encoding="utf-8") == "my notes\n"
 
 
 def test_the_same_sentence_is_asked_about_once_in_all_answers_of_a_file(tmp_path: Path) -> None:
@@ -230,19 +240,6 @@ def test_a_model_that_misbehaves_supports_nothing(tmp_path: Path) -> None:
             assert 1 <= len(server.calls) <= 3
         said = told(result)[PARAPHRASE]
         assert (said["verdict"], said["problems"][0].startswith("the model")) == ("cannot_tell", True), answer
-
-
-def test_a_cut_off_answer_is_asked_for_once_more_and_a_file_that_holds_no_replies_is_left_alone(tmp_path: Path) -> None:
-    path = written_report(tmp_path, f"{PARAPHRASE} [1]\n\n[1] Bees: {URL}\n")
-    with ScriptedModel(lambda received: says('{"verdict": "supp', stop="length")) as server:
-        result = verify(path, *asking(server))
-        assert [call.body["max_tokens"] for call in server.calls] == [4096, 16384]
-        assert "cut short" in told(result)[PARAPHRASE]["problems"][0]
-        replies_of(path).write_text("my notes\n", encoding="utf-8")
-        result = verify(path, *asking(server))
-        assert (result.exit_code, len(server.calls)) == (1, 2)
-    assert "is not a reply of a model" in result.output
-    assert replies_of(path).read_text(encoding="utf-8") == "my notes\n"
 
 
 def test_a_model_that_is_away_is_given_up_on_and_the_same_command_goes_on(tmp_path: Path) -> None:
