@@ -3,11 +3,9 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import tomllib
 from collections.abc import Iterable, Iterator
 from datetime import date
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +19,7 @@ from packaging.utils import canonicalize_name
 
 from tests.advisories import pinned, read_rows
 from tests.support.places import ROOT
+from tests.support.provider_server import Quiet, Served
 
 DOCKER = ROOT / "docker"
 PINNED = re.compile(r"(\S+)==(\S+)((?: --hash=sha256:[0-9a-f]{64})*)")
@@ -180,10 +179,9 @@ def test_the_list_of_components_has_what_the_image_installs_and_each_part_s_lice
     assert "starlette==0.46.2" in needs["fastapi==0.115.14"]
 
 
-class Service(BaseHTTPRequestHandler):
+class Service(Quiet):
     """An advisory service that knows one weakness each of two packages."""
 
-    protocol_version = "HTTP/1.1"
     known: ClassVar = {"python-jose": "CVE-2024-33663", "jinja2": "CVE-2099-0001"}
 
     def do_POST(self) -> None:
@@ -192,14 +190,7 @@ class Service(BaseHTTPRequestHandler):
         affected = [{"package": {"name": name, "ecosystem": "PyPI"}, "ranges": ranges}]
         day = dict.fromkeys(("published", "modified"), "2026-11-01T00:00:00Z")
         weakness = {"id": self.known.get(name), "summary": "", "details": "", **day, "affected": affected}
-        body = json.dumps({"vulns": [weakness] if name in self.known else []}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        self.reply(200, {}, json.dumps({"vulns": [weakness] if name in self.known else []}).encode())
 
 
 def ask_after_parts(port: int) -> tuple[int, str]:
@@ -213,10 +204,8 @@ def ask_after_parts(port: int) -> tuple[int, str]:
 
 @pytest.mark.rare
 def test_the_check_fails_for_a_weakness_that_nobody_has_read_and_where_nobody_answers() -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as service:
-        threading.Thread(target=service.serve_forever, daemon=True).start()
-        code, told = ask_after_parts(service.server_port)
-        service.shutdown()
+    with Served(Service) as service:
+        code, told = ask_after_parts(service.server.server_port)
     assert code == 1
     assert told.splitlines() == [
         f"jinja2 {constraints()['jinja2']}: CVE-2099-0001, mended in 999",

@@ -10,12 +10,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import SecretStr
+
+from tests.support.provider_server import JSON, Quiet, Served
 
 Item = dict[str, Any]
 OWNER = "owner"
@@ -30,10 +31,11 @@ class Sent(NamedTuple):
     body: Any
 
 
-class ArgillaInMemory:
+class ArgillaInMemory(Served):
     """The server as a context at `url`; `sent` are the requests that changed something, in their order."""
 
     def __init__(self) -> None:
+        super().__init__(Handler)
         self.sent: list[Sent] = []
         self.moment = FIRST_MOMENT
         self.caller = OWNER
@@ -44,13 +46,6 @@ class ArgillaInMemory:
         self.names: dict[str, str] = {}
         self.lock = threading.Lock()
         self.make("users", OWNER, {"username": OWNER, "role": "owner", "first_name": "Owner", "last_name": None})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("_Handler", (Handler,), {"argilla": self}))
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}"
 
     @property
     def owner_api_key(self) -> SecretStr:
@@ -59,15 +54,6 @@ class ArgillaInMemory:
     @property
     def environment(self) -> dict[str, str]:
         return {"ARGILLA_API_URL": self.url, "ARGILLA_API_KEY": f"{OWNER}.apikey"}
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
     def now(self) -> str:
         self.moment += timedelta(seconds=1)
@@ -218,28 +204,17 @@ ROUTES: tuple[tuple[str, str, (Callable[..., Any])], ...] = (
 )
 
 
-class Handler(BaseHTTPRequestHandler):
-    argilla: ArgillaInMemory
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Tests look at `sent`."""
-
+class Handler(Quiet):
     def answer(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", "0")))
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         path = parts.path.removeprefix("/api/v1")
-        with self.argilla.lock:
-            self.argilla.caller = self.headers.get("x-argilla-api-key", "").removesuffix(".apikey")
-            status, found = self.argilla.reply(self.command, path, query, json.loads(raw) if raw else None)
+        argilla = self.server.owner
+        with argilla.lock:
+            argilla.caller = self.headers.get("x-argilla-api-key", "").removesuffix(".apikey")
+            status, found = argilla.reply(self.command, path, query, json.loads(raw) if raw else None)
             content = json.dumps(found).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.reply(status, JSON, content)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer

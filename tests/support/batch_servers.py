@@ -6,13 +6,12 @@ attributes (`Books`), which a test may change at any time; what they were asked 
 
 import json
 import re
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.batch_books import Asked, Books, HangUp, Refused
 from tests.support.batch_dialects import ROUTES, Raw, error_body
-from tests.support.provider_server import Loopback, Served
+from tests.support.provider_server import Quiet, Served
 
 KEYS = {"openai": "authorization", "claude": "x-api-key", "gemini": "x-goog-api-key", "grok": "authorization"}
 
@@ -25,24 +24,7 @@ class BatchServers(Books, Served):
         Served.__init__(self, Handler)
 
 
-class Handler(BaseHTTPRequestHandler):
-    server: Loopback
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Tests look at `calls`."""
-
-    def do_GET(self) -> None:
-        self.serve()
-
-    def do_POST(self) -> None:
-        self.serve()
-
-    def do_DELETE(self) -> None:
-        self.serve()
-
+class Handler(Quiet):
     def serve(self) -> None:
         length = int(self.headers.get("content-length", "0"))
         raw = self.rfile.read(length)
@@ -69,7 +51,13 @@ class Handler(BaseHTTPRequestHandler):
             servers.cuts[provider] -= is_cut
         self.close_connection = self.close_connection or is_lost or is_cut
         if not is_lost:
-            self.reply(status, answer, is_cut)
+            text = answer.text if isinstance(answer, Raw) else json.dumps(answer, ensure_ascii=False)
+            kind = "application/x-jsonl" if isinstance(answer, Raw) else "application/json"
+            body = text.encode()
+            self.reply(status, {"content-type": kind}, body, len(body) // 2 if is_cut else None)
+            self.wfile.flush()
+
+    do_GET = do_POST = do_DELETE = serve
 
     def answer(self, servers: Books, asked: Asked) -> Any:
         """What the provider answers.
@@ -89,13 +77,3 @@ class Handler(BaseHTTPRequestHandler):
             if match and asked.method == method:
                 return serve(servers, asked, *match.groups())
         raise Refused(404, f"{asked.method} {asked.path} is not known here.")
-
-    def reply(self, status: int, answer: Any, is_cut: bool) -> None:
-        text = answer.text if isinstance(answer, Raw) else json.dumps(answer, ensure_ascii=False)
-        body = text.encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/x-jsonl" if isinstance(answer, Raw) else "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if is_cut else body)
-        self.wfile.flush()

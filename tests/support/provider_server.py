@@ -216,21 +216,27 @@ class ProviderServer(Served):
             self.lock.wait_for(lambda: self.most_under_way[provider] >= calls, timeout=60)
 
 
-class Handler(BaseHTTPRequestHandler):
+class Quiet(BaseHTTPRequestHandler):
+    """What the handlers of a `Served` share; tests look at what their owner keeps."""
+
     server: Loopback
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Tests look at `calls`."""
+        """Say nothing."""
 
-    def do_GET(self) -> None:
-        self.answer()
+    def reply(self, status: int, headers: Mapping[str, str], body: bytes, part: int | None = None) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "content-length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body[:part])
+        self.close_connection = self.close_connection or part is not None
 
-    def do_POST(self) -> None:
-        self.answer()
 
+class Handler(Quiet):
     def answer(self) -> None:
         length = int(self.headers.get("content-length", "0"))
         raw = self.rfile.read(length)
@@ -246,6 +252,8 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             self.server.owner.count(provider, -1)
             self.wfile.flush()
+
+    do_GET = do_POST = answer
 
     def behave(self, provider: str, call: int, behaviour: Behaviour) -> None:
         other = next((body for end, body in OTHER_BODIES.items() if self.path.endswith(end)), None)
@@ -270,14 +278,6 @@ class Handler(BaseHTTPRequestHandler):
                 self.reply(307, {"location": location}, b"")
             case Huge(megabytes, bomb):
                 self.huge(megabytes, bomb)
-
-    def reply(self, status: int, headers: Mapping[str, str], body: bytes, part: int | None = None) -> None:
-        self.send_response(status)
-        for name, value in {**headers, "content-length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body[:part])
-        self.close_connection = self.close_connection or part is not None
 
     def wait_for_the_end(self) -> None:
         self.close_connection = True

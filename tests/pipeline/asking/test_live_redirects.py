@@ -1,6 +1,5 @@
 import json
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 from pipeline.asking.ask_live import ask_providers, select_providers
@@ -8,24 +7,19 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.summary import reparse_run
 from pipeline.core.schema import AskOptions
 from pipeline.sources.guard import guarded_client
-from tests.support.provider_server import ProviderServer, Served, Status
+from tests.support.provider_server import ProviderServer, Quiet, Served, Status
 
 HOST = "vertexaisearch.cloud.google.com"
 TARGET = "https://www.ruby-lang.org/en/downloads/"
 
 
-class Redirecting(BaseHTTPRequestHandler):
+class Redirecting(Quiet):
     """Answers as Google's redirect does, but for a link that has expired."""
 
     def do_HEAD(self) -> None:
-        self.send_response(404 if "expired" in self.path else 302)
-        self.send_header("Location", TARGET)
-        self.end_headers()
+        self.reply(404 if "expired" in self.path else 302, {"location": TARGET}, b"")
 
     do_GET = do_HEAD
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
 
 
 def body(port: int) -> dict[str, object]:
