@@ -85,6 +85,6 @@ def measure_row(units_a_record: int) -> None:
     report(name, statistics.median(ratios), GOALS[units_a_record], is_at_least=True)
 
 
-if __name__ == "__main__":
+def main() -> None:
     for number in GOALS:
         measure_row(number)

@@ -75,7 +75,3 @@ def main() -> None:
     (alone, alone_cpu), (ours, ours_cpu) = (map(median, zip(*side, strict=True)) for side in zip(*turns, strict=True))
     log(f"alone {alone:.2f} s, pipeline ask {ours:.2f} s, processor time per call {ours_cpu / alone_cpu:.2f} of it")
     report("pipeline_ask", ours / alone, 1.25)
-
-
-if __name__ == "__main__":
-    main()

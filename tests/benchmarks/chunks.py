@@ -115,7 +115,3 @@ def main() -> None:
         f"{PAGES} pages; F1 of the text {f1(found):.4f}"
     )
     report("pages_to_chunks", ours / alone, 1.3)
-
-
-if __name__ == "__main__":
-    main()

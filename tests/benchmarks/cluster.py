@@ -71,7 +71,3 @@ def main() -> None:
             check(store)
     log(f"{SITES * PAGES} pages: one machine {one:.1f} s, {WORKERS} workers {three:.1f} s")
     report("cluster", one / three, 2.0, is_at_least=True)
-
-
-if __name__ == "__main__":
-    main()

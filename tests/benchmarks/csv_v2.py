@@ -87,7 +87,3 @@ def main() -> None:
             raise SystemExit("the two files differ")
     log(f"alone {alone:.2f} s, CSV v2 {ours:.2f} s, {ROWS:,} rows")
     report("csv_v2_write_read_check", ours / alone, 3.0)
-
-
-if __name__ == "__main__":
-    main()

@@ -54,7 +54,3 @@ def main() -> None:
     small, large = (statistics.median(times[size]) for size in SIZES)
     log(f"{ITEMS} items: {small:.2f} s on 0.5 MB, {large:.2f} s on 2 MB")
     report("evidence, 2 MB against 0.5 MB", large / small, GOAL)
-
-
-if __name__ == "__main__":
-    main()

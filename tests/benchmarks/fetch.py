@@ -55,7 +55,3 @@ def main() -> None:
         f"{URLS // 10:,} pages, {max(memories):.0f} MB after {URLS:,}"
     )
     report("fetch", median(walls) / ideal, 1.3)
-
-
-if __name__ == "__main__":
-    main()

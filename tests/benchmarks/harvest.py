@@ -39,7 +39,3 @@ def main() -> None:
     ideal = QUERIES * SECONDS / MOST_AT_ONCE
     log(f"ideal {ideal:.2f} s, harvested in {taken:.2f} s")
     report("harvest", taken / ideal, 1.3)
-
-
-if __name__ == "__main__":
-    main()

@@ -12,6 +12,6 @@ def taken(code: str) -> float:
     return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True, capture_output=True))
 
 
-if __name__ == "__main__":
+def main() -> None:
     ours, theirs = medians((taken(HELP), taken("import click")) for _ in range(15))
     report("help", ours / theirs, 1.5)

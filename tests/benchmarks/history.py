@@ -79,7 +79,3 @@ def main() -> None:
         ratios.append(with_it / without)
         log(f"{call}: {1000 * with_it:.0f} ms with the history, {1000 * without:.0f} ms without")
     report("history", max(ratios), 1.1)
-
-
-if __name__ == "__main__":
-    main()

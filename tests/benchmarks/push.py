@@ -74,7 +74,3 @@ def main() -> None:
         ours = seconds_of_push(client, records)
     log(f"push {ours:.1f} s, bare PUT on an unpatched server {bare:.1f} s, {BODIES:,} records")
     report("push", ours / bare, 0.4)
-
-
-if __name__ == "__main__":
-    main()

@@ -68,7 +68,3 @@ def main() -> None:
         used = median(seconds(lambda each=each: asyncio.run(run_once(each, documents)), used_seconds) for each in runs)
     log(f"{len(bodies)} pages: {used:.1f} s, trafilatura alone {alone:.1f} s")
     report("research", used / alone, 3.5)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,7 +18,3 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     log(f"by model {by_model:.1f} s, and language {crossed:.1f} s; peak memory of the process {peak:.0f} MiB")
     report("results", max(by_model, crossed), 10.0)
-
-
-if __name__ == "__main__":
-    main()

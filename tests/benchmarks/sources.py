@@ -77,7 +77,3 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 peaks.append(peak_kilobytes(pages, web, Path(folder)))
     report("sources", peaks[1] / peaks[0], 1.15)
-
-
-if __name__ == "__main__":
-    main()

@@ -67,7 +67,3 @@ def main() -> None:
         finally:
             driver.quit()
     report("submit", statistics.median(ours) / statistics.median(without), 1.5)
-
-
-if __name__ == "__main__":
-    main()

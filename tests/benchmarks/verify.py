@@ -68,7 +68,3 @@ def main() -> None:
     size = sum(len(page.text) for page in pages)
     log(f"{len(claims)} claims, {size:,} letters: {ours:.2f} s; reading alone {floor:.2f} s")
     report("verify", ours / floor, 10.0)
-
-
-if __name__ == "__main__":
-    main()
