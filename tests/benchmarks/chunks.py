@@ -7,14 +7,11 @@ the same with one parser process, and how well the articles' text is found.
 import asyncio
 import gzip
 import json
-import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from itertools import cycle, islice
 from pathlib import Path
-from statistics import mean
 from time import perf_counter
 
 from pipeline.sources.chunk import tokenize_chunk
@@ -22,6 +19,7 @@ from pipeline.sources.extract import Extracted, Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.schema import Document, SourceMeta
 from tests.benchmarks.measure import log, report
+from tests.pipeline.sources.test_extract import f1
 from tests.support.web import Page, Web
 
 PAGES = 500
@@ -80,21 +78,9 @@ async def chunked(fetcher: Fetcher, extractor: Extractor, url: str) -> Extracted
     return found
 
 
-def shingles(text: str) -> Counter[tuple[str, ...]]:
-    words = re.findall(r"\w+", text)
-    return Counter(tuple(words[at : at + 4]) for at in range(max(1, len(words) - 3)))
-
-
-def f1(found: list[Extracted]) -> float:
-    """How well the articles' text is found. Source: article-extraction-benchmark, evaluate.py."""
+def found_share(found: list[Extracted]) -> float:
     gold = json.loads((ARTICLES / "ground-truth.json").read_text(encoding="utf-8"))
-    pairs = [
-        (shingles(read.text), shingles(gold[name]["articleBody"]))
-        for name, read in zip(sorted(gold), found, strict=False)
-    ]
-    precision = mean((text & true).total() / text.total() for text, true in pairs)
-    recall = mean((text & true).total() / true.total() for text, true in pairs)
-    return 2 * precision * recall / (precision + recall)
+    return f1([(read.text, gold[name]["articleBody"]) for name, read in zip(sorted(gold), found, strict=False)])
 
 
 def main() -> None:
@@ -112,6 +98,6 @@ def main() -> None:
         single += asyncio.run(seconds_with_chunks(part, 1))[0]
     log(
         f"alone {alone:.1f} s, to chunks {ours:.1f} s, with one parser process {single:.1f} s ({single / alone:.2f}), "
-        f"{PAGES} pages; F1 of the text {f1(found):.4f}"
+        f"{PAGES} pages; F1 of the text {found_share(found):.4f}"
     )
     report("pages_to_chunks", ours / alone, 1.3)

@@ -1,4 +1,3 @@
-import csv
 import json
 import re
 import stat
@@ -16,6 +15,7 @@ from exports.report.agreement_page import short_sections
 from exports.report.sections import terminal_text
 from tests.support.argilla_in_memory import ArgillaInMemory
 from tests.support.csv_check import check_file
+from tests.support.export_bench import read_csv
 from tests.support.places import ROOT
 
 if TYPE_CHECKING:
@@ -51,11 +51,6 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Made(home, done.stdout)
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_it_ends_with_what_the_jury_found_which_the_readme_shows_and_a_line_a_label_of_agreement(made: Made) -> None:
     found, *agreement = made.printed.strip().split("\n\n")
     lines = found.splitlines()
@@ -80,12 +75,12 @@ def test_its_answers_are_csv_v2_its_export_joins_them_and_its_report_names_what_
     assert [violation for file in files for violation in check_file(file)] == []
     assert (made.home / "answers" / "errors.jsonl").read_text(encoding="utf-8") == ""
     for task in TASKS:
-        found = rows(made.home / "export" / f"{task}.csv")
+        found = read_csv(made.home / "export" / f"{task}.csv")
         assert tuple(found[0]) == COLUMNS[task]
         assert {row["annotator_id"] for row in found} == {"anna", "ben", "chiyo", "david"}
-    generation = rows(made.home / "export" / "generation.csv")
+    generation = read_csv(made.home / "export" / "generation.csv")
     assert {"en", "de", "ja"} <= {row["language"] for row in generation}
-    answers = [row for file in [*files, *(made.home / "research").glob("*/pipeline.csv")] for row in rows(file)]
+    answers = [row for file in [*files, *(made.home / "research").glob("*/pipeline.csv")] for row in read_csv(file)]
     assert {row["record_uuid"] for row in generation} <= {row["answer_id"] for row in answers}
     agreement = json.loads((made.home / "agreement" / "agreement.json").read_text(encoding="utf-8"))
     alphas = [label["krippendorff_alpha"] for task in agreement["tasks"].values() for label in task["labels"].values()]
@@ -97,7 +92,7 @@ def test_its_answers_are_csv_v2_its_export_joins_them_and_its_report_names_what_
     assert "59 answers of 6 models to 13 narratives, judged by 4 people." in text
     assert ">asked</th>" in text
     assert "Not known: how many questions" not in text
-    assert {row["task"] for row in rows(made.home / "agreement" / "disagreements.csv")} == set(TASKS)
+    assert {row["task"] for row in read_csv(made.home / "agreement" / "disagreements.csv")} == set(TASKS)
     logins = made.home / "logins.json"
     assert stat.S_IMODE(logins.stat().st_mode) == 0o600
     assert set(json.loads(logins.read_text(encoding="utf-8"))) == {"anna", "ben", "chiyo", "david", "you"}

@@ -15,6 +15,8 @@ from typing import IO, Any, NamedTuple
 
 import pytest
 
+from tests.support.provider_server import closed_port as free_port
+
 USER = "jury"
 SYSTEM_USER = "postgres"
 STARTS = 5
@@ -48,12 +50,6 @@ def as_its_user(command: Sequence[str | Path]) -> list[str]:
 
 def is_root() -> bool:
     return os.geteuid() == 0
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 @contextlib.contextmanager
