@@ -183,9 +183,7 @@ def test_names_with_spaces_umlauts_and_kanji_are_people_like_others(lead: Lead) 
 
 
 @pytest.mark.parametrize("workspace", ["Müller & Söhne", "a?b=c#d", "..", "x" * 200])
-def test_a_workspace_whose_name_would_hide_all_others_from_argillas_library_is_refused(
-    lead: Lead, workspace: str
-) -> None:
+def test_a_workspace_whose_name_would_hide_others_from_argillas_library_is_refused(lead: Lead, workspace: str) -> None:
     name = f"{workspace} {lead.mark}"
     lead.campaign('locales = ["en"]', lead.people("anna"), workspace=name)
     refused = lead.run("setup", "--passwords", "passwords.json", code=1)
@@ -193,9 +191,7 @@ def test_a_workspace_whose_name_would_hide_all_others_from_argillas_library_is_r
     assert name not in lead.owner.workspaces()
 
 
-def test_records_of_no_language_of_the_campaign_go_to_its_first_and_a_language_without_any_is_empty_in_status(
-    lead: Lead,
-) -> None:
+def test_records_of_no_language_of_the_campaign_go_to_its_first_and_one_without_any_is_empty(lead: Lead) -> None:
     lead.campaign('locales = ["en", "ja"]', lead.people("anna"), "calibration = { records = 500 }")
     lead.run("setup")
     lead.push()
@@ -229,9 +225,7 @@ def test_an_annotators_key_is_refused_and_not_repeated(lead: Lead, monkeypatch: 
         ('annotators = [{ name = "a", role = "lead" }]', "`campaign.annotators.0.role`"),
     ],
 )
-def test_a_typo_in_the_campaign_is_named_by_every_command_before_anything_is_done(
-    lead: Lead, line: str, named: str
-) -> None:
+def test_a_typo_in_the_campaign_is_named_by_every_command_at_once(lead: Lead, line: str, named: str) -> None:
     lead.campaign('locales = ["en"]', line)
     for words in (["setup"], ["push", lead.write_records()], ["status"], ["share", "--out", "sheets"]):
         error = lead.run(*words, code=1).stderr

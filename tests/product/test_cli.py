@@ -121,9 +121,7 @@ def test_the_root_names_the_three_packages_and_says_of_each_command_what_it_says
         assert " ".join((command.help or "").split()).startswith(lazy.summary.rstrip("."))
 
 
-def test_an_option_beats_environment_beats_file_which_holds_no_key(
-    in_tmp: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_option_beats_environment_beats_file_without_key(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (in_tmp / "citejury.toml").write_text('workspace = "file"\nlocale = "de"\n', encoding="utf-8")
     monkeypatch.setenv("CITEJURY_WORKSPACE", "environment")
     assert (read_settings().workspace, read_settings().locale) == ("environment", "de")
@@ -156,9 +154,7 @@ def test_letters_that_the_terminal_does_not_have_are_no_traceback() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, b"?")
 
 
-def test_a_command_names_the_next_one_as_this_shell_can_call_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_names_the_next_as_this_shell_can_call_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "bin" / "citejury"
     script.parent.mkdir()
     script.touch(mode=0o755)

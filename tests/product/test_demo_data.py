@@ -139,9 +139,7 @@ def researched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, QueryRes
     return folder, research_library(LIBRARY, folder)
 
 
-def test_what_butter_and_the_clinic_say_stands_in_the_list_that_verdicts_are_about(
-    researched: tuple[Path, QueryResponse],
-) -> None:
+def test_what_butter_and_the_clinic_say_is_in_the_list_of_verdicts(researched: tuple[Path, QueryResponse]) -> None:
     (folder,) = (path for path in researched[0].iterdir() if (path / "evidence").is_dir())
     body, _, _ = (folder / "final" / "report.md").read_text(encoding="utf-8").partition("## References")
     for words in ("Butter cools a burn at once", "is the best first aid for a kitchen burn"):

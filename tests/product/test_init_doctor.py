@@ -88,9 +88,7 @@ def test_an_interrupted_start_is_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.server
-def test_the_doctor_finds_argilla_and_its_key(
-    argilla_server: "ServerHandle", project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_finds_argilla(argilla_server: "ServerHandle", project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
     monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
@@ -108,9 +106,7 @@ def test_the_doctor_finds_argilla_and_its_key(
     assert run("doctor").stderr.endswith("Next: citejury pipeline ask narratives.csv --replay payloads --out answers\n")
 
 
-def test_the_doctor_ends_with_1_where_argilla_or_the_campaign_cannot_be_used(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_ends_with_1_where_argilla_or_campaign_fails(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("ARGILLA_API_KEY", "key")
     (project / "citejury.toml").write_text('[campaign]\nlocales = ["xx"]\n', encoding="utf-8")
@@ -121,9 +117,7 @@ def test_the_doctor_ends_with_1_where_argilla_or_the_campaign_cannot_be_used(
         assert found in checks[name]["found"]
 
 
-def test_the_doctor_finds_secrets_that_others_can_read_and_says_how_the_key_gets_into_a_new_terminal(
-    project: Path,
-) -> None:
+def test_the_doctor_finds_secrets_that_others_can_read_and_says_how_a_new_terminal_gets_the_key(project: Path) -> None:
     assert "`citejury annotation serve`" in examined()[1]["Argilla's key"]["to_do"]
     (project / "citejury-home").mkdir()
     (project / "citejury-home" / "env").write_text("ARGILLA_API_KEY=secret\n", encoding="utf-8")

@@ -172,9 +172,7 @@ def test_the_commands_of_the_first_readme_run_in_their_order_and_print_what_it_s
 
 @pytest.mark.rare
 @pytest.mark.server
-def test_the_commands_of_all_readmes_run_in_their_order(
-    folder: Path, environment: dict[str, str], served: None
-) -> None:
+def test_the_commands_of_all_readmes_run_in_order(folder: Path, environment: dict[str, str], served: None) -> None:
     submitted: set[str] = set()
     jurors = {
         "citejury exports csv": ("citejury", ["anna", "ben"]),

@@ -60,7 +60,7 @@ PASSED = "1 passed, 3 skipped, 1 xfailed"
     ],
     ids=["where somebody works", "on ci", "on a machine that says what it does not have"],
 )
-def test_a_skip_fails_on_ci_unless_the_machine_may_skip(
+def test_a_skip_fails_on_ci_but_where_it_may(
     tmp_path: Path, environment: dict[str, str], code: int, counts: str
 ) -> None:
     ended, printed = run(tmp_path, TESTS, **environment)

@@ -128,9 +128,7 @@ def test_arms_providers_and_repeats_are_added_to_what_is_there(folder: Path) -> 
     ],
     ids=["template", "persona", "model", "option", "language"],
 )
-def test_an_arm_that_changed_is_refused_with_both_and_nothing_is_sent(
-    folder: Path, changed: str, told: tuple[str, str]
-) -> None:
+def test_a_changed_arm_is_refused_with_both_and_nothing_sent(folder: Path, changed: str, told: tuple[str, str]) -> None:
     with ProviderServer() as server:
         ask(server, *ARMS[:2])
         before = (folder / "run" / "manifest.json").read_bytes()
@@ -169,9 +167,7 @@ def test_an_arm_that_changed_is_refused_with_both_and_nothing_is_sent(
         (":x.toml", "", "is not NAME:FILE.toml"),
     ],
 )
-def test_an_arm_that_cannot_be_used_is_one_plain_line_and_nothing_is_sent(
-    folder: Path, arm: str, content: str, told: str
-) -> None:
+def test_an_arm_of_no_use_is_one_plain_line_and_nothing_sent(folder: Path, arm: str, content: str, told: str) -> None:
     Path("x.toml").write_text(content, encoding="utf-8")
     with ProviderServer() as server:
         done = ask(server, *ARMS, "--arm", arm)

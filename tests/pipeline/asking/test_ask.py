@@ -145,9 +145,7 @@ def test_the_key_is_in_no_error_no_log_and_no_repr(caplog: pytest.LogCaptureFixt
         assert KEY[-10:] not in text
 
 
-def test_a_proxy_of_the_environment_is_asked_for_the_world_and_not_for_loopback(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_proxy_of_the_environment_is_asked_for_the_world_not_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     with ProviderServer() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         assert isinstance(ask_at({"openai": "http://api.example/v1"}, "openai"), Reply)
@@ -256,9 +254,7 @@ def test_a_lasting_trouble_is_recorded_at_once(bad: Behaviour, kind: str, words:
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_a_success_that_cannot_be_read_comes_back_as_it_is_and_is_not_bought_again(
-    bad: Behaviour, fault: str, begins: str
-) -> None:
+def test_a_success_that_cannot_be_read_is_kept_and_not_bought_again(bad: Behaviour, fault: str, begins: str) -> None:
     reply, requests = answered(bad)
     assert (reply.status, reply.attempts, requests, reply.is_paid) == (200, 1, 1, True)
     assert (reply.text.startswith(begins), len(reply.text) <= MB) == (True, True)

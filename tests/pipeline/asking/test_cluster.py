@@ -100,9 +100,7 @@ def web() -> Iterator[SmallWeb]:
 
 
 @pytest.mark.rare
-def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_machine(
-    web: SmallWeb, tmp_path: Path
-) -> None:
+def test_a_killed_worker_is_replaced_and_the_records_are_those_of_one_machine(web: SmallWeb, tmp_path: Path) -> None:
     run = write_run(tmp_path / "alone" / "run", web.cited())
     read_pages(run, Online(lambda: guarded_client(web.addresses()), QUICK))
     alone = (tmp_path / "alone" / "records.jsonl").read_bytes()

@@ -87,9 +87,7 @@ def test_hosts_that_nobody_reached_before_do_not_stop_a_run_that_is_gone_on_with
         ("a-name.invalid", False, "no_host_twice"),  # no network has it
     ],
 )
-def test_that_there_is_no_such_site_is_said_where_others_were_reached(
-    tmp_path: Path, host: str, others: bool, reason: str
-) -> None:
+def test_no_such_site_is_said_where_others_were_reached(tmp_path: Path, host: str, others: bool, reason: str) -> None:
     with Web({"a.example": {"/": ARTICLE}}) as web:
         run = write_run(tmp_path / "run", {"One.": [f"http://{host}/", *([web.url("a.example")] if others else [])]})
         read_pages(run, Online(web.client, QUICK._replace(retries=1)))

@@ -103,9 +103,7 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, conte
         pytest.param("utf-16", "x", "line 1, byte 1: found 0xff.*UTF-16", id="utf-16"),
     ],
 )
-def test_another_encoding_is_named_with_its_byte_and_the_way_out(
-    tmp_path: Path, encoding: str, text: str, says: str
-) -> None:
+def test_another_encoding_is_named_with_byte_and_way_out(tmp_path: Path, encoding: str, text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         NarrativesCsv(written(tmp_path, f"narrative_id,prompt\nN0,ok\nN,{text}\n".encode(encoding)))
 

@@ -171,9 +171,7 @@ def spent(result: Result) -> str:
     return result.stderr.partition("spent now ")[2].partition("\n")[0]
 
 
-def test_bodies_of_paused_turns_count_as_long_as_no_answer_holds_them_and_for_ever_where_none_will(
-    folder: Path,
-) -> None:
+def test_bodies_of_paused_turns_count_while_no_answer_holds_them_and_for_ever_where_none_will(folder: Path) -> None:
     """A body takes 10 tokens in and 5 out: at these prices a dollar."""
     prices = {"CITEJURY_PRICES": json.dumps({each: {"input": 50_000, "output": 100_000} for each in ("m", "n")})}
     old, new, first = ("--model", "claude=m"), ("--model", "claude=n"), ("--max-rows", "1")

@@ -189,9 +189,7 @@ def test_tokens_and_cost_are_counted_and_a_limit_stops_before_the_next_start() -
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.rare)]
 )
-def test_the_second_signal_gives_up_what_is_under_way_and_the_same_command_goes_on(
-    number: signal.Signals, code: int
-) -> None:
+def test_the_second_signal_gives_up_what_is_sent_and_the_command_goes_on(number: signal.Signals, code: int) -> None:
     with ProviderServer({"openai": [Hang()]}) as server:
         env = {**os.environ, **environment(server, "openai")}
         process = subprocess.Popen(command("1"), cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)

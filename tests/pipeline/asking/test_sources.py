@@ -193,9 +193,7 @@ def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
 
 
 @pytest.mark.rare
-def test_a_file_is_read_for_every_form_of_its_url_and_what_is_cited_of_a_wrong_ones_site_is_said(
-    tmp_path: Path,
-) -> None:
+def test_a_file_is_read_for_every_form_of_its_url_and_what_is_cited_of_a_wrong_site_is_said(tmp_path: Path) -> None:
     forms = ["http://www.paper.test/article/", "https://paper.test/article"]
     cited = [*forms, "https://paper.test/c", "https://paper.test/d"]
     run = write_run(tmp_path / "run", {"Honey is safe.": cited})

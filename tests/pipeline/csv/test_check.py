@@ -150,9 +150,7 @@ def test_a_wrong_shared_cell_is_told_where_it_stands_and_differs_on_the_other_ro
         (3, "result_snippet", "a\0b", "text"),
     ],
 )
-def test_a_wrong_source_or_result_is_told_where_it_stands(
-    path: Path, row: int, column: str, cell: str, wanted: str
-) -> None:
+def test_a_wrong_source_or_result_is_told_in_place(path: Path, row: int, column: str, cell: str, wanted: str) -> None:
     edit(path, row, {column: cell})
     (violation,) = [v for v in check_file(path) if (v.line, v.column) == (row + 2, column) and "other" not in v.found]
     assert wanted in violation.wanted
@@ -183,9 +181,7 @@ def test_a_citation_list_is_a_json_array_of_texts_and_nothing_follows_from_a_bro
         ((0, 1, 2, 3, 4), [(5, "source_id"), (5, "row")]),
     ],
 )
-def test_rows_are_each_citation_with_each_result_once(
-    path: Path, keep: tuple[int, ...], told: list[tuple[int, str]]
-) -> None:
+def test_rows_are_citations_with_each_result(path: Path, keep: tuple[int, ...], told: list[tuple[int, str]]) -> None:
     rows = rows_of(path)
     rewrite(path, [rows[place] for place in keep])
     assert places(check_file(path)) == told

@@ -98,9 +98,7 @@ def test_a_row_of_the_product_holds_its_source_and_its_result() -> None:
 
 @SLOW_DISK
 @given(written=st.lists(answers, max_size=4, unique_by=lambda answer: answer.answer_id))
-def test_the_file_holds_exactly_the_rows_of_the_answers_and_they_come_back(
-    tmp_path: Path, written: list[StoredAnswer]
-) -> None:
+def test_the_file_holds_just_the_answers_rows_and_they_come_back(tmp_path: Path, written: list[StoredAnswer]) -> None:
     path = tmp_path / "answers.csv"
     assert (write_answers(path, written), list(read_answers(path))) == (len(written), written)
     rows = [list(row.model_dump().values()) for answer in written for row in expanded_rows(answer)]
@@ -279,9 +277,7 @@ def test_a_packed_file_cut_anywhere_keeps_exactly_its_whole_answers(tmp_path: Pa
 
 
 @pytest.mark.parametrize("cut", [1, 40, 150])
-def test_a_torn_frame_is_a_violation_and_refused_by_readers_until_it_is_cut_off(
-    both: tuple[Path, Path], cut: int
-) -> None:
+def test_a_torn_frame_is_a_violation_and_refused_by_readers_until_cut_off(both: tuple[Path, Path], cut: int) -> None:
     packed = both[1]
     packed.write_bytes(packed.read_bytes()[:-cut])
     torn = [each for each in check_file(packed) if "in the middle of a frame" in each.found]

@@ -49,9 +49,7 @@ PAYLOADS = {
 
 
 @pytest.mark.parametrize(("payload", "content", "shape"), PAYLOADS.values(), ids=PAYLOADS)
-def test_content_is_taken_from_the_envelope_then_the_seeds_fields_then_the_text(
-    payload: str, content: str, shape: str
-) -> None:
+def test_content_is_of_the_envelope_then_the_seeds_fields_then_the_text(payload: str, content: str, shape: str) -> None:
     completion = model_content(payload)
     assert completion[:2] == (content, shape)
     assert payload != chat("yes") or completion[2:] == ("m", "stop")

@@ -44,7 +44,7 @@ def ask(
 
 
 @pytest.mark.parametrize(("provider", "fields", "words"), CASES["refused_files"])
-def test_files_of_another_form_are_refused(
+def test_other_files_are_refused(
     servers: BatchServers, provider: ProviderName, fields: list[list[str]], words: str
 ) -> None:
     head = '--b\r\ncontent-disposition: form-data; name="{}"{}\r\n\r\n{}\r\n'
@@ -56,7 +56,7 @@ def test_files_of_another_form_are_refused(
 
 
 @pytest.mark.parametrize(("provider", "path", "body", "words"), CASES["refused_batches"])
-def test_batches_of_another_form_are_refused(
+def test_other_batches_are_refused(
     servers: BatchServers, provider: ProviderName, path: str, body: Any, words: str
 ) -> None:
     line = {"custom_id": "a1", "method": "POST", "url": "/v1/responses", "body": {"model": "m", "input": "?"}}

@@ -276,9 +276,7 @@ def test_a_list_is_read_to_its_end_and_circles_are_an_error(servers: BatchServer
 
 
 @pytest.mark.parametrize("provider", NAMED)
-def test_a_file_that_the_provider_refuses_fails_the_whole_batch_with_its_reason(
-    servers: BatchServers, provider: ProviderName
-) -> None:
+def test_a_refused_file_fails_the_whole_batch_with_its_reason(servers: BatchServers, provider: ProviderName) -> None:
     servers.most[provider] = 1
     state = look(servers, provider, submit(servers, provider, "run-1", "a1", "a2").batch_id)
     assert (state.status, state.done) == ("failed", 0)
@@ -287,9 +285,7 @@ def test_a_file_that_the_provider_refuses_fails_the_whole_batch_with_its_reason(
 
 @four
 @pytest.mark.parametrize("wrong", ["../files", "a/b", "", "x?y", None])
-def test_an_id_that_is_no_part_of_a_path_is_not_asked_for(
-    servers: BatchServers, provider: ProviderName, wrong: str | None
-) -> None:
+def test_an_id_not_fit_for_a_path_is_not_sent(servers: BatchServers, provider: ProviderName, wrong: str | None) -> None:
     servers.instead = lambda _: {"id": wrong, "batch_id": wrong, "file": {"name": wrong}}
     with pytest.raises(ProviderError, match=r"names no (file|batch) that can be asked for"):
         submit(servers, provider, "run-1", "a1")
@@ -341,9 +337,7 @@ def test_words_of_an_end_without_an_answer_are_kept(
 
 
 @four
-def test_items_that_make_no_batch_are_refused_before_anything_is_sent(
-    servers: BatchServers, provider: ProviderName
-) -> None:
+def test_items_that_make_no_batch_are_refused_before_sending(servers: BatchServers, provider: ProviderName) -> None:
     def refused(items: list[BatchItem], words: str) -> None:
         with pytest.raises(InputError, match=words):
             talk(servers, provider, lambda api, client: api.submit(client, "run-1", items))

@@ -164,9 +164,7 @@ def test_the_body_names_the_wait_where_no_header_does(error: dict[str, object], 
 
 
 @pytest.mark.parametrize(("status", "headers", "body", "kind"), CASES["kinds"])
-def test_an_error_is_retried_only_where_that_may_help(
-    status: int | None, headers: dict[str, str], body: str, kind: str
-) -> None:
+def test_errors_are_retried_where_of_use(status: int | None, headers: dict[str, str], body: str, kind: str) -> None:
     assert decide(status, headers, body, 1, NOW).kind == kind
 
 

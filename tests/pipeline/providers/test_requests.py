@@ -163,9 +163,7 @@ def test_more_domains_than_the_provider_takes_are_refused(provider: ProviderName
         ("perplexity", "gpt-5", PLAIN, "maker"),
     ],
 )
-def test_what_one_provider_does_not_take_is_refused(
-    provider: ProviderName, model: str, options: AskOptions, message: str
-) -> None:
+def test_what_providers_lack_is_refused(provider: ProviderName, model: str, options: AskOptions, message: str) -> None:
     with pytest.raises(InputError, match=message):
         build(provider, model, options)
 

@@ -294,9 +294,7 @@ def test_a_record_says_whether_its_passages_came_with_it(tmp_path: Path, line: o
         ("not_tried", "unfetched", True),
     ],
 )
-def test_each_reason_is_one_cause_and_what_nobody_reached_is_tried_again(
-    reason: str, state: str, tried_again: bool
-) -> None:
+def test_each_reason_is_one_cause_and_the_unreached_is_tried_again(reason: str, state: str, tried_again: bool) -> None:
     assert (state_of(reason), may_pass(reason)) == (state, tried_again)
 
 
@@ -342,9 +340,7 @@ def test_an_address_of_another_kind_is_no_missing_one(url: str, reason: str) -> 
         ("not_a_url", "ftp://a.example/", ("unread", "not_web")),
     ],
 )
-def test_what_earlier_versions_called_unresolved_is_read_by_its_reason(
-    reason: str, url: str, found: tuple[str, str]
-) -> None:
+def test_what_earlier_versions_called_unresolved_has_a_reason(reason: str, url: str, found: tuple[str, str]) -> None:
     source = Source.model_validate({"n": 1, "url": url, "host": "", "state": "unresolved", "reason": reason})
     assert (source.state, source.reason) == found
     assert Source.model_validate_json(source.model_dump_json()) == source

@@ -136,9 +136,7 @@ def test_a_paragraph_without_citations_of_the_right_form_is_listed(folder: RunFo
         ("logs/plan.json", "{", "JSON"),
     ],
 )
-def test_a_file_that_is_not_as_it_should_be_names_itself_and_the_field(
-    folder: RunFolder, name: str, text: str, field: str
-) -> None:
+def test_a_file_that_is_wrong_names_itself_and_the_field(folder: RunFolder, name: str, text: str, field: str) -> None:
     path = put(folder, name, text)
     read = {"clarify.json": folder.read_clarify, "evidence/verify.json": folder.read_verify}.get(name, folder.read_plan)
     with pytest.raises(InputError, match=field) as raised:

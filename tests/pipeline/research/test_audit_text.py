@@ -188,9 +188,7 @@ def said(changes: dict[str, str], more: str = "", page: str = PAGE, is_told: boo
         pytest.param({}, "Presidents are elected in autumn [1].\n\n", True, id="added and silent"),
     ],
 )
-def test_what_neither_the_run_nor_its_pages_say_is_a_problem(
-    changes: dict[str, str], more: str, is_problem: bool
-) -> None:
+def test_what_neither_run_nor_pages_say_is_a_problem(changes: dict[str, str], more: str, is_problem: bool) -> None:
     assert bool(said(changes, more).problems) is is_problem
 
 

@@ -72,9 +72,7 @@ def queries(section: str, topic: str, *pages: Page, asked: tuple[str, ...] = (),
         ("ミツバチの病気", "", page(A, "年報", "病気とダニ", "会合"), {"ミツバチ", "病気", "ダニ"}),
     ],
 )
-def test_queries_are_made_of_what_is_missing_and_of_headings_beside_it(
-    section: str, told: str, read: Page, first: set[str]
-) -> None:
+def test_queries_are_of_what_is_missing_and_of_headings(section: str, told: str, read: Page, first: set[str]) -> None:
     words = set(queries(section, section, read, told=told)[0].split())
     assert first <= words
     assert words.isdisjoint({"club", "vereinsfest", "会合"})

@@ -73,9 +73,7 @@ def test_the_same_pages_are_found_whatever_is_asked_at_once_and_later_rounds_cou
     st.integers(1, 4),
     st.integers(0, 12),
 )
-def test_no_choice_exceeds_cap_or_budget_or_holds_a_page_twice(
-    urls: list[str], before: list[int], cap: int, budget: int
-) -> None:
+def test_no_choice_exceeds_its_cap_or_repeats_a_page(urls: list[str], before: list[int], cap: int, budget: int) -> None:
     seen = [FoundPage(f"https://old.example/{path}", "", "q", 1) for path in dict.fromkeys(before)]
     chosen = choose((FoundPage(url, "", "q", rank) for rank, url in enumerate(urls, start=1)), seen, cap, budget)
     all_urls = [found.url for found in (*seen, *chosen.found)]
@@ -161,9 +159,7 @@ JAPANESE = "".join(f"{number}番の巣箱は{number * 7 % 40}キロの蜂蜜を�
         ("No honey.", "No wax.", False),
     ],
 )
-def test_pages_that_say_the_same_count_once_and_parts_of_others_and_short_ones_stay(
-    one: str, other: str, same: bool
-) -> None:
+def test_pages_that_say_the_same_count_once_and_parts_and_short_ones_stay(one: str, other: str, same: bool) -> None:
     pages = [Said(f"https://{at}.example/", "", "", "", text, "") for at, text in enumerate((one, other))]
     kept, duplicates = without_duplicates(pages)
     assert list(kept) == (pages[:1] if same else pages)

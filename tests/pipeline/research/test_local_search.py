@@ -63,9 +63,7 @@ def first(provider: SearchProvider, query: str) -> str:
     return asyncio.run(provider.search(query, 3))[0].url
 
 
-def test_a_folder_is_searched_in_every_language_and_its_documents_are_in_the_store(
-    library: Library, store: Store
-) -> None:
+def test_a_folder_is_searched_in_every_language_and_its_files_are_in_the_store(library: Library, store: Store) -> None:
     provider = search_provider("local", store, {}, library.folder)
     assert first(provider, "May babies eat raw honey?") == "https://docs.documents.invalid/honey.txt"
     assert first(provider, "Wie viele Bienen hat ein Volk?") == "https://docs.documents.invalid/%C3%9Cber%20Bienen.md"

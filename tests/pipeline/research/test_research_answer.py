@@ -93,9 +93,7 @@ def test_its_csv_is_csv_v2_and_names_run_model_depth_and_sources(run: Run, tmp_p
 
 
 @pytest.mark.parametrize("form", ["c", "n"])
-def test_its_record_shows_citations_in_the_one_form_and_nothing_of_the_back_matter(
-    tmp_path: Path, form: CitationForm
-) -> None:
+def test_its_record_shows_citations_in_the_one_form_and_no_back_matter(tmp_path: Path, form: CitationForm) -> None:
     record = make_run(tmp_path, form).record
     assert record.query == "What helps a burn?"
     assert record.answer.endswith("Ice can harm the skin. [1]\n\nButter keeps the heat in; see \\[\u20607\\]. [1][2]")

@@ -37,9 +37,7 @@ def test_a_run_takes_no_more_than_its_limit_and_one_call(servers: Servers, runs_
 @pytest.mark.parametrize(
     "said", [says('{"sections": [', stop="length"), says("I would rather talk about the weather."), says("")]
 )
-def test_a_model_that_never_ends_or_says_nothing_of_use_spends_no_more(
-    servers: Servers, runs_dir: Path, said: Status
-) -> None:
+def test_a_model_that_never_ends_or_is_no_use_spends_no_more(servers: Servers, runs_dir: Path, said: Status) -> None:
     """Each answer takes 120 tokens, those of second tries with room for more and of repairs too."""
     servers.model.respond = lambda received: said
     servers.model.calls.clear()

@@ -109,9 +109,7 @@ def laid_out(form: CitationForm, account: Account | None = None, sites: int = 2,
 
 
 @pytest.mark.parametrize(("form", "marks"), [("c", ["(C001)", "(C001, C002)"]), ("n", ["[1]", "[1, 2]"])])
-def test_a_report_numbers_its_sources_by_first_appearance_and_passes_the_audit(
-    form: CitationForm, marks: list[str]
-) -> None:
+def test_a_report_numbers_sources_by_appearance_and_passes_the_audit(form: CitationForm, marks: list[str]) -> None:
     came = laid_out(form)
     body = came.markdown.partition("## References")[0]
     assert [line[line.rindex(mark[0]) :] for line, mark in zip(body.split("\n\n")[2:6:2], marks, strict=False)] == marks

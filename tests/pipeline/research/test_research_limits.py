@@ -95,9 +95,7 @@ def test_a_page_gets_the_time_that_it_is_given(servers: Servers, tmp_path: Path)
     assert held.reason == "timeout"
 
 
-def test_a_run_stops_at_its_budget_of_sources_and_is_not_stopped_by_its_last_round(
-    servers: Servers, runs_dir: Path
-) -> None:
+def test_a_run_stops_at_its_budget_of_sources_and_not_by_its_last_round(servers: Servers, runs_dir: Path) -> None:
     finished = run_here(options_in(runs_dir, servers, budget=1), servers)
     assert (finished.metrics.cache_hits, finished.metrics.cache_misses) == (1, 0)
     assert stop_reasons(finished, runs_dir) == {"fetches"}
@@ -123,9 +121,7 @@ def test_when_the_time_is_over_pages_that_were_read_count(servers: Servers, runs
     assert (len(read.pages), [page.reason for page in read.unread]) == (2, ["not_tried"])
 
 
-def test_a_model_that_cannot_be_asked_fails_the_stage_and_the_run_goes_on_later(
-    servers: Servers, runs_dir: Path
-) -> None:
+def test_a_model_that_cannot_be_asked_fails_the_stage_and_the_run_resumes(servers: Servers, runs_dir: Path) -> None:
     options = options_in(runs_dir, servers)
     servers.model.respond = lambda received: Status(401, {}, {"error": {"message": "no sk-secret-0123456789abcdef"}})
     with pytest.raises(ProviderError):

@@ -149,9 +149,7 @@ def test_a_model_plans_reads_and_writes_and_its_tokens_are_counted() -> None:
 
 
 @pytest.mark.parametrize("form", ["json_schema", "json_object"])
-def test_an_answer_that_was_cut_short_is_asked_for_once_more_with_more_tokens_in_the_form_that_is_taken(
-    form: str,
-) -> None:
+def test_an_answer_that_was_cut_is_asked_for_once_more_with_more_tokens_in_the_form_that_is_taken(form: str) -> None:
     def respond(received: Received) -> Behaviour:
         if form != "json_schema" and form_of(received) == "json_schema":
             return refuses("no such form")
@@ -174,9 +172,7 @@ def test_an_answer_that_was_cut_short_is_asked_for_once_more_with_more_tokens_in
     ],
     ids=["garbage", "another form", "cut short"],
 )
-def test_what_is_no_use_leaves_the_pages_own_sentences_and_the_report_says_why_in_plain_words(
-    answer: Status, why: str
-) -> None:
+def test_what_is_no_use_leaves_the_pages_sentences_and_the_report_says_why(answer: Status, why: str) -> None:
     came = run(lambda received: answer)
     is_right(came)
     assert len(came.calls) > 2

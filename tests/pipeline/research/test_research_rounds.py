@@ -38,9 +38,7 @@ def asked_for(servers: Servers, task: str) -> list[str]:
     return [prompt for prompt in prompts if prompt.startswith(task)]
 
 
-def test_a_second_round_finds_what_the_first_one_missed_and_asks_about_that_alone(
-    servers: Servers, runs_dir: Path
-) -> None:
+def test_a_second_round_finds_what_the_first_missed_and_asks_about_that(servers: Servers, runs_dir: Path) -> None:
     finished = bee_run(servers, runs_dir)
     cost = cost_of(finished, servers)
     assert (cost.rounds, cost.pages, cost.facts, cost.calls) == (2, 4, len(FACTS), 7)
@@ -92,7 +90,7 @@ def test_a_first_round_without_any_page_asks_in_other_words(servers: Servers, ru
     ],
     ids=["the same queries", "the same in other signs", "none", "another form", "no JSON", "away"],
 )
-def test_a_model_that_finds_no_new_query_gives_way_to_words_and_the_run_ends(
+def test_a_model_without_new_queries_gives_way_to_words_and_ends(
     servers: Servers, runs_dir: Path, said: Status
 ) -> None:
     helpful = Beekeeper()

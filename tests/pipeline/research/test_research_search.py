@@ -122,9 +122,7 @@ def test_a_failure_that_lasts_is_told_at_once_with_what_to_do_and_without_the_ke
 
 
 @pytest.mark.parametrize(("name", "attempts"), [("brave", QUICK.attempts), ("duckduckgo", 3)])
-def test_a_server_that_is_down_is_named_after_every_attempt(
-    monkeypatch: pytest.MonkeyPatch, name: str, attempts: int
-) -> None:
+def test_a_server_that_is_down_is_named_in_the_end(monkeypatch: pytest.MonkeyPatch, name: str, attempts: int) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{closed.getsockname()[1]}"

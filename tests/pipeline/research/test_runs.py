@@ -217,9 +217,7 @@ def test_a_call_counts_as_what_it_took_and_one_that_was_cut_off_as_what_it_could
     assert (again.answers, again.unmetered, again.begin(MOST)) == ({"key": ["payload"]}, [], 4)
 
 
-def test_a_kill_before_the_answer_is_kept_leaves_what_it_took_and_a_torn_end_a_call_that_is_cut_off(
-    tmp_path: Path,
-) -> None:
+def test_a_kill_before_the_answer_is_kept_leaves_what_it_took_and_a_torn_end_a_cut_call(tmp_path: Path) -> None:
     journal, path = Journal(tmp_path), tmp_path / JOURNAL
     number = journal.begin(MOST)
     before = path.stat().st_size
@@ -234,9 +232,7 @@ def test_a_kill_before_the_answer_is_kept_leaves_what_it_took_and_a_torn_end_a_c
     assert (again.settled, again.cut_off) == (Spent(), MOST)
 
 
-def test_answers_of_earlier_versions_are_to_be_counted_and_a_settled_call_that_nobody_began_is_no_journal(
-    tmp_path: Path,
-) -> None:
+def test_answers_of_earlier_versions_are_counted_and_a_settled_call_nobody_began_is_no_journal(tmp_path: Path) -> None:
     path = tmp_path / JOURNAL
     path.parent.mkdir()
     path.write_text(json.dumps({"entry": "answer", "key": "key", "payloads": ["a", "b"], "seconds": 1.0}) + "\n")

@@ -53,7 +53,7 @@ ROBOTS = Page("User-agent: *\nDisallow: /closed", content_type="text/plain")
         pytest.param({"/robots.txt": ROBOTS, "/": refresh("0; url=/closed")}, "robots", False, ["/"], id="closed"),
     ],
 )
-def test_a_page_is_read_where_its_reader_is_led(
+def test_a_page_is_read_where_it_leads(
     site: dict[str, Page | str], reason: str, leads_back: bool, asked: list[str]
 ) -> None:
     came, paths = fetch(site)

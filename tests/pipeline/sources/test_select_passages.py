@@ -110,9 +110,7 @@ def test_five_passages_hold_the_evidence_of_real_claims() -> None:
 
 
 @pytest.mark.parametrize("share", [0.7249, 0.9, None])
-def test_the_share_of_a_page_that_was_read_goes_with_its_source_and_is_counted(
-    tmp_path: Path, share: float | None
-) -> None:
+def test_the_share_of_a_page_that_was_read_is_with_its_source_and_counted(tmp_path: Path, share: float | None) -> None:
     url = stored_page().url
     cited = record().model_copy(update={"sources": (Source(n=1, url=url, host="a.de", state="unfetched"),)})
     tally = Tally()

@@ -106,9 +106,7 @@ def test_a_page_is_known_for_what_it_is(page: ServedPage) -> None:
         ("Le Courrier", "Route 404", "Un beau voyage de trois jours dans le désert. " * 6, "page"),
     ],
 )
-def test_in_other_languages_a_status_or_the_lack_of_a_name_tells(
-    title: str, heading: str, text: str, reason: str
-) -> None:
+def test_in_other_languages_a_status_or_no_name_tells(title: str, heading: str, text: str, reason: str) -> None:
     assert reason_of(title, heading, (text,), "12") == reason
 
 

@@ -102,9 +102,7 @@ def extracted(body: str | bytes, **named: Any) -> Extracted:
     ],
     ids=["frames", "a frame", "data of a script", "navigation alone"],
 )  # fmt: skip
-def test_a_page_whose_words_are_elsewhere_is_empty_and_says_where_they_may_be(
-    language: str, inner: str, said: str
-) -> None:
+def test_a_page_whose_words_are_elsewhere_is_empty_and_says_where(language: str, inner: str, said: str) -> None:
     heading, sentence, *_ = LANGUAGES[language]
     found = extracted(
         f"<html lang={language}><head><title>{heading} harbour</title></head>{inner}</html>".format(
@@ -142,9 +140,7 @@ def test_one_giant_paragraph_is_read_whole_and_nesting_too_deep_has_a_reason(lan
         ("ja", "shift_jis", "iso2022_jp"),
     ],
 )
-def test_a_page_in_another_charset_than_it_declares_is_read_or_has_a_reason(
-    language: str, declared: str, actual: str
-) -> None:
+def test_a_page_in_another_charset_than_declared_is_read_or_told(language: str, declared: str, actual: str) -> None:
     page = article(language, "<p>{a} {w[0]} {b}</p>").replace("<title>", f"<meta charset={declared}><title>")
     found = extracted(page.encode(actual), charset=declared)
     assert (found.reason, LANGUAGES[language][1].format(1) in found.text) == ("page", True), found.text[:200]

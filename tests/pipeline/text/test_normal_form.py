@@ -51,8 +51,6 @@ def test_letters_that_become_several_are_kept_whole_and_a_find_begins_and_ends_w
         ((0, 11), (0, 16)),
     ],
 )
-def test_a_stretch_of_the_form_leads_back_to_whole_letters_of_the_text(
-    form: tuple[int, int], span: tuple[int, int] | None
-) -> None:
+def test_a_stretch_of_the_form_leads_back_to_whole_letters(form: tuple[int, int], span: tuple[int, int] | None) -> None:
     found = normal_form("Straße   a&amp;b")
     assert (found.text, found.span(*form)) == ("strasse a&b", span)

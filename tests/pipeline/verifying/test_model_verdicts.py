@@ -52,9 +52,7 @@ def test_without_a_quote_that_is_there_nothing_is_decided(verdict: str, quote: s
 
 
 @pytest.mark.parametrize(("claim", "quote", "why"), cases("verdict_rules")["not_believed"])
-def test_a_model_that_calls_it_supported_is_not_believed_against_the_particulars(
-    claim: str, quote: str, why: str
-) -> None:
+def test_a_model_that_calls_it_supported_is_no_proof_against_the_particulars(claim: str, quote: str, why: str) -> None:
     finding = Finding("cannot_tell", 0.9, ("in other words",), tuple(check_sentence(TEXT, [PAGE]).places))
     asked = open_question(claim, [PAGE], check_sentence(claim, [PAGE])._replace(verdict="cannot_tell"))
     asked = asked or open_question(claim, [PAGE], finding)
@@ -87,9 +85,7 @@ def test_several_quotes_bear_out_together_what_none_does_and_a_contradicting_one
 
 
 @pytest.mark.parametrize(("page", "claim", "verdict"), cases("verdict_rules")["supported_by_a_model"])
-def test_words_in_other_forms_and_another_order_may_support_and_numbers_are_compared(
-    page: str, claim: str, verdict: str
-) -> None:
+def test_words_in_other_forms_and_order_may_support_and_numbers_compare(page: str, claim: str, verdict: str) -> None:
     assert quoting(page, claim, "supported").verdict == verdict
 
 

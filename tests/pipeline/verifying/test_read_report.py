@@ -28,9 +28,7 @@ def test_a_mark_cites_for_the_sentence_it_stands_in_or_behind(mark: str, urls: l
 
 
 @pytest.mark.parametrize(("paragraph", "shared"), CASES["paragraphs"])
-def test_marks_at_a_paragraphs_end_may_cover_its_sentences_without_a_mark(
-    paragraph: str, shared: list[list[str]]
-) -> None:
+def test_marks_at_a_paragraphs_end_may_cover_sentences_without_one(paragraph: str, shared: list[list[str]]) -> None:
     sentences = read_report(paragraph + LIST).sentences
     assert [list(each.paragraph_urls) for each in sentences] == shared
     assert all(each.paragraph_urls == each.urls for each in sentences if each.urls)
@@ -128,9 +126,7 @@ def test_of_100_real_reports_95_percent_of_the_cited_sources_are_found(real: lis
     assert compared > 1000
 
 
-def test_no_mark_of_the_real_reports_is_passed_over_and_61_percent_have_none(
-    real: list[tuple[str, ReadReport]],
-) -> None:
+def test_no_mark_of_the_real_reports_is_passed_over_and_61_percent_lack_one(real: list[tuple[str, ReadReport]]) -> None:
     for article, report in real:
         body = re.split(r"\n#+ .*(?:Sources|参考|来源).*\n", article)[0]
         body = re.sub(r"(?m)^\[\d+\].*$|`[^`\n]*`", "", body)

@@ -224,9 +224,7 @@ def test_each_answer_of_a_csv_file_is_a_line_and_the_summary_names_it(fetched: F
         (".", None, "final/report.md"),
     ],
 )
-def test_what_cannot_be_verified_is_told_and_nothing_is_written(
-    tmp_path: Path, name: str, content: bytes | None, words: str
-) -> None:
+def test_what_cannot_be_verified_is_told_alone(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     out = tmp_path / "out.json"

@@ -259,9 +259,7 @@ def test_a_model_that_is_away_is_given_up_on_and_the_same_command_goes_on(tmp_pa
     assert {each["verdict"] for each in told(again).values()} == {"not_found"}
 
 
-def test_a_model_that_answers_none_of_few_questions_is_away_too_and_one_that_fails_once_is_asked_again(
-    tmp_path: Path,
-) -> None:
+def test_a_model_that_answers_none_of_few_is_away_too_and_one_that_fails_once_is_asked_again(tmp_path: Path) -> None:
     path = written_report(tmp_path)
     refused = Status(403, {}, {"error": {"message": "no entry"}})
     with ScriptedModel(lambda received: refused) as server:
@@ -287,9 +285,7 @@ def test_a_model_that_answers_none_of_few_questions_is_away_too_and_one_that_fai
         (["--model", "m", "--provider", "nobody"], "nobody"),
     ],
 )
-def test_what_cannot_be_asked_is_said_before_anything_is_written(
-    tmp_path: Path, options: list[str], words: str
-) -> None:
+def test_what_cannot_be_asked_is_said_before_writing(tmp_path: Path, options: list[str], words: str) -> None:
     path = written_report(tmp_path)
     before = sorted(each.name for each in tmp_path.iterdir())
     result = verify(path, *options)
