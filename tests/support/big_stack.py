@@ -23,7 +23,8 @@ from exports.cli import main
 from tests.support.campaign_book import answers, record
 from tests.support.campaign_players import Player
 from tests.support.places import ROOT
-from tests.support.postgresql import PATIENCE_SECONDS, end, free_port, run_part, running_web
+from tests.support.postgresql import PATIENCE_SECONDS, end, run_part, running_web
+from tests.support.provider_server import closed_port as free_port
 
 DOCKER = ROOT / "docker"
 SECRETS = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
