@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
 from annotation.argilla.sdk import load_sdk
 from annotation.campaign.file import LONGEST_NAME, Annotator
-from pipeline.core.errors import InputError, NotFoundError, OutputError
-from pipeline.core.files import write_private
+from pipeline.core.errors import InputError, NotFoundError
+from pipeline.core.files import output_errors, write_private
 
 if TYPE_CHECKING:
     import argilla as rg
@@ -57,13 +57,10 @@ class Passwords:
             return password
         if name not in self.kept:
             self.kept[name] = password
-            try:
+            with output_errors(
+                f"The passwords cannot be written to `{self.file}`", "Name another `--passwords`; no user was made."
+            ):
                 write_private(self.file, json.dumps(self.kept, ensure_ascii=False, indent=2) + "\n")
-            except OSError as error:
-                raise OutputError(
-                    f"The passwords cannot be written to `{self.file}`: {error.strerror or error}. Name another "
-                    "`--passwords`; no user was made."
-                ) from error
         return self.kept[name]
 
     def tell(self, user: NewUser) -> None:

@@ -16,8 +16,8 @@ from annotation.argilla.wording import LOCALES, Wording, read_texts, read_wordin
 from annotation.campaign.datasets import Series, count_records, datasets_in, place_in_order
 from annotation.campaign.file import Annotator, Campaign, Member, members
 from annotation.campaign.routing import as_it_stands
-from pipeline.core.errors import NotFoundError, OutputError
-from pipeline.core.files import ANYBODY, OWNER_ONLY, staged_file
+from pipeline.core.errors import NotFoundError
+from pipeline.core.files import ANYBODY, OWNER_ONLY, output_errors, staged_file
 
 _SHEET_TEXTS = (
     *("title", "address", "user", "password", "password_elsewhere", "order"),
@@ -178,8 +178,6 @@ def _guideline_name(task: TaskName, locale: str) -> str:
 
 
 def _write(path: Path, text: str, private: bool) -> None:
-    try:
-        with staged_file(path, OWNER_ONLY if private else ANYBODY) as file:
-            file.write(text.encode("utf-8"))
-    except OSError as error:
-        raise OutputError(f"`{path}` cannot be written: {error.strerror or error}. Choose another `--out`.") from error
+    mode = OWNER_ONLY if private else ANYBODY
+    with output_errors(f"`{path}` cannot be written", "Choose another `--out`."), staged_file(path, mode) as file:
+        file.write(text.encode("utf-8"))

@@ -18,8 +18,7 @@ from rich.cells import cell_len
 from annotation.argilla.pages import render
 from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
 from annotation.quality.scores import Share
-from pipeline.core.errors import OutputError
-from pipeline.core.files import staged_file
+from pipeline.core.files import output_errors, staged_file
 from pipeline.core.tables import Table
 from pipeline.core.terminal import printable
 
@@ -178,11 +177,8 @@ _BAR_WIDTH = 170  # width of a bar, in its own units
 
 def write_page(path: Path, status: Status) -> None:
     """Write the page; an earlier one is replaced as a whole."""
-    try:
-        with staged_file(path) as file:
-            file.write(render_page(status).encode())
-    except OSError as error:
-        raise OutputError(f"`{path}` cannot be written: {error.strerror}. Name another `--html`.") from error
+    with output_errors(f"`{path}` cannot be written", "Name another `--html`."), staged_file(path) as file:
+        file.write(render_page(status).encode())
 
 
 def render_page(status: Status) -> str:

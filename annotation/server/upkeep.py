@@ -24,6 +24,7 @@ from annotation.server.home.damage import is_noted, note_damage
 from annotation.server.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_FILE, problems, refuse_full_disk
 from annotation.server.home.logs import tell
 from pipeline.core.errors import CitejuryError, OutputError
+from pipeline.core.files import output_errors
 
 _LOOK_SECONDS = 60.0
 _DAY = timedelta(days=1)
@@ -118,7 +119,7 @@ def check(home: Path) -> None:
 def _back_up(home: Path, folder: Path, keep: int) -> None:
     """Older ones that somebody else made, or that were moved away, are left alone."""
     home, folder = home.absolute(), folder.absolute()
-    try:
+    with output_errors(f"No backup could be written in `{folder}`"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # A copy, the backup and the trial take no room from what people submit.
         size = 2 * (home / DATABASE_FILE).stat().st_size
@@ -135,8 +136,6 @@ def _back_up(home: Path, folder: Path, keep: int) -> None:
             # Remembered first: a backup that nobody knows of would never be removed, nor named after a damage.
             remember_backup(home, KeptBackup(path=str(path), created_at=manifest.created_at, on_time=True))
             os.replace(work / ARCHIVE, path)
-    except OSError as error:
-        raise OutputError(f"No backup could be written in `{folder}`: {error.strerror or error}.") from error
     tell(f"backup {path.name} written, a home made from it on trial: {answers:,} answers", home / EVENTS_FILE)
     made = [each.path for each in kept_backups(home) if each.on_time and Path(each.path).parent == folder]
     old = [path for path in made if Path(path).exists()][:-keep]

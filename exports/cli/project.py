@@ -18,7 +18,7 @@ from annotation.cli.serve import check_has_server, port_of
 from exports.csv.fetch import check_server
 from exports.study import STUDY_FILE
 from pipeline.core.errors import CitejuryError, OutputError, ServerStartError
-from pipeline.core.files import SETTINGS_FILE, staged_file
+from pipeline.core.files import SETTINGS_FILE, output_errors, staged_file
 from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider, get_provider
 from pipeline.settings import Settings, read_settings
@@ -32,7 +32,7 @@ class Started(NamedTuple):
 def start_project(folder: Path) -> Started:
     """Write the files of a new project into the folder; run again, it finishes what was interrupted."""
     wanted = {folder / name: content for name, content in project_files().items()}
-    try:
+    with output_errors(f"`{folder}` cannot be used", "Name another folder."):
         there = {path: path.read_bytes() for path in wanted if path.exists()}
         other = [path.relative_to(folder) for path, content in there.items() if content != wanted[path]]
         if other:
@@ -44,8 +44,6 @@ def start_project(folder: Path) -> Started:
         for path in new:
             with staged_file(path) as file:
                 file.write(wanted[path])
-    except OSError as error:
-        raise OutputError(f"`{folder}` cannot be used: {error.strerror or error}. Name another folder.") from error
     return Started(new, tuple(there))
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from annotation.argilla.client import Argilla
 from pipeline.core.errors import InputError, OutputError
-from pipeline.core.files import OWNER_ONLY, staged_file
+from pipeline.core.files import OWNER_ONLY, output_errors, staged_file
 from pipeline.core.schema import Frozen
 
 
@@ -62,18 +62,17 @@ class Pseudonyms:
         """Write the key file, for its owner only from its first byte on, unless another export changed it meanwhile."""
         key = AnnotatorKey(annotators=dict(sorted(self._annotators.items())))
         content = json.dumps(key.model_dump(), ensure_ascii=False, indent=2).encode("utf-8") + b"\n"
-        try:
-            with staged_file(self.path, OWNER_ONLY) as file:
-                file.write(content)
-                if _read_content(self.path) != self._content:
-                    raise OutputError(
-                        f"The key file `{self.path}` was changed by another export meanwhile, so nothing was written. "
-                        "Export again."
-                    )
-        except OSError as error:
-            raise OutputError(
-                f"The key file `{self.path}` cannot be written: {error.strerror}. Name another one with `--key-file`."
-            ) from error
+        unwritten = f"The key file `{self.path}` cannot be written"
+        with (
+            output_errors(unwritten, "Name another one with `--key-file`."),
+            staged_file(self.path, OWNER_ONLY) as file,
+        ):
+            file.write(content)
+            if _read_content(self.path) != self._content:
+                raise OutputError(
+                    f"The key file `{self.path}` was changed by another export meanwhile, so nothing was written. "
+                    "Export again."
+                )
 
 
 def key_path(out: Path, named: Path | None) -> Path:

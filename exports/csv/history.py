@@ -16,7 +16,7 @@ from exports.csv.fetch import Progress, fetched_ahead
 from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow, utc
 from pipeline.core.errors import ArgillaError, InputError, NotFoundError, OutputError
-from pipeline.core.files import staged_file
+from pipeline.core.files import output_errors, staged_file
 
 _ANSWERS: Mapping[object, str] = {"yes": "True", "no": "False"}
 
@@ -56,23 +56,20 @@ def export_history(
     annotators = Annotators(client, pseudonyms)
     counts: Counter[tuple[TaskName | None, str]] = Counter()
     begins = None
-    try:
-        with staged_file(out) as file:
-            file.write(table_head(HISTORY_COLUMNS, bom=filters.spreadsheet_safe))
-            for workspace in dict.fromkeys(workspaces):
-                read = 0
-                for page in fetched_ahead(_pages(client, workspace)):
-                    begins = utc(page["begins"])
-                    annotators.meet({each["user_id"] for each in page["items"]})
-                    for change in page["items"]:
-                        dataset = page["datasets"][change["dataset_id"]]
-                        counts[task_of(dataset), change["action"]] += _write(file, change, dataset, annotators, filters)
-                    read += len(page["items"])
-                    progress(workspace, read, page["of"])
-            if pseudonyms is not None:
-                pseudonyms.save()  # before the file is there: pseudonyms without a key would be lost for good
-    except OSError as error:
-        raise OutputError(f"`{out}` cannot be written: {error.strerror or error}. Choose another file.") from error
+    with output_errors(f"`{out}` cannot be written", "Choose another file."), staged_file(out) as file:
+        file.write(table_head(HISTORY_COLUMNS, bom=filters.spreadsheet_safe))
+        for workspace in dict.fromkeys(workspaces):
+            read = 0
+            for page in fetched_ahead(_pages(client, workspace)):
+                begins = utc(page["begins"])
+                annotators.meet({each["user_id"] for each in page["items"]})
+                for change in page["items"]:
+                    dataset = page["datasets"][change["dataset_id"]]
+                    counts[task_of(dataset), change["action"]] += _write(file, change, dataset, annotators, filters)
+                read += len(page["items"])
+                progress(workspace, read, page["of"])
+        if pseudonyms is not None:
+            pseudonyms.save()  # before the file is there: pseudonyms without a key would be lost for good
     ours = {(task, kind): count for (task, kind), count in counts.items() if task and count}
     return HistoryExport(begins, ours, counts.total() - sum(ours.values()), pseudonyms.path if pseudonyms else None)
 
@@ -101,11 +98,8 @@ def _write(
 def _refuse_other_file(out: Path) -> None:
     if not out.is_file():
         return
-    try:
-        with out.open("rb") as stream:
-            begins_so = stream.read(3 + len(csv_line(HISTORY_COLUMNS))).removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        raise OutputError(f"`{out}` cannot be read: {error.strerror or error}. Choose another file.") from error
+    with output_errors(f"`{out}` cannot be read", "Choose another file."), out.open("rb") as stream:
+        begins_so = stream.read(3 + len(csv_line(HISTORY_COLUMNS))).removeprefix(b"\xef\xbb\xbf")
     if begins_so and not begins_so.startswith(csv_line(HISTORY_COLUMNS)):
         raise OutputError(f"`{out}` is there already and is no history of citejury's. Choose another file.")
 

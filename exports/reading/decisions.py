@@ -13,7 +13,7 @@ from exports.reading.input_files import column_rows, counted_cells
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.ratings import MISSING, YES, Ratings
 from pipeline.core.errors import BadRowsError, OutputError
-from pipeline.core.files import staged_file
+from pipeline.core.files import output_errors, staged_file
 from pipeline.core.schema import Frozen
 
 _BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
@@ -140,7 +140,7 @@ def _write_rows(
 ) -> None:
     """Write a table with these columns; only one with the same or one of the `earlier` columns gives way to it."""
     head = csv_line(columns)
-    try:
+    with output_errors(f"`{path}` cannot be written", "Name another file."):
         if path.exists() and not path.read_bytes().startswith((head, *map(csv_line, earlier))):
             raise OutputError(f"`{path}` holds something else than citejury writes there. Name another file.")
         with staged_file(path) as file:
@@ -148,8 +148,6 @@ def _write_rows(
             for row in rows:
                 values = row.model_dump()
                 file.write(csv_line([str(values[column]) for column in columns]))
-    except OSError as error:
-        raise OutputError(f"`{path}` cannot be written: {error.strerror}. Name another file.") from error
 
 
 def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorScore]:

@@ -22,7 +22,7 @@ from exports.reading.input_files import csv_rows
 from exports.reading.read import Response, ResponseReader, TableRows, export_files, read_responses, task_of
 from exports.statistics.disagreements import Disagreement
 from pipeline.core.errors import InputError, OutputError
-from pipeline.core.files import staged_file
+from pipeline.core.files import output_errors, staged_file
 from pipeline.core.tables import Table
 from pipeline.records.run import numbered_lines
 
@@ -178,7 +178,7 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
 
     A vote is `True`, `False`, or empty where the annotator gave none; what is undefined is empty.
     """
-    try:
+    with output_errors(f"`{path}` cannot be written", "Choose another `--out`."):
         if path.is_file():  # a pipe or a device holds nothing, and whoever reads it waits for ever
             with path.open("rb") as file:
                 head = file.readline().removeprefix(codecs.BOM_UTF8)
@@ -188,8 +188,6 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
                 )
         with staged_file(path) as file:
             file.write(Table(list(_table_rows(disagreements))).csv(spreadsheet_safe))
-    except OSError as error:
-        raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
 
 
 def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:

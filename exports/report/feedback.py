@@ -25,7 +25,7 @@ from exports.reading.read import export_files, read_tables, task_of
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.ratings import MISSING, NO, YES, Ratings
 from pipeline.core.errors import InputError, OutputError
-from pipeline.core.files import staged_file
+from pipeline.core.files import output_errors, staged_file
 from pipeline.core.tables import unescaped
 from pipeline.records.schema import CONTEXT_SEPARATOR
 
@@ -258,10 +258,8 @@ def _case(
 
 def _write(path: Path, text: str) -> None:
     """Write a page as a whole; one of somebody else stays."""
-    try:
+    with output_errors(f"`{path}` cannot be written", "Choose another folder."):
         if path.exists() and _OURS not in path.read_text("utf-8", "replace"):
             raise OutputError(f"`{path}` is something else than citejury writes there. Choose another folder.")
         with staged_file(path) as file:
             file.write(text.encode("utf-8"))
-    except OSError as error:
-        raise OutputError(f"`{path}` cannot be written: {error.strerror or error}. Choose another folder.") from error

@@ -37,7 +37,7 @@ from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
 from exports.statistics.results_schema import Results
 from exports.statistics.study import Consensus
 from pipeline.core.errors import InputError, OutputError, SettingsError
-from pipeline.core.files import locked_folder
+from pipeline.core.files import locked_folder, output_errors
 from pipeline.core.schema import Frozen
 
 _DISAGREEMENTS_FILE, REPORT_FILE, RESULTS_FILE = "disagreements.csv", "report.html", "results.json"
@@ -118,23 +118,24 @@ def _replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
     Files of ours that are not written anew are removed. After an error nothing has changed. The work folder has the
     same name each time, so that what a killed run left is mended by the next.
     """
-    try:
-        with made_parents(folder / own.work_folder), locked_folder(folder / own.work_folder, own.command) as work:
-            try:
-                for left in work.iterdir():
-                    left.unlink()
-                _check_own_files(folder, own)
-                yield work
-                # Not the staged writer: all of them change or, after an error before this line, none.
-                written = sorted(work.iterdir())
-                for path in written:
-                    os.replace(path, folder / path.name)
-                for name in own.marks.keys() - {path.name for path in written}:
-                    (folder / name).unlink(missing_ok=True)  # of an earlier run on other data
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
-    except OSError as error:
-        raise OutputError(f"`{folder}` cannot be written: {error.strerror}. Choose another `--out`.") from error
+    with (
+        output_errors(f"`{folder}` cannot be written", "Choose another `--out`."),
+        made_parents(folder / own.work_folder),
+        locked_folder(folder / own.work_folder, own.command) as work,
+    ):
+        try:
+            for left in work.iterdir():
+                left.unlink()
+            _check_own_files(folder, own)
+            yield work
+            # Not the staged writer: all of them change or, after an error before this line, none.
+            written = sorted(work.iterdir())
+            for path in written:
+                os.replace(path, folder / path.name)
+            for name in own.marks.keys() - {path.name for path in written}:
+                (folder / name).unlink(missing_ok=True)  # of an earlier run on other data
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 class ResultsOptions(Frozen):

@@ -27,6 +27,15 @@ _OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 @contextmanager
+def output_errors(what: str, advice: str = "") -> Iterator[None]:
+    """An OSError of the block becomes an OutputError: `what` failed, the system's reason, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{what}: {error.strerror or error}. {advice}".rstrip()) from error
+
+
+@contextmanager
 def staged_file(path: Path, mode: int = ANYBODY) -> Iterator[BinaryIO]:
     """A new file open for writing bytes, which takes the place of `path` when the block ends without an error.
 

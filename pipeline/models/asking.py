@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pipeline.core.errors import InputError, OutputError, ProviderError
+from pipeline.core.files import output_errors
 from pipeline.core.schema import Price
 from pipeline.models import structured
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured, model_content, plain_reason
@@ -215,11 +216,9 @@ class Replies(Generic[Question]):
 @contextmanager
 def open_replies(path: Path, kind: type[Question], command: str) -> Iterator[Replies[Question]]:
     """The replies of the file, for this process alone; `command` is what writes such a file, as `annotation judge`."""
-    try:
+    with output_errors(f"{str(path)!r} cannot be written", "Name another `--out`."):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise OutputError(f"{str(path)!r} cannot be written: {error.strerror}. Name another `--out`.") from error
     try:
         if sys.platform != "win32":  # Windows knows no such lock
             import fcntl

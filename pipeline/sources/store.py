@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import output_errors
 from pipeline.records.causes import Archived
 from pipeline.sources.headings import Heading
 
@@ -221,10 +222,8 @@ def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
         raise InputError(f"There is no store {str(path)!r} to read.")
     changeable = not read_only or all(os.access(place, os.W_OK) for place in (path, path.parent))
     if not read_only:
-        try:
+        with output_errors(f"The folder {str(path.parent)!r} cannot be made"):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"The folder {str(path.parent)!r} cannot be made: {error.strerror}.") from error
     address = f"{path.absolute().as_uri()}?{'mode=rwc' if changeable else _reading_mode(path)}"
     with ExitStack() as until_end:
         with _store_errors(path):

@@ -23,7 +23,7 @@ from annotation.server.home import versions as software
 from annotation.server.home.damage import damage_sentence, note_damage
 from annotation.server.home.logs import tell
 from pipeline.core.errors import InputError, OutputError, ServerStartError, SettingsError
-from pipeline.core.files import write_private
+from pipeline.core.files import output_errors, write_private
 
 _BUSY_SECONDS = 60.0
 ARCHIVE = "archive.zip"
@@ -42,15 +42,11 @@ def write_backup(home: Path, path: Path) -> backups.BackupManifest:
             backups.read_manifest(path)
         except InputError as error:
             raise OutputError(f"`{path}` is there and is no backup, so it is left alone. Name another file.") from error
-    try:
+    with output_errors(f"The backup `{path}` cannot be written", "Make room, or name another file."):
         path.parent.mkdir(parents=True, exist_ok=True)
         with workshop(path) as folder:
             manifest = make_archive(home, folder)
             os.replace(folder / ARCHIVE, path)  # not the staged writer: what a kill leaves stands there, and goes
-    except OSError as error:
-        raise OutputError(
-            f"The backup `{path}` cannot be written: {error.strerror or error}. Make room, or name another file."
-        ) from error
     backups.remember_backup(home, backups.KeptBackup(path=str(path), created_at=manifest.created_at))
     return manifest
 
@@ -229,17 +225,13 @@ def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, backups.BackupM
     with tempfile.TemporaryDirectory(prefix="citejury-") as name:
         folder = Path(name)
         path = folder / "standard-input.zip"
-        try:
+        with output_errors(f"The backup cannot be unpacked in `{folder.parent}`", "Make room there."):
             with open(path, "wb") as file:
                 shutil.copyfileobj(archive, file)
             manifest = backups.read_manifest(path)
             software.refuse_newer(manifest.versions, manifest.versions.schema_revision, "The home of the backup")
             backups.unpack(path, manifest, folder)
             path.unlink()
-        except OSError as error:
-            raise OutputError(
-                f"The backup cannot be unpacked in `{folder.parent}`: {error.strerror or error}. Make room there."
-            ) from error
         yield folder / home_folder.DATABASE_FILE, manifest
 
 

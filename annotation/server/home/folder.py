@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.core.errors import OutputError, ServerStartError, SettingsError
-from pipeline.core.files import write_private
+from pipeline.core.files import output_errors, write_private
 
 HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
 BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"
@@ -51,7 +51,7 @@ class Secrets(NamedTuple):
 
 def open_home(home: Path) -> Path:
     home = home.absolute()
-    try:
+    with output_errors(f"The folder `{home}` cannot be used as the server's home", "Name another with `--home`."):
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=0o700, exist_ok=True)
         names = sorted(entry.name for entry in home.iterdir())
@@ -61,10 +61,6 @@ def open_home(home: Path) -> Path:
                 "Name an empty or a new folder with `--home`."
             )
         home.chmod(0o700)
-    except OSError as error:
-        raise OutputError(
-            f"The folder `{home}` cannot be used as the server's home: {error.strerror}. Name another with `--home`."
-        ) from error
     refuse_full_disk(home, 0, "the server needs at least", "--home")
     for path in (home, *(home / name for name in _FOLDERS), *sorted((home / "data").glob("*"))):
         if path.exists() and not os.access(path, os.W_OK):
