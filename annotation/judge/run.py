@@ -28,8 +28,7 @@ from pipeline.asking.run_state import RunState
 from pipeline.core.errors import BadRowsError, InputError, OutputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen
-from pipeline.core.terminal import stopping_on_signals
-from pipeline.models.asking import Replies, open_replies
+from pipeline.models.asking import Replies, ask_together, open_replies
 from pipeline.models.completion import STATUSES, Status, Structured
 from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers import ChosenModel
@@ -221,16 +220,6 @@ class _Asking:
     def spent_of(self, payloads: Iterable[str]) -> Spent:
         return spent_of(payloads, self.model, self.work.limits.prices)
 
-    async def ask_all(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self.work.limits.concurrency):
-                    self.state.tasks.append(group.create_task(self.ask_some(asker, units, total)))
-                with stopping_on_signals(partial(self.state.stop, tell=self.work.tell)):
-                    await asyncio.gather(*self.state.tasks, return_exceptions=True)
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
-
     async def ask_some(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
         """Settle the units of the iterator, which several of these share. After a stop none is asked about."""
         for unit in units:
@@ -296,7 +285,9 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
 
         async def ask() -> None:
             async with client:
-                await asking.ask_all(Asker(client, chosen), work.units(_takes_model), total)
+                asker, units = Asker(client, chosen), work.units(_takes_model)
+                workers = (asking.ask_some(asker, units, total) for _ in range(work.limits.concurrency))
+                await ask_together(asking.state, workers, work.tell)
 
         asyncio.run(ask())
         tally = _write_judgements(work, asking.judged(work.units(_takes_model)))

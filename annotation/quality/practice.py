@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import is_as_pushed, to_records, unit_id
 from annotation.argilla.labels import LABELS, TASKS, TaskName, broken_rules
-from annotation.argilla.tasks import PRACTICE
+from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION
 from annotation.argilla.units import ASSIGNMENT, Assignment
 from annotation.argilla.wording import LOCALES, read_wording
 from annotation.campaign.datasets import JuryDataset, datasets_in, read_value, write_value
@@ -28,6 +28,7 @@ from pipeline.records.causes import SourceState
 from pipeline.records.schema import RECORD_NAMESPACE, Passage, QueryResponse, Source, join_context
 
 _ANSWERS = {"yes": True, "no": False}
+CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)  # what a practice opens
 
 
 class _CaseSource(Frozen):

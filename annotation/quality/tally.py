@@ -6,15 +6,13 @@ from typing import Any, NamedTuple
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS, TaskName, broken_rules
-from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION
+from annotation.argilla.tasks import PRACTICE, PRODUCTION
 from annotation.argilla.units import Answer, Unit, read_units, record_uuid_of
 from annotation.campaign.datasets import JuryDataset, jury_dataset
-from annotation.quality.practice import standings_of
+from annotation.quality.practice import CLOSED_ROUNDS, standings_of
 from annotation.quality.scores import ControlTally
 from annotation.quality.submissions import Submission
 from pipeline.core.errors import NotFoundError
-
-_CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
 
 
 class WatchedDataset(NamedTuple):
@@ -66,7 +64,7 @@ def _watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collec
             user["id"] for user in jury if dataset.locale in languages.get(user["username"], (dataset.locale,))
         )
         is_superseded = dataset.is_ready and newest[dataset.series] != dataset
-        kept_out = practices.get((dataset.task, dataset.locale), {}) if dataset.round in _CLOSED_ROUNDS else {}
+        kept_out = practices.get((dataset.task, dataset.locale), {}) if dataset.round in CLOSED_ROUNDS else {}
         out = {user_id: said for user_id, said in kept_out.items() if user_id in labelling}
         yield WatchedDataset(dataset, is_superseded, labelling, out)
 

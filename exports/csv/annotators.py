@@ -75,6 +75,13 @@ class Pseudonyms:
                 )
 
 
+def pseudonyms_of(out: Path, named: Path | None, wanted: bool) -> Pseudonyms | None:
+    """Those kept beside `out` or in the file named; None where none are wanted."""
+    if named is not None and not wanted:
+        raise InputError("`--key-file` is for pseudonyms. Give `--anonymize` too, or leave it out.")
+    return Pseudonyms(key_path(out, named)) if wanted else None
+
+
 def key_path(out: Path, named: Path | None) -> Path:
     """Where the key file is: as named, otherwise beside the export folder `out`, under its name."""
     folder = out.resolve()

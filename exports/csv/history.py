@@ -11,7 +11,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.tasks import round_of, task_of
 from annotation.argilla.units import HISTORY_PATH, HISTORY_STATE_PATH
-from exports.csv.annotators import Annotators, Pseudonyms, key_path
+from exports.csv.annotators import Annotators, pseudonyms_of
 from exports.csv.fetch import Progress, fetched_ahead
 from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow, utc
@@ -49,10 +49,8 @@ def export_history(
         ArgillaError: the server is a stock Argilla.
         OutputError: the file is something else, or cannot be written.
     """
-    if key_file is not None and not filters.anonymized:
-        raise InputError("`--key-file` is for pseudonyms. Give `--anonymize` too, or leave it out.")
+    pseudonyms = pseudonyms_of(out, key_file, filters.anonymized)
     _refuse_other_file(out)
-    pseudonyms = Pseudonyms(key_path(out, key_file)) if filters.anonymized else None
     annotators = Annotators(client, pseudonyms)
     counts: Counter[tuple[TaskName | None, str]] = Counter()
     begins = None

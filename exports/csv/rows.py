@@ -28,6 +28,7 @@ TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
     "generation": ("query", "answer"),
 }
 """The two texts of each task, in the order of `text` and `text_pair`."""
+QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}  # grounding has none
 
 PAIR_COLUMNS = ("text", "text_pair")
 EXTENDED_COLUMNS = (

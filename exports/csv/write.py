@@ -15,7 +15,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.campaign.datasets import JuryDataset
 from exports.csv import schema
-from exports.csv.annotators import Annotators, Pseudonyms, key_path
+from exports.csv.annotators import Annotators, key_path, pseudonyms_of
 from exports.csv.compare import Changes, Now, compare_exports
 from exports.csv.fetch import Progress, ReadDataset, Reading, check_server, choose_datasets, has, in_words, read_dataset
 from exports.csv.folder import (
@@ -294,9 +294,7 @@ class _Writing(NamedTuple):
 
 def _write_export(writing: _Writing) -> Export:
     client, workspaces, filters, out = writing[:4]
-    if writing.key_file is not None and not filters.anonymized:
-        raise InputError("`--key-file` is for pseudonyms. Give `--anonymize` too, or leave it out.")
-    pseudonyms = Pseudonyms(key_path(out, writing.key_file)) if filters.anonymized else None
+    pseudonyms = pseudonyms_of(out, writing.key_file, filters.anonymized)
     lost = pseudonyms is not None and pseudonyms.is_new and has_filter(out, "anonymized")
     with staged_folder(out) as work:
         new = work / "export"

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
+from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS, QUERY_COLUMNS, TEXT_COLUMNS
 from exports.csv.schema import COLUMNS
 from exports.dataset.splits import RecordLink, digest
 from exports.reading.input_files import csv_rows
@@ -40,7 +40,6 @@ _TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 """The texts of the merged view, and where each task keeps them."""
 
 
-_QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
 
 _SCHEMA = """
@@ -207,7 +206,7 @@ def _typed_row(task: TaskName, header: Sequence[str], response: Response, place:
 
 def _links(task: TaskName, row: Row) -> Iterator[RecordLink]:
     """Its narrative and query, and each passage by text and ids; parts of the context without words tie nothing."""
-    query = row[_QUERY_COLUMNS[task]] if task in _QUERY_COLUMNS else ""
+    query = row[QUERY_COLUMNS[task]] if task in QUERY_COLUMNS else ""
     yield RecordLink(row["record_uuid"], row.get("narrative_id", ""), query)
     texts: list[str] = []
     if task == "retrieval":

@@ -10,6 +10,7 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import exported_datasets, file_name
+from exports.csv.rows import QUERY_COLUMNS
 from exports.reading import read as reading
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import read_verdict_patterns, verdict_readers
@@ -77,7 +78,6 @@ def _probability(text: str) -> float | None:
     return value if _SMALLEST <= value <= 1 else None
 
 
-_QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 _OWN_NAMES = frozenset(file_name(task, discarded) for task in TASKS for discarded in (False, True))
 
 
@@ -257,7 +257,7 @@ def _gather(files: Sequence[Path]) -> _Rows:
         if reading.holds_discarded(path):
             rows.telling.add(task)
         at = {name: place for place, name in enumerate(header)}
-        query_at = at.get(_QUERY_COLUMNS.get(task, ""))
+        query_at = at.get(QUERY_COLUMNS.get(task, ""))
         origin_at = [(name, at[name]) for name in Provenance.model_fields if name in at]
         export = rows.place(path)
         for response in reading.read_responses(path, task):

@@ -16,7 +16,7 @@ from annotation.argilla.display import opaque_id
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.rendering import plain_text
 from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
-from exports.csv.rows import TEXT_COLUMNS
+from exports.csv.rows import QUERY_COLUMNS, TEXT_COLUMNS
 from exports.csv.schema import EvidenceRow
 from exports.reading.input_files import csv_rows
 from exports.reading.read import Response, ResponseReader, TableRows, export_files, read_responses, task_of
@@ -33,8 +33,6 @@ _COLUMNS = (
     *("pattern", "pattern_count", "lone_dissenter", "dissenter_reliability", "posterior", "entropy", "other_labels"),
     *("notes", "text", "text_pair", "record_id", "link"),
 )
-_QUERY_COLUMNS: dict[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
-"""Where the query of a record stands, which the rows of grounding lack."""
 
 
 class Pattern(NamedTuple):
@@ -123,9 +121,9 @@ def _add_rows(
     dataset: str = "",
 ) -> None:
     for response in responses:
-        if queries.get(response.record_uuid) == "" and task in _QUERY_COLUMNS:
+        if queries.get(response.record_uuid) == "" and task in QUERY_COLUMNS:
             row = dict(zip(header, response.cells, strict=True))
-            queries[response.record_uuid] = row.get(_QUERY_COLUMNS[task], "")
+            queries[response.record_uuid] = row.get(QUERY_COLUMNS[task], "")
         details = found.get((task, response.record_uuid, response.chunk_id))
         if details is None or response.status != "submitted":
             continue

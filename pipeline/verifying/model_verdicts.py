@@ -9,7 +9,6 @@ reply is kept in a file before anything is done with it, and a run that was stop
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,8 +18,7 @@ from pipeline.asking.questions import Limits, Tell
 from pipeline.asking.run_state import RunState
 from pipeline.citations.addresses import membership_key
 from pipeline.core.schema import Price
-from pipeline.core.terminal import stopping_on_signals
-from pipeline.models.asking import Meter, Model, Replies, SpendLimits, open_replies
+from pipeline.models.asking import Meter, Model, Replies, SpendLimits, ask_together, open_replies
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
 from pipeline.models.structured import Asker, Spent, accept_body, spent_of
@@ -277,24 +275,17 @@ class OpenClaims:
             self.meter.spent = kept.spent(self.meter.prices)
             model = Model(Asker(client, self.chosen, meter=self.meter), kept, self.meter.prices)
 
-            asyncio.run(self._ask_all(claims, model, client, report, tell))
+            async def ask_all() -> None:
+                async with client:
+                    workers = (self._ask_some(claims, model, report) for _ in range(self.at_once))
+                    await ask_together(self.state, workers, tell)
+
+            asyncio.run(ask_all())
             left = sum(each is None for each in self.decided.values())
             nobody_answered = bool(self.failed) and not self.meter.answered
             stopped: StopReason = self._stopped() if left else "away" if nobody_answered else ""
             spent = kept.spent(self.meter.prices)
             return Asked(len(self.decided), self.unusable, self.failed, self.failure, left, stopped, spent)
-
-    async def _ask_all(
-        self, claims: Iterator[_Cited], model: Model, client: ApiClient, report: Callable[[int], None], tell: Tell
-    ) -> None:
-        try:
-            async with client, asyncio.TaskGroup() as group:
-                for _ in range(self.at_once):
-                    self.state.tasks.append(group.create_task(self._ask_some(claims, model, report)))
-                with stopping_on_signals(partial(self.state.stop, tell=tell)):
-                    await asyncio.gather(*self.state.tasks, return_exceptions=True)
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
 
     async def _ask_some(self, claims: Iterator[_Cited], model: Model, report: Callable[[int], None]) -> None:
         """Settle the sentences of the iterator, which several of these share. After a stop only kept replies count."""

@@ -15,13 +15,12 @@ from sqlalchemy import delete, exists, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.server.home.folder import hold_seconds
-from annotation.server.queue.tables import HOLDS, QUEUE, upsert
+from annotation.server.queue.tables import DONE, HOLDS, QUEUE, upsert
 
 _NOW = {
     "sqlite": "CAST(strftime('%s', 'now') AS INTEGER)",
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS bigint)",
 }
-_DONE = (ResponseStatus.submitted, ResponseStatus.discarded)  # a draft is still being looked at
 
 
 class Holds(NamedTuple):
@@ -80,7 +79,7 @@ async def openings(db: AsyncSession, dataset_id: UUID, holds: Holds) -> Openings
     replies = await db.execute(
         select(Response.record_id, Response.user_id)
         .join(QUEUE, QUEUE.c.record_id == Response.record_id)
-        .where(*here, Response.user_id.in_(frozenset().union(*holds.others.values())), Response.status.in_(_DONE))
+        .where(*here, Response.user_id.in_(frozenset().union(*holds.others.values())), Response.status.in_(DONE))
     )
     replied = set(replies.tuples())
     # Read after the replies: one that is stored in between then counts twice for a moment, and never not at all.

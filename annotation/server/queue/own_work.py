@@ -22,9 +22,7 @@ from annotation.server.queue.holds import wait_for_turn
 from annotation.server.queue.mixed import is_begun, read_mixed
 from annotation.server.queue.page import count_waiting, lacking, read_queue
 from annotation.server.queue.practice import is_practice, practice_queue
-from annotation.server.queue.tables import HOLDS, QUEUE
-
-_DONE = (ResponseStatus.submitted, ResponseStatus.discarded)
+from annotation.server.queue.tables import DONE, HOLDS, QUEUE
 
 
 class _Done(NamedTuple):
@@ -64,7 +62,7 @@ async def own_work(db: AsyncSession, datasets: Sequence[Any], user_id: UUID) -> 
     paces = await _paces(db, user_id)
     found = {}
     for each in datasets:
-        submitted, discarded, drafts = (counts.get((each.id, status), 0) for status in (*_DONE, ResponseStatus.draft))
+        submitted, discarded, drafts = (counts.get((each.id, status), 0) for status in (*DONE, ResponseStatus.draft))
         waiting, with_others, back = await _left(db, each, user_id)
         pace = paces.get(each.id)
         found[each.id] = OwnWork(submitted, discarded, drafts, waiting, with_others, back, pace)
@@ -105,7 +103,7 @@ async def _paces(db: AsyncSession, user_id: UUID) -> dict[UUID, float]:
     wanted = (
         select(QUEUE.c.dataset_id, Response.updated_at)
         .join(QUEUE, QUEUE.c.record_id == Response.record_id)
-        .where(Response.user_id == user_id, Response.status.in_(_DONE))
+        .where(Response.user_id == user_id, Response.status.in_(DONE))
         .order_by(Response.updated_at.desc())
         .limit(500)
     )

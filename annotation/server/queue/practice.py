@@ -10,16 +10,16 @@ from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
-from argilla_server.enums import DatasetStatus, ResponseStatus, UserRole
+from argilla_server.enums import DatasetStatus, UserRole
 from argilla_server.models import Dataset, MetadataProperty, Record, Response, User, Workspace, WorkspaceUser
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
-from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, round_of
+from annotation.argilla.tasks import PRACTICE, round_of
 from annotation.argilla.units import Assignment, assignment_of, labels_and_question
 from annotation.campaign.datasets import series_of, value_in, version_of
-from annotation.quality.practice import OPENED, PASS_MARK, Standing, standing
-from annotation.server.queue.tables import QUEUE, trigger_statements
+from annotation.quality.practice import CLOSED_ROUNDS, OPENED, PASS_MARK, Standing, standing
+from annotation.server.queue.tables import DONE, QUEUE, trigger_statements
 
 _FIRST = sa.Table(
     "citejury_first_answers",
@@ -29,8 +29,6 @@ _FIRST = sa.Table(
     sa.Column("attempt", sa.Integer, primary_key=True),  # 0 is the one that counts; earlier ones from 1
     sa.Column("answers", sa.String, nullable=False),  # the response's values as JSON
 )
-_CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
-_DONE = (ResponseStatus.submitted, ResponseStatus.discarded)
 
 _KEEP_FIRST = (
     "INSERT INTO citejury_first_answers (record_id, user_id, attempt, answers) "
@@ -81,7 +79,7 @@ async def closing_practice(db: AsyncSession, dataset: Any, user_id: UUID) -> UUI
     groups' workspaces are named after. One version that is passed is enough.
     """
     series = series_of({"metadata": dataset.metadata_})
-    if series is None or series.round_name not in _CLOSED_ROUNDS:
+    if series is None or series.round_name not in CLOSED_ROUNDS:
         return None
     here = str(await db.scalar(sa.select(Workspace.name).where(Workspace.id == dataset.workspace_id)))
     wanted = (
@@ -119,7 +117,7 @@ async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UU
     pass_mark, opened = value_in(values, PASS_MARK), set(value_in(values, OPENED) or ())
     found = {}
     for user_id in user_ids:
-        hers = (Response.user_id == user_id, Response.record_id.in_(known), Response.status.in_(_DONE))
+        hers = (Response.user_id == user_id, Response.record_id.in_(known), Response.status.in_(DONE))
         answered = int(await db.scalar(sa.select(sa.func.count()).select_from(Response).where(*hers)) or 0)
         first = await _first_answers(db, list(known), user_id)
         attempts = await _attempts(db, list(known), user_id)
