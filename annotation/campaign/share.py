@@ -1,4 +1,4 @@
-"""A sheet for each annotator: address, user name, her datasets in order of the work, and the guidelines beside it."""
+"""A sheet for each annotator: address, user name, their datasets in order of the work, and the guidelines beside it."""
 
 import re
 import tomllib

@@ -37,7 +37,7 @@ class Difference(NamedTuple):
     chunk_id: str
     given: bool
     others: int
-    agreed: int  # how many of them answered otherwise than she did
+    agreed: int  # how many of them answered otherwise than they did
     decided: bool  # whether it differs from a decision; else from what most others answered
 
 
@@ -46,7 +46,7 @@ class LabelFeedback(NamedTuple):
     label: str
     compared: int
     differences: tuple[Difference, ...]
-    """Those that differ: decided ones first, then those with most others against her."""
+    """Those that differ: decided ones first, then those with most others against them."""
 
 
 class Feedback(NamedTuple):

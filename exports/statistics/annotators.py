@@ -361,7 +361,7 @@ class AnnotatorEstimators:
 
 
 def _without_entries(label: resampling.LabelPatterns, n_annotators: int) -> resampling.Entries:
-    """`zeros`, `ones` and `disagreement` of each pattern; then for each annotator what her absence adds to them."""
+    """`zeros`, `ones` and `disagreement` of each pattern; then for each annotator what their absence adds to them."""
     whole = _alpha_columns(label.zeros, label.ones)
     without = _alpha_columns(*_others(label))
     patterns = np.arange(len(label.units))

@@ -61,13 +61,13 @@ def uneven_share(narratives: IntArray, labelled: BoolArray, divisions: Sequence[
         for group in range(len(division.names))
     ]
     n_tests = 2 * len(tests) * _HALVES
-    size = _counts(narratives, np.ones(len(narratives)))
-    drawn = _counts(narratives, labelled)
+    size = _sums(narratives, np.ones(len(narratives)))
+    drawn = _sums(narratives, labelled)
     worst: tuple[float, Gap] | None = None
     for division, group, member in tests:
-        own = _counts(narratives, member)
+        own = _sums(narratives, member)
         p_between = _between(drawn / size, own - own.sum() / size.sum() * size, n_tests, seed)
-        found = _counts(narratives, labelled & member)
+        found = _sums(narratives, labelled & member)
         p = min(p_between, _within(size, drawn, own, found)) * n_tests
         if p <= LEVEL and (worst is None or p < worst[0]):
             shares = float(labelled[member].mean()), float(labelled[~member].mean())
@@ -92,12 +92,12 @@ def chosen_by_score(
         _, narrative = np.unique(narratives[score.units], return_inverse=True)
         _, first, record = np.unique(records[score.units], return_index=True, return_inverse=True)
         shares, ranks = (_means(record, each) for each in (chosen.astype(np.float64), score.ranks))
-        size = _counts(narrative, np.ones(len(narrative)))
-        parts = _counts(narrative, score.ranks - score.ranks.mean())
+        size = _sums(narrative, np.ones(len(narrative)))
+        parts = _sums(narrative, score.ranks - score.ranks.mean())
         if (
             _exchanged(record, chosen.astype(np.float64), score.ranks) * n_tests <= LEVEL
             or _exchanged(narrative[first], shares, ranks) * n_tests <= LEVEL
-            or _between(_counts(narrative, chosen) / size, parts, n_tests, seed) * n_tests <= LEVEL
+            or _between(_sums(narrative, chosen) / size, parts, n_tests, seed) * n_tests <= LEVEL
         ):
             higher = 0.5 + float(score.ranks[chosen].mean() - score.ranks[~chosen].mean())
             return Leaning(score.label, score.by_certainty, higher)
@@ -117,15 +117,15 @@ def _scores(p_yes: FloatArray) -> Iterator[_Score]:
 
 
 def _means(numbers: IntArray, each: FloatArray) -> FloatArray:
-    return _counts(numbers, each) / _counts(numbers, np.ones(len(numbers)))
+    return _sums(numbers, each) / _sums(numbers, np.ones(len(numbers)))
 
 
 def _exchanged(strata: IntArray, shares: FloatArray, scores: FloatArray) -> float:
     """A bound of p (Bennett 1962, J Am Stat Assoc 57:33–45): scores of rare answers are too skew for a normal one."""
     _, strata = np.unique(strata, return_inverse=True)
-    size = _counts(strata, np.ones(len(strata)))
+    size = _sums(strata, np.ones(len(strata)))
     own, score = shares - _means(strata, shares)[strata], scores - _means(strata, scores)[strata]
-    variance = float((_counts(strata, own**2) * _counts(strata, score**2) / np.maximum(size - 1, 1)).sum())
+    variance = float((_sums(strata, own**2) * _sums(strata, score**2) / np.maximum(size - 1, 1)).sum())
     most = float(np.abs(score).max(initial=0.0))
     if variance <= 0 or most <= 0:
         return 1.0
@@ -133,8 +133,9 @@ def _exchanged(strata: IntArray, shares: FloatArray, scores: FloatArray) -> floa
     return min(2 * math.exp(-variance / most**2 * ((1 + excess) * math.log1p(excess) - excess)), 1.0)
 
 
-def _counts(narratives: IntArray, each: FloatArray | BoolArray) -> FloatArray:
-    found: FloatArray = np.bincount(narratives, each, int(narratives.max(initial=0)) + 1).astype(np.float64)
+def _sums(places: IntArray, each: FloatArray | BoolArray, n: int = 0) -> FloatArray:
+    """The sum at each place up to the last one, or of `n` places."""
+    found: FloatArray = np.bincount(places, each, n or int(places.max(initial=0)) + 1).astype(np.float64)
     return found
 
 
@@ -209,7 +210,7 @@ def _stands_for(narratives: IntArray, probabilities: FloatArray) -> tuple[FloatA
 def _distance(narratives: IntArray, stands_for: FloatArray, centred: FloatArray, n_narratives: int) -> float:
     """Standard deviations by which the sum of what is centred, as the labelled ones stand for it, is off 0."""
     each = stands_for * centred
-    seen = float((_counts(narratives, each) ** 2).sum())
+    seen = float((_sums(narratives, each) ** 2).sum())
     by_chance = float((centred**2).mean()) * len(centred) ** 2 / n_narratives
     return abs(float(each.sum())) / math.sqrt(max(seen, by_chance))
 
@@ -280,11 +281,6 @@ def prediction_powered(units: Units) -> Powered:
         found = Powered(powered, share_ends(powered, independent / kept, degrees), "wilson", weight)
     own_width, width = (each.ends[1] - each.ends[0] for each in (alone, found))
     return found if width <= _WIDEST * own_width else alone
-
-
-def _sums(cluster: IntArray, each: FloatArray, n: int) -> FloatArray:
-    found: FloatArray = np.bincount(cluster, each, n).astype(np.float64)
-    return found
 
 
 def _parts(units: Units, cluster: IntArray, n: int, rate: float) -> tuple[FloatArray, FloatArray, float]:

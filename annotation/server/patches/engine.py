@@ -173,7 +173,7 @@ def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[boo
 async def _count_matching(
     db: Any, dataset: Any, query: Any, wanted: Any, kept: Sequence[ColumnElement[bool]] = ()
 ) -> int:
-    """Of a queue all less those that she has answered: much cheaper than to look at each record for her response."""
+    """Of a queue all less those that the user has answered: much cheaper than to look at each record for a response."""
     filters, user_id = search_filters.split_queue(wanted)
     found = [*_conditions(dataset, query, AndFilter(filters=filters)), *kept]
     total = await db.scalar(select(func.count(Record.id)).where(*found))

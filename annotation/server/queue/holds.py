@@ -25,7 +25,7 @@ _NOW = {
 
 class Holds(NamedTuple):
     now: int  # seconds since 1970, by the database's clock
-    mine: Mapping[str, int]  # answers that she holds, in the order in which they were handed out, each with its place
+    mine: Mapping[str, int]  # answers that the user holds, in the order of handing out, each with its place
     others: Mapping[str, frozenset[UUID]]  # who else holds each answer
 
 
@@ -68,7 +68,7 @@ async def read_holds(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> Holds
 
 
 async def openings(db: AsyncSession, dataset_id: UUID, holds: Holds) -> Openings:
-    """What the others' holds leave of their answers' records; an answer that she holds too is hers as well.
+    """What the others' holds leave of their answers' records; an answer that the user holds too is theirs as well.
 
     What is mixed in is for everybody, whoever holds it.
     """
@@ -107,7 +107,7 @@ async def hold(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Itera
 
 
 async def release(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Sequence[str]) -> None:
-    """Unless she left a draft there."""
+    """Unless the user left a draft there."""
     if not answers:
         return
     draft = select(QUEUE.c.record_id).join(Response, Response.record_id == QUEUE.c.record_id)
@@ -124,7 +124,7 @@ async def release(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Se
 
 
 async def annotates(db: AsyncSession, dataset: Any, user_id: UUID) -> bool:
-    """Whether she works on the dataset: an owner who only looks at it must not keep records from others."""
+    """Whether the user works on the dataset: an owner who only looks at it must not keep records from others."""
     member = exists().where(WorkspaceUser.workspace_id == dataset.workspace_id, WorkspaceUser.user_id == user_id)
     worked = exists().where(DatasetUser.dataset_id == dataset.id, DatasetUser.user_id == user_id)
     return bool(await db.scalar(select(member | worked)))

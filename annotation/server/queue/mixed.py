@@ -1,8 +1,8 @@
 """Controls and repeats among an annotator's other work: where they come, so that nobody can tell which they are.
 
-Her other units are dealt into blocks, each as long as leaves the rate's share for what is mixed in, and before a unit
-of each block, drawn by lot, comes an answer that is mixed in. So the share is kept from her first unit to her last, the
-places are the same each time and another annotator's are others. Without other units nothing comes.
+An annotator's other units are dealt into blocks, each as long as leaves the rate's share for what is mixed in, and
+before a unit of each block, drawn by lot, comes an answer that is mixed in. So the share is kept from the first unit to
+the last, the places are the same each time and another annotator's are others. Without other units nothing comes.
 """
 
 from collections import Counter, defaultdict
@@ -25,11 +25,11 @@ _PLACES = 2**64
 class Places(NamedTuple):
     lot: bytes  # what the places of the blocks are drawn with
     block: float  # how many other units come with each answer that is mixed in
-    given: int  # answers that she has begun or holds
-    waiting: tuple[str, ...]  # the others, in her order
+    given: int  # answers that the user has begun or holds
+    waiting: tuple[str, ...]  # the others, in the user's order
 
     def places_before(self, user_id: UUID, unit: int) -> int:
-        # Her work begins anywhere in a block; else no control would ever be the last unit that a block can hold.
+        # The work begins anywhere in a block; else no control would ever be the last unit that a block can hold.
         first = self._drawn(user_id, b"first", ceil(self.block))
         return self._places(user_id, first + unit) - self._places(user_id, first)
 
@@ -44,12 +44,12 @@ class Places(NamedTuple):
 
 class Mixed(NamedTuple):
     user_id: UUID
-    before: int  # her other units that she has answered or holds
-    held_units: int  # those of them that she only holds
+    before: int  # the user's other units that are answered or held
+    held_units: int  # those of them that are only held
     places: Places
-    held: tuple[str, ...]  # answers that she holds
-    begun: tuple[str, ...]  # answers that she has begun and does not hold
-    units: Mapping[str, int]  # how many records of each answer wait for her
+    held: tuple[str, ...]  # answers that the user holds
+    begun: tuple[str, ...]  # answers that the user has begun and does not hold
+    units: Mapping[str, int]  # how many records of each answer wait for the user
 
     def before_next(self, units: int) -> tuple[list[str], "Mixed"]:
         after = self.before + units
@@ -75,7 +75,7 @@ class Mixed(NamedTuple):
 
 
 async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: Mapping[str, int]) -> Mixed | None:
-    """What is mixed into her queue, who holds these answers; None where the dataset has nothing for her."""
+    """What is mixed into the queue of the user, who holds these answers; None where there is nothing for them."""
     here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None), QUEUE.c.mixed == 1)
     columns = (QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.purpose, QUEUE.c.rate, QUEUE.c.pending, is_begun(user_id))
     rows = (await db.execute(select(*columns).where(*here, is_for(user_id)))).tuples().all()
@@ -109,7 +109,7 @@ async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: M
 
 
 def block_of(rates: Iterable[float], size: float) -> float:
-    """The highest rate counts for all kinds together, so that a second kind takes no more of her work."""
+    """The highest rate counts for all kinds together, so that a second kind takes no more of the work."""
     share = min(0.5, max(rates, default=0.0))
     return max(1.0, size * (1 - share) / share) if share > 0 else float(_PLACES)
 

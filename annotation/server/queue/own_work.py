@@ -1,6 +1,6 @@
-"""What an annotator has done in datasets, what is left for her, and how fast she is; nobody else's part is told.
+"""What an annotator has done in datasets, what is left for them, and how fast they are; nobody else's part is told.
 
-Every figure is a count in an index or goes through her own responses only, however many records there are.
+Every figure is a count in an index or goes through their own responses only, however many records there are.
 """
 
 from collections import defaultdict
@@ -32,15 +32,15 @@ class _Done(NamedTuple):
 
 
 class OwnWork(NamedTuple):
-    submitted: int  # records that she has submitted
-    discarded: int  # records that she has discarded
-    drafts: int  # records that she has begun
-    waiting: int  # records that she has not begun and can be given now
+    submitted: int  # records that they have submitted
+    discarded: int  # records that they have discarded
+    drafts: int  # records that they have begun
+    waiting: int  # records that they have not begun and can be given now
     with_others: int
-    """Records that she has not begun, and that others are giving their last labels, or will leave to her."""
+    """Records that they have not begun, and that others are giving their last labels, or will leave to them."""
     back: int | None
-    """When the last of these is left to her at the latest, in seconds since 1970; None where there are none."""
-    pace: float | None  # median seconds from one of her last answers to the next; None where there are too few to tell
+    """When the last of these is left to them at the latest, in seconds since 1970; None where there are none."""
+    pace: float | None  # median seconds from one of the last answers to the next; None where there are too few to tell
 
     @property
     def done(self) -> int:

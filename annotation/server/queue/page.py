@@ -1,4 +1,4 @@
-"""A page of an annotator's pending queue, which is hers alone for a while.
+"""A page of an annotator's pending queue, which is theirs alone for a while.
 
 Argilla's page (2.8.0) asks for ten records and, on each move, for what comes after those that it has; it shows one at a
 time. It gets the passages of one answer instead, at first of two: every record that it has is held from others. A page
@@ -52,7 +52,7 @@ def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
 async def queue_page(
     db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[ColumnElement[bool]], offset: int, limit: int
 ) -> tuple[list[UUID], int]:
-    """Empty where she has answered all that is pending, others hold the rest, or a practice comes first."""
+    """Empty where they have answered all that is pending, others hold the rest, or a practice comes first."""
     if is_practice(dataset):
         cases = await practice_queue(db, dataset, user_id, narrowing)
         return cases[offset : offset + limit], len(cases)
@@ -76,7 +76,7 @@ async def queue_page(
         if not narrowing:
             left = {record.answer for record in held}
             await held_answers.release(db, dataset.id, user_id, [each for each in holds.mine if each not in left])
-        # The one before is what she looks at while her page asks for the next.
+        # The one before is what they look at while their page asks for the next.
         looked_at = records[max(0, offset - 1) : offset + len(page)]
         await held_answers.hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds)
         await db.commit()
@@ -103,7 +103,7 @@ async def _mixed_in(queue: Queue, waiting: int) -> Mixed | None:
 
 
 async def kept_from(db: AsyncSession, dataset: Any, user_id: UUID) -> list[ColumnElement[bool]]:
-    """Records for others only, and of what is mixed in all that neither came to her nor will."""
+    """Records for others only, and of what is mixed in all that neither came to them nor will."""
     if not await is_limited(db, dataset.id, user_id):
         return []
     queue = await read_queue(db, dataset.id, user_id)
@@ -133,7 +133,7 @@ async def _first_records(
 
 
 async def count_waiting(queue: Queue) -> int:
-    """Without what is mixed in. A count in one index, less her responses and what others hold, which are few."""
+    """Without what is mixed in. A count in one index, less the user's responses and what others hold, which are few."""
     here, full = lacking(queue), queue.openings.full
     of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
     mine = select(Response.record_id).where(Response.user_id == queue.user_id)
@@ -165,7 +165,7 @@ def _waiting(queue: Queue) -> list[ColumnElement[bool]]:
 
 
 async def _not_held(queue: Queue, at_once: int) -> AsyncIterator[list[_WaitingRecord]]:
-    """Answer by answer in her order, without what she holds and what is mixed in."""
+    """Answer by answer in the user's order, without what they hold and what is mixed in."""
     here = (QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1, QUEUE.c.mixed == 0)
     most_lacking = await queue.db.scalar(select(func.max(QUEUE.c.lacking)).where(*here)) or 0
     seen, size = set(queue.holds.mine), min(at_once, _AT_ONCE)
@@ -180,7 +180,7 @@ async def _not_held(queue: Queue, at_once: int) -> AsyncIterator[list[_WaitingRe
 
 
 async def _lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
-    """The answers with a record that lacks so many labels, in her order: in one list or, if they are many, in heaps."""
+    """Answers with a record that lacks so many labels, in the user's order: in one list or, if they are many, in heaps."""
     columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*_waiting(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking == left)
     found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
     if len(found) <= FEW:

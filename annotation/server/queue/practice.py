@@ -1,7 +1,7 @@
-"""Practice on our server: each person's first answers, her queue of cases, and what is closed to her until she passes.
+"""Practice on our server: first answers, the queue of cases, and what is closed to people until they pass.
 
-Her first submitted answers to each case are kept by triggers, in the transaction that submits them, because the
-explanation follows: what she changes afterwards does not count.
+A person's first submitted answers to each case are kept by triggers, in the transaction that submits them, because the
+explanation follows: what they change afterwards does not count.
 """
 
 import json
@@ -66,7 +66,7 @@ def is_practice(dataset: Any) -> bool:
 async def practice_queue(
     db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[sa.ColumnElement[bool]] = ()
 ) -> list[UUID]:
-    """The cases that she has not begun, in the order of their file; others' work makes no difference to them."""
+    """The cases that the user has not begun, in the order of their file; others' work makes no difference to them."""
     begun = sa.exists().where(Response.record_id == Record.id, Response.user_id == user_id)
     wanted = sa.select(Record.id).where(Record.dataset_id == dataset.id, ~begun, *narrowing)
     return list((await db.scalars(wanted.order_by(Record.inserted_at, Record.id))).all())
@@ -162,7 +162,7 @@ async def explained(db: AsyncSession, record: Any, user_id: UUID) -> dict[str, A
 
 
 async def set_aside(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> list[Any]:
-    """In one transaction: a response that stayed would be taken for her first answer at the server's next start."""
+    """In one transaction: a response that stayed would be taken for a first answer at the server's next start."""
     cases = list(await _known_answers(db, dataset_id))
     here = (_FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id)
     number = await _attempts(db, cases, user_id) + 1

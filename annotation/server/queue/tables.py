@@ -43,7 +43,7 @@ HOLDS = sa.Table(
     sa.Column("dataset_id", sa.Uuid, primary_key=True),
     sa.Column("user_id", sa.Uuid, primary_key=True),
     sa.Column("answer", sa.String, primary_key=True),
-    sa.Column("place", sa.Integer, nullable=False),  # among those that she holds
+    sa.Column("place", sa.Integer, nullable=False),  # among those that the user holds
     sa.Column("ends", sa.BigInteger, nullable=False),  # seconds since 1970, by the database's clock
 )
 
