@@ -180,7 +180,7 @@ async def _not_held(queue: Queue, at_once: int) -> AsyncIterator[list[_WaitingRe
 
 
 async def _lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
-    """Answers with a record that lacks so many labels, in the user's order: in one list or, if they are many, in heaps."""
+    """Answers with a record that lacks so many labels, in the user's order: one list or, if they are many, heaps."""
     columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*_waiting(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking == left)
     found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
     if len(found) <= FEW:
