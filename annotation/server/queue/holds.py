@@ -15,12 +15,13 @@ from sqlalchemy import delete, exists, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.server.home.folder import hold_seconds
-from annotation.server.queue.tables import DONE, HOLDS, QUEUE, upsert
+from annotation.server.queue.tables import HOLDS, QUEUE, upsert
 
 _NOW = {
     "sqlite": "CAST(strftime('%s', 'now') AS INTEGER)",
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS bigint)",
 }
+DONE = (ResponseStatus.submitted, ResponseStatus.discarded)  # a draft is still being looked at
 
 
 class Holds(NamedTuple):

@@ -18,11 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.argilla.units import times_taken
 from annotation.server.home.folder import hold_seconds
-from annotation.server.queue.holds import wait_for_turn
+from annotation.server.queue.holds import DONE, wait_for_turn
 from annotation.server.queue.mixed import is_begun, read_mixed
 from annotation.server.queue.page import count_waiting, lacking, read_queue
 from annotation.server.queue.practice import is_practice, practice_queue
-from annotation.server.queue.tables import DONE, HOLDS, QUEUE
+from annotation.server.queue.tables import HOLDS, QUEUE
 
 
 class _Done(NamedTuple):

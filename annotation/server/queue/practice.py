@@ -19,7 +19,8 @@ from annotation.argilla.tasks import PRACTICE, round_of
 from annotation.argilla.units import Assignment, assignment_of, labels_and_question
 from annotation.campaign.datasets import series_of, value_in, version_of
 from annotation.quality.practice import CLOSED_ROUNDS, OPENED, PASS_MARK, Standing, standing
-from annotation.server.queue.tables import DONE, QUEUE, trigger_statements
+from annotation.server.queue.holds import DONE
+from annotation.server.queue.tables import QUEUE, trigger_statements
 
 _FIRST = sa.Table(
     "citejury_first_answers",

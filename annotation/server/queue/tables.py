@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
-from argilla_server.enums import ResponseStatus
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -142,7 +141,6 @@ _PUT_RECORD = (
 _SET_PENDING = f"UPDATE citejury_queue SET pending = {_PENDING.replace('{row}', 'NEW')} WHERE record_id = NEW.id"
 # Added up, not counted: of two who submit at once on PostgreSQL, neither sees the other's response.
 _ADD_LABEL = "UPDATE citejury_queue SET lacking = lacking {change} WHERE record_id = {row}.record_id"
-DONE = (ResponseStatus.submitted, ResponseStatus.discarded)  # a draft is still being looked at
 NOW = {"sqlite": "strftime('%Y-%m-%d %H:%M:%f000', 'now')", "postgresql": "timezone('utc', clock_timestamp())"}
 """SQL for the time in UTC, as Argilla's own tables have it."""
 
