@@ -11,7 +11,7 @@ import click
 
 from annotation.cli.options import api_url_option, tasks_option
 from exports.cli import read_labels
-from pipeline.cli.options import SectionedCommand
+from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
@@ -79,11 +79,11 @@ def list_command(
         click.echo()
         click.echo(Table(patterns).terminal())
     else:
-        click.echo("No two units show the same votes by the same annotators.", err=True)
+        log("No two units show the same votes by the same annotators.")
     written = f"{len(found[:top])} of them are in {out}" if out else "write them to a file with `--out`"
-    click.echo(f"Disagreements: {len(found)}; {written}.", err=True)
+    log(f"Disagreements: {len(found)}; {written}.")
     name = shlex.quote(str(paths[0]))
-    click.echo(f"Next: citejury exports adjudicate push {name} --blind", err=True)
+    log(f"Next: citejury exports adjudicate push {name} --blind")
 
 
 @adjudicate.command(cls=SectionedCommand, rare="--task --label --top --overlap --allow-own --api-url")
@@ -172,12 +172,12 @@ def push(
         pushed = push_units(argilla, homes, units, kind, annotators, overlap, allow_own=allow_own, quotes=wanted)
     click.echo(f"Units new: {len(pushed.new)}, there before: {len(pushed.kept)}, refused: {len(pushed.refused)}.")
     for name, people in pushed.adjudicators.items():
-        click.echo(f"Adjudicators of {name!r}: {', '.join(map(printable, people))}.", err=True)
+        log(f"Adjudicators of {name!r}: {', '.join(map(printable, people))}.")
     for name, home in pushed.knowing:
         undo = printable(f"citejury annotation users remove {shlex.quote(name)} --workspace {shlex.quote(home)}")
-        click.echo(f"{printable(name)} would settle her own answers. Let somebody else do it: {undo}", err=True)
+        log(f"{printable(name)} would settle her own answers. Let somebody else do it: {undo}")
     again = f" --workspace {shlex.quote(workspace)}" if workspace else ""
-    click.echo(f"Next, once they have answered: citejury exports adjudicate read{again} --out decisions.csv", err=True)
+    log(f"Next, once they have answered: citejury exports adjudicate read{again} --out decisions.csv")
     if pushed.refused:
         raise BadRowsError(
             f"Units refused: {len(pushed.refused)}; everything else is in:", refused_by_reason(pushed.refused)
@@ -248,23 +248,21 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         outcome = read_outcome(argilla, [home.workspace for home in homes], bars.report)
     write_decisions(out, outcome.decisions)
     if count := len(outcome.undecided):
-        click.echo(f"Adjudicators differ on {count} labels of units, which have no decision:", err=True)
+        log(f"Adjudicators differ on {count} labels of units, which have no decision:")
     for item in outcome.undecided:
-        click.echo(f"  {item.unit} {item.label}: {pattern(item.votes)}", err=True)
+        log(f"  {item.unit} {item.label}: {pattern(item.votes)}")
     if export is not None:
         found = [score for ratings in tables for score in score_annotators(ratings, outcome.decisions)]
         scores = scores or out.with_name("scores.csv")
         write_scores(scores, found)
         click.echo(Table(_score_rows(found)).terminal())
         if unused := len(unused_decisions(tables, outcome.decisions.by_unit)):
-            click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
-        click.echo(f"Scores by label: {scores}.", err=True)
+            log(f"{unused} decisions are on units that the export does not hold; they score nobody.")
+        log(f"Scores by label: {scores}.")
     own = sum(row.own for row in outcome.decisions.rows)
     if own:
-        click.echo(f"Decided by somebody who labelled the unit: {own}; the column `own` says which.", err=True)
-    click.echo(
-        f"Decisions: {len(outcome.decisions.rows)}, in {out}; without decision: {len(outcome.undecided)}.", err=True
-    )
+        log(f"Decided by somebody who labelled the unit: {own}; the column `own` says which.")
+    log(f"Decisions: {len(outcome.decisions.rows)}, in {out}; without decision: {len(outcome.undecided)}.")
 
 
 def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
@@ -272,7 +270,7 @@ def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
 
     read_files = read_tables(export_files(paths))
     for remark in read_files.remarks:
-        click.echo(remark, err=True)
+        log(remark)
     return read_files.tables
 
 
@@ -297,7 +295,7 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
 
     read = read_judges([path])
     for remark in read.remarks:
-        click.echo(remark, err=True)
+        log(remark)
     if len(read.judges) != 1:
         names = ", ".join(map(repr, sorted(read.judges)))
         raise InputError(f"`{path.name}` holds judgements of {len(read.judges)} judges ({names}). Give one judge's.")
@@ -313,7 +311,7 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
         (found.n_without_quote, "differing from most annotators without a quote"),
     ):
         if count:
-            click.echo(f"Left out: {counted(count, 'judgement')} {what}.", err=True)
+            log(f"Left out: {counted(count, 'judgement')} {what}.")
     if not found.units:
         raise InputError(f"{name!r} and most annotators differ nowhere with a quote. There is nothing to settle.")
     return found

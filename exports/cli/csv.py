@@ -19,7 +19,7 @@ from annotation.cli.options import (
     tasks_option,
     workspaces_option,
 )
-from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.cli.options import SectionedCommand, log, tell_next
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, interrupted_by
 
@@ -177,17 +177,17 @@ def csv_command(
             filters = filters.model_copy(update={"whole_campaign": not workspaces and len(names) > 1})
             export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report, allow=allow)
     for warning in export.warnings:
-        click.echo(f"Warning: {warning}", err=True)
-    click.echo(_summary(export.manifest), err=True)
+        log(f"Warning: {warning}")
+    log(_summary(export.manifest))
     if export.key_file is not None:
-        click.echo(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.", err=True)
+        log(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.")
     tell_next(f"`citejury exports agreement {shlex.quote(str(out))}`.", f"Exported to {out}.")
 
 
 def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:
     from pipeline.core.errors import OutputError
 
-    click.echo(_change_table(changes, out), err=True)
+    log(_change_table(changes, out))
     if yes or not changes.total("gone"):
         return
     lost = f"These responses are gone from the server: {changes.gone()}. They were deleted, or their annotator was."
@@ -196,7 +196,7 @@ def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:
             f"{lost} Nothing was changed: there is no terminal to ask at. Add `--yes` if their rows may vanish from "
             f"{out}, or export to another folder."
         )
-    click.echo(lost, err=True)
+    log(lost)
     if not click.confirm(f"May their rows vanish from {out}?", err=True):
         raise OutputError(f"Nothing was changed in {out}. Export to another folder to have both.")
 
@@ -277,17 +277,15 @@ def history(
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as client, ProgressBars("changes") as bars:
         names = workspaces or standing_workspaces(client, read_campaign(), settings.workspace)
         written = export_history(client, names, out, filters, key_file=key_file, progress=bars.report)
-    click.echo(_history_summary(written.changes), err=True)
+    log(_history_summary(written.changes))
     if written.foreign:
-        click.echo(f"Left out: {counted(written.foreign, 'change')} in datasets that are not citejury's.", err=True)
+        log(f"Left out: {counted(written.foreign, 'change')} in datasets that are not citejury's.")
     if written.begins is not None:
         begins = written.begins.isoformat(timespec="seconds")
-        click.echo(f"The history begins at {begins}; how answers came about before that is not known.", err=True)
+        log(f"The history begins at {begins}; how answers came about before that is not known.")
     if written.key_file is not None:
-        click.echo(f"Who is who stands in {written.key_file}; keep it, and keep it to yourself.", err=True)
-    click.echo(
-        f"Written to {out}. Next: `citejury exports csv OUT --as-of TIME` exports the answers of a moment.", err=True
-    )
+        log(f"Who is who stands in {written.key_file}; keep it, and keep it to yourself.")
+    log(f"Written to {out}. Next: `citejury exports csv OUT --as-of TIME` exports the answers of a moment.")
 
 
 def _history_summary(changes: "Mapping[tuple[TaskName, str], int]") -> str:

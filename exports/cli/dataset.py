@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from annotation.cli.options import api_url_option, decisions_option
 from exports.cli.csv import SINCE, csv_command
-from pipeline.cli.options import SectionedCommand
+from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
@@ -115,10 +115,10 @@ def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted
     with interrupted_by(signal.SIGTERM), source_of(paths, out, **server) as source, ProgressBars() as bars:
         written = write_dataset(out, source, options, decisions=decisions, progress=bars.report)
     for line in [*(f"Warning: {warning}" for warning in written.warnings), _summary(written)]:
-        click.echo(line, err=True)
+        log(line)
     saved = (out / "datasets" / written.facts[0].task).as_posix()
-    click.echo(f"Wrote {out}; {out / 'README.md'} says what is in it. Next, in Python:", err=True)
-    click.echo(f"    datasets.load_from_disk({saved!r})", err=True)
+    log(f"Wrote {out}; {out / 'README.md'} says what is in it. Next, in Python:")
+    log(f"    datasets.load_from_disk({saved!r})")
 
 
 dataset.params.append(SINCE)
@@ -160,7 +160,7 @@ def source_of(
             with ProgressBars("records") as bars:
                 exported = export_csv(client, names, work / "source", filters, key_file=keys, progress=bars.report)
             for warning in exported.warnings:
-                click.echo(f"Warning: {warning}", err=True)
+                log(f"Warning: {warning}")
             return [work / "source"]
 
         yield export
@@ -238,11 +238,10 @@ def feedback(
         click.echo(printable(str(path)))
     if written.feedback.too_few:
         left_out = counted(written.feedback.too_few, "answer")
-        click.echo(
+        log(
             f"Left out: {left_out} that differ from those of fewer than {fewest} others. Have them decided with "
-            "`citejury exports adjudicate`.",
-            err=True,
+            "`citejury exports adjudicate`."
         )
     if written.alone:
-        click.echo(f"No page, because nothing could be compared: {', '.join(map(printable, written.alone))}.", err=True)
-    click.echo("Next: read a page yourself, then send each annotator hers and nobody else's.", err=True)
+        log(f"No page, because nothing could be compared: {', '.join(map(printable, written.alone))}.")
+    log("Next: read a page yourself, then send each annotator hers and nobody else's.")

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from exports.cli import read_labels
-from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.cli.options import SectionedCommand, log, tell_next
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
@@ -189,14 +189,13 @@ def agreement(
         bars.report("Computing agreement")
         measured = measure_and_write(paths, out, options)
     for remark in measured.remarks:
-        click.echo(remark, err=True)
+        log(remark)
     found = measured.agreement
     parts = short_sections(found, measured.results), judge_sections(found, "terminal"), audit_sections(found.audit)
     click.echo(terminal_text(chain.from_iterable(parts)))
-    click.echo(
+    log(
         f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
-        "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`.",
-        err=True,
+        "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`."
     )
     if fail_under is not None:
         _end_below(measured.agreement, fail_under, on, fail_labels)
@@ -210,11 +209,11 @@ def _end_below(
 
     failures = gate_failures(agreement, threshold, on, labels)
     for failure in failures:
-        click.echo(f"Below {threshold:g}: {failure}", err=True)
+        log(f"Below {threshold:g}: {failure}")
     if failures:
         raise SystemExit(1)
     figure = "the lower end of α's interval" if on == "lower" else "α"
-    click.echo(f"For every label asked for, {figure} reaches {threshold:g}.", err=True)
+    log(f"For every label asked for, {figure} reaches {threshold:g}.")
 
 
 def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:

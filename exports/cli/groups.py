@@ -18,6 +18,7 @@ from exports.cli.adjudicate import adjudicate
 from exports.cli.csv import csv_command, history
 from exports.cli.dataset import dataset, feedback
 from exports.cli.figures import agreement, results
+from pipeline.cli.options import log
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
@@ -88,15 +89,15 @@ def teardown(
         if datasets and len(names) > 1:
             raise InputError(f"Say with `--workspace` where the dataset {datasets[0]!r} is: {', '.join(names)}.")
         plans = [plan_teardown(argilla, name, datasets, users, names) for name in names]
-        click.echo("This is removed for good:", err=True)
+        log("This is removed for good:")
         for line in dict.fromkeys(line for plan in plans for line in loss_lines(plan)):
-            click.echo(f"  {printable(line)}", err=True)
+            log(f"  {printable(line)}")
         if drafts := sum(plan.total("drafts") for plan in plans):
-            click.echo(f"Drafts are in no export: {counted(drafts, 'draft')} would be lost.", err=True)
+            log(f"Drafts are in no export: {counted(drafts, 'draft')} would be lost.")
         _agree(settings.workspace, yes)
         for plan in plans:
             _export_first(argilla, plan, folder)
-        tear_down(argilla, plans, lambda line: click.echo(printable(line), err=True))
+        tear_down(argilla, plans, lambda line: log(printable(line)))
 
 
 def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
@@ -136,13 +137,13 @@ def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
         with ProgressBars("records") as bars:
             export_csv(argilla, plan.workspace, out, filters, progress=bars.report, discarded_suffice=True)
         check_exported(plan, _exported_rows(out))
-        click.echo(f"Exported to {out}.", err=True)
+        log(f"Exported to {out}.")
     else:
-        click.echo("Nobody submitted or discarded anything, so there is no export.", err=True)
+        log("Nobody submitted or discarded anything, so there is no export.")
     if has_history(argilla, plan.workspace):
         with ProgressBars("changes") as bars:
             export_history(argilla, [plan.workspace], out / HISTORY_FILE, ExportFilters(), progress=bars.report)
-        click.echo(f"How the answers came about stands in {out / HISTORY_FILE}.", err=True)
+        log(f"How the answers came about stands in {out / HISTORY_FILE}.")
 
 
 def new_folder(folder: Path, workspace: str, now: datetime) -> Path:

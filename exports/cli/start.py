@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli.options import log
+
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
     from exports.cli.demo import DemoReport
@@ -61,7 +63,7 @@ def demo(home: Path, port: int, end: bool) -> None:
             announce(server)
         return
     serve(home / SERVER, DEFAULT_HOST, port, announce, tell_that_it_starts)
-    click.echo(f"Argilla has stopped; everything is kept in {home} for the next `{own_name()} demo`.", err=True)
+    log(f"Argilla has stopped; everything is kept in {home} for the next `{own_name()} demo`.")
 
 
 def _show(home: Path, server: "ServerHandle") -> "DemoReport":
@@ -70,14 +72,13 @@ def _show(home: Path, server: "ServerHandle") -> "DemoReport":
     from exports.report.files import REPORT_FILE
     from exports.report.sections import terminal_text
 
-    report = run_demo(home, server, lambda line: click.echo(line, err=True))
+    report = run_demo(home, server, log)
     click.echo()
     click.echo(terminal_text(short_sections(report.measured.agreement, report.measured.results)))
-    click.echo(
+    log(
         f"\nIn {home}: {ANSWERS}/ (CSV v2), {RESEARCH}/ (a report), {RECORDS}, {EXPORT}/ (three CSV files), "
         f"{AGREEMENT}/ (figures, tables).\n"
-        f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at all of it.",
-        err=True,
+        f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at all of it."
     )
     return report
 
@@ -92,21 +93,19 @@ def _tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_
         again = f"To label some records yourself: {command}, then log in at the address it prints"
     else:
         again = f"Label some records yourself at {server.url}"
-    click.echo(
+    log(
         f"\n{again}\n"
         f"    user name  {YOU}\n"
         f"    password   {report.logins.get(YOU, 'not kept')}\n"
         f"The passwords of {others} are in {server.home.parent / 'logins.json'},\n"
-        f"the owner's is in {server.home / 'secrets.json'}.",
-        err=True,
+        f"the owner's is in {server.home / 'secrets.json'}."
     )
     if not stopped_home:
-        click.echo(
+        log(
             "To export what you submitted, in a second terminal:\n"
             f"    set -a; . {shlex.quote(str(server.home / 'env'))}; set +a\n"
             f"    {own_name()} exports csv mine --workspace {WORKSPACE}\n"
-            "Ctrl-C stops the page.",
-            err=True,
+            "Ctrl-C stops the page."
         )
 
 
@@ -139,11 +138,11 @@ def doctor(as_json: bool) -> None:
         for line in table_lines(checks):
             click.echo(line)
     missing = sum(check.state == "missing" for check in checks)
-    click.echo(f"Missing: {missing}." if missing else "Nothing that is needed is missing.", err=True)
+    log(f"Missing: {missing}." if missing else "Nothing that is needed is missing.")
     if missing:
         raise click.exceptions.Exit(1)
     stored = "" if has_keys(os.environ) or not Path("payloads").is_dir() else " --replay payloads"
-    click.echo(f"Next: citejury pipeline ask narratives.csv{stored} --out answers", err=True)
+    log(f"Next: citejury pipeline ask narratives.csv{stored} --out answers")
 
 
 def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
@@ -184,5 +183,5 @@ def init(folder: Path) -> None:
     for path in started.written:
         click.echo(path)
     if not started.written:
-        click.echo("Everything was there already; nothing was changed.", err=True)
-    click.echo(f"Next: cd {shlex.quote(str(folder))}; citejury doctor", err=True)
+        log("Everything was there already; nothing was changed.")
+    log(f"Next: cd {shlex.quote(str(folder))}; citejury doctor")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.options import STUDY, tell_next
+from pipeline.cli.options import STUDY, log, tell_next
 from pipeline.core.terminal import SIGNAL_EXITS, counted, printable
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
             for part in PARTS:
                 words = command_words(told, part, Month(Path(told.months) / (only or now)))
                 click.echo(f"citejury {printable(shlex.join(words))}")
-            click.echo("Nothing was run. Next: the same command without `--dry-run`", err=True)
+            log("Nothing was run. Next: the same command without `--dry-run`")
             return
         with locked_folder(Path(told.months), "study run"):
             waiting, failed = _work(ctx, told, months_to_do(told, now, only), as_is)
@@ -103,7 +103,7 @@ def _work(
     now = month_now()
     for month in months:
         if month.name < now and not month.sample.exists():
-            click.echo(f"{month.name} is over: what is asked for it now is answered in {now}.", err=True)
+            log(f"{month.name} is over: what is asked for it now is answered in {now}.")
         try:
             incomplete = work_at(told, month, lambda words: _run(ctx, words), as_is)
         except (CommandFailedError, CitejuryError, click.ClickException) as error:
@@ -113,7 +113,7 @@ def _work(
             continue
         if incomplete:
             waiting.append(incomplete)
-            click.echo(fill(f"{incomplete.said} {incomplete.as_is}", _WIDTH), err=True)
+            log(fill(f"{incomplete.said} {incomplete.as_is}", _WIDTH))
     return waiting, failed
 
 
@@ -121,7 +121,7 @@ def _run(ctx: click.Context, words: "Words") -> None:
     from exports.study import CommandFailedError
 
     root = ctx.find_root()
-    click.echo(f"\n$ citejury {printable(shlex.join(words))}", err=True)
+    log(f"\n$ citejury {printable(shlex.join(words))}")
     assert isinstance(root.command, click.Group)
     debug = ("--debug",) if root.params.get("debug") else ()
     try:
@@ -135,7 +135,7 @@ def _run(ctx: click.Context, words: "Words") -> None:
             "shown above yourself first; then the study goes on."
         ) from error
     if code in SIGNAL_EXITS.values():
-        click.echo("Next: the same command goes on", err=True)
+        log("Next: the same command goes on")
         raise click.exceptions.Exit(code)
     if code:
         raise CommandFailedError
@@ -154,15 +154,15 @@ def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:
 
 def _tell_end(waiting: "list[Incomplete]", failed: "list[Month]", finished: "list[Month]") -> None:
     if finished:
-        click.echo(f"\n{counted(len(finished), 'month')} finished; the newest is in {finished[-1].results}", err=True)
+        log(f"\n{counted(len(finished), 'month')} finished; the newest is in {finished[-1].results}")
     if failed:
         names = ", ".join(month.name for month in failed)
         said = f"Stopped: {names}. Next: mend what is said above, and start again"
-        click.echo(fill(said, _WIDTH, break_on_hyphens=False), err=True)
+        log(fill(said, _WIDTH, break_on_hyphens=False))
     elif waiting:
-        click.echo(f"Next: {waiting[-1].next_step}", err=True)
+        log(f"Next: {waiting[-1].next_step}")
     else:
-        click.echo("Next: the same command again next month", err=True)
+        log("Next: the same command again next month")
 
 
 @study.command()
@@ -212,7 +212,7 @@ def _folder_of(path: Path) -> Iterator[Path]:
     if not path.parent.is_dir():
         raise InputError(f"There is no study {str(path)!r}. `citejury init` writes one to begin with.")
     if path.parent.resolve() != Path.cwd():
-        click.echo(f"$ cd {printable(shlex.quote(os.fspath(path.parent)))}", err=True)
+        log(f"$ cd {printable(shlex.quote(os.fspath(path.parent)))}")
     with chdir(path.parent):
         yield Path(path.name)
 
