@@ -56,14 +56,15 @@ localStorage.setItem("auth._token_expiration.local", Date.now() + 3600000)"""  #
 KEPT = "return Object.keys(localStorage).filter((key) => key.startsWith('citejury:'))"
 
 
-def start_browser(profile: Path) -> webdriver.Chrome:
+def start_browser(profile: Path, logs_network: bool = False) -> webdriver.Chrome:
     if not (CHROMIUM and DRIVER):
         pytest.skip("Chromium and its driver are not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "SEVERE"})
+    logged = {"browser": "SEVERE"} | ({"performance": "ALL"} if logs_network else {})
+    options.set_capability("goog:loggingPrefs", logged)
     options.set_capability("unhandledPromptBehavior", "ignore")
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
 
@@ -78,7 +79,8 @@ def forget(driver: webdriver.Chrome, url: str) -> None:
     driver.get("about:blank")
     driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": url, "storageTypes": "all"})
-    events(driver)
+    if "performance" in driver.log_types:
+        events(driver)
     complaints(driver)
 
 

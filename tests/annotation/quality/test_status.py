@@ -203,7 +203,7 @@ def test_the_page_runs_nothing_asks_nobody_and_fits_a_telephone(bench: Bench, tm
     text = render_page(look(bench))
     page.write_text(text, encoding="utf-8")
     (tmp_path / "without-policy.html").write_text(re.sub(r"<meta http-equiv=[^>]*>", "", text), encoding="utf-8")
-    browser = start_browser(tmp_path / "profile")
+    browser = start_browser(tmp_path / "profile", logs_network=True)
     try:
         for name in ("status.html", "without-policy.html"):
             browser.get(f"file://{tmp_path / name}")

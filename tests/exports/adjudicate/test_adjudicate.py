@@ -4,7 +4,7 @@ import json
 import shutil
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -15,6 +15,7 @@ from annotation.argilla.wording import LOCALES, read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.push.push import push_records
+from annotation.server.launch import ServerHandle
 from exports.adjudicate.adjudication import Asked, Home, UnitId, votes_text
 from exports.adjudicate.push import push_units
 from exports.cli.adjudicate import pattern_rows
@@ -25,9 +26,6 @@ from exports.reading.read import export_files, read_tables
 from exports.statistics.consensus import consensus
 from exports.statistics.disagreements import find_disagreements
 from pipeline.core.errors import InputError
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 from tests.support.adjudication_data import NOTE, Jury, answer, everything_shown, judge_everything, read_csv
 from tests.support.agreement_data import Row, ratings_of
 from tests.support.setup_bench import make_earlier_grounding
@@ -44,7 +42,7 @@ def people(owner: Argilla) -> dict[str, dict[str, str]]:
 
 
 @pytest.fixture
-def jury(argilla_server: "ServerHandle", owner: Argilla, people: dict[str, dict[str, str]], tmp_path: Path) -> Jury:
+def jury(argilla_server: ServerHandle, owner: Argilla, people: dict[str, dict[str, str]], tmp_path: Path) -> Jury:
     names = {who: user["username"] for who, user in people.items()}
     keys = {who: user["api_key"] for who, user in people.items()}
     jury = Jury(argilla_server, owner, f"w-{uuid.uuid4().hex[:10]}", names, keys, tmp_path / "export")

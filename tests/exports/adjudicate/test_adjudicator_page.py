@@ -1,6 +1,6 @@
 """The page of an adjudicator: the disputed question with its reason, no other one, and an answer that is taken."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -10,14 +10,12 @@ from selenium.webdriver.common.keys import Keys
 from annotation.argilla.client import Argilla
 from annotation.campaign.setup import NewUser, set_up
 from annotation.push.push import push_records
+from annotation.server.launch import ServerHandle
 from exports.adjudicate.adjudication import Home, UnitId
 from exports.adjudicate.push import push_units
 from tests.support.adjudication_data import answer
 from tests.support.page_driver import RECORD_ID, complaints, log_in, open_form, press, shown_text, wait
 from tests.support.page_driver import answer as choose
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 ASKED = """return [...document.querySelectorAll('form.questions-form .questions > div')]
@@ -26,7 +24,7 @@ HINT = "The annotators differ on what is asked here. Please decide; nothing else
 SPLIT = {"r1": ("helpful",), "r2": ("proper_action", "incomplete")}
 
 
-def test_only_disputed_are_asked(owner: Argilla, argilla_server: "ServerHandle", browser: webdriver.Chrome) -> None:
+def test_only_disputed_are_asked(owner: Argilla, argilla_server: ServerHandle, browser: webdriver.Chrome) -> None:
     workspace, made = f"disputed-{uuid4().hex[:8]}", list[NewUser]()
     name = f"{workspace}-dora"
     set_up(owner, workspace, annotators=[f"{workspace}-anna"], announce=made.append)

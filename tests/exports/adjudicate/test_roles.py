@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -13,14 +12,12 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
 from annotation.campaign.people import read_passwords
 from annotation.campaign.setup import add_members, create_workspace
+from annotation.server.launch import ServerHandle
 from exports.cli import main
 from exports.cli.adjudicate import refused_by_reason
 from exports.reading.decisions import read_decisions
 from pipeline.records.schema import QueryResponse
 from tests.support.adjudication_data import read_csv
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 Say = Callable[..., Result]
@@ -31,7 +28,7 @@ BLIND = ("exports", "adjudicate", "push", "export", "--blind")
 class Study:
     """A campaign of two languages, which not everybody reads, with a folder of its own."""
 
-    def __init__(self, server: "ServerHandle", owner: Argilla) -> None:
+    def __init__(self, server: ServerHandle, owner: Argilla) -> None:
         self.server, self.owner = server, owner
         self.workspace = f"a-{uuid.uuid4().hex[:8]}"
         self.passwords: dict[str, str] = {}
@@ -82,7 +79,7 @@ class Study:
 
 
 @pytest.fixture
-def study(argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Study:
+def study(argilla_server: ServerHandle, owner: Argilla, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Study:
     """Annotators differ on `helpful` of the English answer and on `incomplete` of the German one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
 
 from annotation.argilla.client import Argilla
+from annotation.server.launch import ServerHandle
 from exports.cli.csv import csv_command
 from exports.csv.compare import Changes
 from exports.csv.folder import INDEX_FILE, MANIFEST_FILE, PROVENANCE_FILE
@@ -32,9 +32,6 @@ from tests.support.export_bench import (
     record,
     username,
 )
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 
@@ -134,7 +131,7 @@ def test_at_a_terminal_the_person_decides(generation: Bench, tmp_path: Path, typ
 
 
 def test_rows_that_other_options_leave_out_are_told_and_not_asked_about(
-    argilla_server: "ServerHandle", client: Argilla, users: dict[str, str], tmp_path: Path
+    argilla_server: ServerHandle, client: Argilla, users: dict[str, str], tmp_path: Path
 ) -> None:
     bench, out = full_bench(argilla_server, client, users), tmp_path / "out"
     for n, language in ((1, "en"), (2, "de")):
@@ -173,7 +170,7 @@ def test_rounds_stand_side_by_side_and_one_left_out_is_not_gone(generation: Benc
 
 
 def test_a_unit_that_somebody_answered_in_two_workspaces_is_their_newest_answer(
-    argilla_server: "ServerHandle", users: dict[str, str], generation: Bench, tmp_path: Path
+    argilla_server: ServerHandle, users: dict[str, str], generation: Bench, tmp_path: Path
 ) -> None:
     other = generation_bench(argilla_server, generation.client, users)
     for bench, said in ((generation, "yes"), (other, "no")):

@@ -2,22 +2,21 @@ import hashlib
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import TASKS
 from annotation.argilla.tasks import define_dataset
 from annotation.argilla.wording import read_wording
 from annotation.push.push import push_records
+from annotation.server.launch import ServerHandle
 from exports.cli.csv import csv_command
 from exports.csv.folder import MANIFEST_FILE
 from exports.csv.rows import csv_line
 from exports.csv.schema import COLUMNS, ExportFilters, utc
 from exports.csv.write import export_csv
-from exports.reading.read import export_files, read_tables
+from exports.reading.read import read_tables
 from pipeline.core.errors import NotFoundError
 from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 from tests.support.export_bench import (
@@ -32,16 +31,13 @@ from tests.support.export_bench import (
     username,
 )
 
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
-
 pytestmark = pytest.mark.server
 
 HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'
 
 
 @pytest.fixture
-def bench(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
+def bench(argilla_server: ServerHandle, client: Argilla, users: dict[str, str]) -> Bench:
     return full_bench(argilla_server, client, users)
 
 
@@ -235,17 +231,6 @@ def test_a_record_not_ours_is_left_out_and_a_draft_dataset_no_harm(generation: B
     assert export.manifest.datasets[-1].foreign_records == 1
     assert any("1 answered records" in warning and "left out" in warning for warning in export.warnings)
     assert [row["record_uuid"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["r1"]
-
-
-def test_an_export_is_read_back_by_the_strict_reader(bench: Bench, tmp_path: Path) -> None:
-    for task in TASKS:
-        both = [bench.response(who, **answers(task), notes=HOSTILE) for who in ("anna", "ben")]
-        bench.put(task, *(record(task, f"r{n}", *both) for n in range(3)))
-    bench.export(tmp_path / "out", extended=True, text_pair=True)
-    found = read_tables(export_files([tmp_path / "out"]))
-    assert [(table.task, len(table.units), len(table.unit_records)) for table in found.tables] == [
-        (task, 6, 3) for task in TASKS
-    ]
 
 
 def test_a_stamp_of_the_server_and_a_moment_without_offset_count_as_utc() -> None:

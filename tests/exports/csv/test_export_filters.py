@@ -4,12 +4,13 @@ import codecs
 import csv
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from annotation.argilla.client import Argilla
+from annotation.server.launch import ServerHandle
 from exports.cli.csv import csv_command
 from exports.csv.fetch import check_server
 from exports.csv.schema import COLUMNS, ExportFilters
@@ -29,9 +30,6 @@ from tests.support.export_bench import (
     username,
 )
 
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
-
 pytestmark = pytest.mark.server
 
 
@@ -41,7 +39,7 @@ def bench(generation: Bench) -> Bench:
 
 
 @pytest.fixture
-def other(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
+def other(argilla_server: ServerHandle, client: Argilla, users: dict[str, str]) -> Bench:
     return generation_bench(argilla_server, client, users)
 
 

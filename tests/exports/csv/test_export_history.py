@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
 from annotation.campaign.people import forget_user
+from annotation.server.launch import ServerHandle
 from exports.cli import main
 from exports.csv.history import export_history
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters
@@ -28,14 +29,11 @@ from tests.support.export_bench import (
     record,
 )
 
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
-
 pytestmark = pytest.mark.server
 
 
 @pytest.fixture
-def run(argilla_server: "ServerHandle") -> Callable[..., Result]:
+def run(argilla_server: ServerHandle) -> Callable[..., Result]:
     """What a command says; another exit code than the one given fails the test."""
 
     def command(*words: str | Path, code: int = 0) -> Result:
@@ -64,7 +62,7 @@ def responses_of(bench: Bench, task: str) -> list[dict[str, Any]]:
 
 
 def test_a_past_state_is_exported_as_it_was_exported_then(
-    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
+    tmp_path: Path, argilla_server: ServerHandle, client: Argilla, people: dict[str, str], run: Callable[..., Result]
 ) -> None:
     bench = full_bench(argilla_server, client, people)
     ids: dict[str, list[str]] = {}
@@ -100,7 +98,7 @@ def test_a_past_state_is_exported_as_it_was_exported_then(
 
 
 def test_a_past_state_says_what_it_cannot_restore(
-    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
+    tmp_path: Path, argilla_server: ServerHandle, client: Argilla, people: dict[str, str], run: Callable[..., Result]
 ) -> None:
     bench = generation_bench(argilla_server, client, people)
     answered_by(bench, "anna", "ben", record_uuid="kept")
@@ -118,7 +116,7 @@ def test_a_past_state_says_what_it_cannot_restore(
 
 
 def test_the_history_has_a_row_for_each_question_of_each_change(
-    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
+    tmp_path: Path, argilla_server: ServerHandle, client: Argilla, people: dict[str, str], run: Callable[..., Result]
 ) -> None:
     bench = full_bench(argilla_server, client, people)
     given = bench.response("anna", **answers("retrieval"), notes='=1+1, "quoted"')
@@ -165,7 +163,7 @@ def test_the_history_has_a_row_for_each_question_of_each_change(
 
 
 def test_a_history_without_names_has_the_exports_pseudonyms_and_somebody_who_is_forgotten_another_name(
-    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
+    tmp_path: Path, argilla_server: ServerHandle, client: Argilla, people: dict[str, str], run: Callable[..., Result]
 ) -> None:
     bench, out = generation_bench(argilla_server, client, people), tmp_path / "history.csv"
     answered_by(bench, "anna", "ben")
@@ -198,7 +196,7 @@ class Stock(Argilla):
         return super().request(method, path, **options)
 
 
-def test_a_stock_argilla_is_told_plainly(tmp_path: Path, argilla_server: "ServerHandle", generation: Bench) -> None:
+def test_a_stock_argilla_is_told_plainly(tmp_path: Path, argilla_server: ServerHandle, generation: Bench) -> None:
     answered_by(generation, "anna")
     with Stock(argilla_server.url, argilla_server.owner_api_key) as stock:
         for ask in (

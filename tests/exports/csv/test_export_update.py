@@ -6,7 +6,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
 from annotation.argilla.units import CHANGED_PATH, STATES_PATH
+from annotation.server.launch import ServerHandle
 from exports.cli.csv import csv_command
 from exports.csv.compare import KINDS, Changes
 from exports.csv.folder import INDEX_FILE, MANIFEST_FILE
@@ -32,9 +33,6 @@ from tests.support.export_bench import (
     record,
 )
 
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
-
 pytestmark = pytest.mark.server
 
 
@@ -48,7 +46,7 @@ def content(folder: Path) -> dict[str, bytes]:
 class Watched(Argilla):
     """A client that notes which paths it asks for, and may take some of them for unknown."""
 
-    def __init__(self, server: "ServerHandle", unknown: str = "none") -> None:
+    def __init__(self, server: ServerHandle, unknown: str = "none") -> None:
         super().__init__(server.url, server.owner_api_key)
         self.asked: list[tuple[str, Any]] = []
         self.unknown = unknown
@@ -177,7 +175,7 @@ class Campaign:
 @pytest.mark.rare
 @pytest.mark.parametrize(("batches", "each"), [(5, 40), (12, 84)])
 def test_after_many_random_edits_an_update_is_a_full_export_byte_for_byte(
-    argilla_server: "ServerHandle", client: Argilla, users: dict[str, str], tmp_path: Path, batches: int, each: int
+    argilla_server: ServerHandle, client: Argilla, users: dict[str, str], tmp_path: Path, batches: int, each: int
 ) -> None:
     """Edits come in batches; after each an update gives what a full export gives, with and without options."""
     first = full_bench(argilla_server, client, users)

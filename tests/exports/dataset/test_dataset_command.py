@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
@@ -10,14 +9,12 @@ from click.testing import CliRunner, Result
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS
 from annotation.argilla.tasks import task_of
+from annotation.server.launch import ServerHandle
 from exports.cli.dataset import dataset
 from exports.csv.write import export_csv
 from pipeline.core.errors import InputError, NotFoundError, OutputError
 from tests.support.dataset_export import make, row, rows_of, write_export
 from tests.support.export_bench import answers, full_bench, make_user, record, username
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 pytest.importorskip("datasets", reason="needs the extra data")
 
@@ -97,7 +94,7 @@ def test_the_command_shows_a_table_names_what_comes_next_and_refuses_bad_options
 
 @pytest.mark.server
 def test_a_dataset_is_read_from_argilla_with_guidelines_discards_and_pseudonyms(
-    argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    argilla_server: ServerHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:
         bench = full_bench(argilla_server, client, {who: make_user(client, who)["id"] for who in ("anna", "ben")})
@@ -129,7 +126,7 @@ def test_a_dataset_is_read_from_argilla_with_guidelines_discards_and_pseudonyms(
 
 @pytest.mark.server
 def test_a_plain_export_gives_the_dataset_that_reading_argilla_gives(
-    argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    argilla_server: ServerHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = {"model_name": "openai", "model_version": "gpt-5", "answer_id": "a", "run_id": "run", "contexts": "selected"}
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:

@@ -3,8 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from exports.csv.schema import COLUMNS
 from exports.statistics.agreement import measure_figures
@@ -113,24 +111,6 @@ def test_a_case_worked_by_hand_and_what_answers_cannot_show_is_undefined_with_it
     nothing = measure(n_annotators=0)
     assert (nothing.n_items, nothing.n_ratings, nothing.prevalence) == (0, 0, None)
     assert (set(nothing.undefined.values()), measure((1, 1)).krippendorff_alpha) == ({"no_pairable_items"}, 0)
-
-
-@settings(max_examples=20)
-@given(
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.booleans()), min_size=1, unique_by=lambda row: row[:2])
-)
-def test_the_order_of_rows_and_the_names_of_annotators_do_not_matter(
-    tmp_path_factory: pytest.TempPathFactory, answers: list[tuple[int, int, bool]]
-) -> None:
-    folder = tmp_path_factory.mktemp("export")
-    labels = {True: "1,1,1,0,0", False: "0,1,,0,1"}
-    rows = [generation_row(f"r{unit}", f"anna{person}", labels[yes]) for unit, person, yes in answers]
-    renamed = [row.replace("anna", "zoë") for row in reversed(rows)]
-    first, second = (
-        measure_files([write_generation(folder / name, *each)], FEW_RESAMPLES).agreement.tasks["generation"]
-        for name, each in (("a.csv", rows), ("b.csv", renamed))
-    )
-    assert (first.labels, first.constraint_violations) == (second.labels, second.constraint_violations)
 
 
 def test_repeats_blank_labels_broken_rules_and_missing_rows_are_told(tmp_path: Path) -> None:

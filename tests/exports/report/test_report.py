@@ -16,9 +16,7 @@ from exports.report.html.people import short_names, similar_order
 from exports.report.words import FITNESS, fitness
 from exports.statistics.agreement_schema import Agreement, Interval
 from exports.statistics.disagreements import Disagreement, find_disagreements
-from tests.support.agreement_data import CASES, Row, ratings_of
-from tests.support.measured_files import measure_files
-from tests.support.places import NO_SHARED
+from tests.support.agreement_data import Row, ratings_of
 from tests.support.report_data import drawn_agreement, drawn_ratings, whole_report_parts, with_texts
 from tests.support.report_page import Page
 from tests.support.results_data import results
@@ -199,13 +197,3 @@ def test_axes_hold_values_a_week_without_interval_ends_the_ribbon_and_who_agrees
     ):
         assert short_names(names) == dict(zip(names, short, strict=True))
     assert short_names(["rater.0@example.org", "rater.@example.org"])["rater.@example.org"] != ""
-
-
-@pytest.mark.skipif(not CASES.is_dir(), reason=NO_SHARED)
-def test_the_report_on_an_export_shows_its_figures() -> None:
-    measured = measure_files([CASES / "open" / "export_a"])
-    found = [item for table in measured.tables for item in find_disagreements(table)]
-    page = Page(render_report(measured.agreement, found, remarks=measured.remarks))
-    assert ".74 [.62, .83]" in page.text
-    assert "377 units of 90 records. Annotators per unit: 1 for 208, 2 for 47, 3 for 122." in page.text
-    assert "carla yes; anna, ben no" in page.text

@@ -27,7 +27,7 @@ VISIBLE = "return [...document.querySelectorAll(arguments[0])].map((each) => eac
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    driver = start_browser(tmp_path_factory.mktemp("chromium"))
+    driver = start_browser(tmp_path_factory.mktemp("chromium"), logs_network=True)
     yield driver
     driver.quit()
 
@@ -66,7 +66,6 @@ def as_wide_as(driver: webdriver.Chrome, width: int) -> Iterator[None]:
 
 
 def opened(driver: webdriver.Chrome, path: Path) -> webdriver.Chrome:
-    driver.get_log("performance")
     driver.get(path.as_uri())
     return driver
 
@@ -136,6 +135,7 @@ def test_the_keyboard_reaches_everything_and_lists_are_sorted_filtered(browser: 
 
 def test_nothing_is_wider_than_the_screen_or_asked_for(browser: webdriver.Chrome, report: Path, hostile: Path) -> None:
     for path in (report, hostile):
+        browser.get_log("performance")
         for width in (400, 1400):
             with as_wide_as(browser, width):
                 opened(browser, path)

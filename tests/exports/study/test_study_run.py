@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -16,6 +15,7 @@ from click.testing import CliRunner, Result
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS
 from annotation.argilla.tasks import round_of, task_of
+from annotation.server.launch import ServerHandle
 from exports.cli import main
 from exports.cli.project import start_project
 from exports.study import CommandFailedError, Month, Words, read_study_file, work_at
@@ -25,9 +25,6 @@ from pipeline.core.schema import PROVIDERS
 from tests.support.batch_runs import environment, write_narratives
 from tests.support.batch_servers import BatchServers
 from tests.support.provider_server import Good, Hang, ProviderServer, Status
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 ARMS = ("neutral", "leading")
 MONTH = Month(Path("months/2026-01"))
@@ -234,7 +231,7 @@ def test_an_error_in_one_month_keeps_no_other_waiting_and_is_the_exit_code(proje
     assert not too_wide(result.stderr)
 
 
-def label_everything(server: "ServerHandle", owner: Argilla, workspace: str, month: str, names: Sequence[str]) -> None:
+def label_everything(server: ServerHandle, owner: Argilla, workspace: str, month: str, names: Sequence[str]) -> None:
     """Each of the people says yes to the first half of the labels of each record of the month's round."""
     keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
     for dataset in owner.datasets(owner.find_workspace(workspace)):
@@ -261,7 +258,7 @@ def two_arms(project: Path) -> None:
 
 @pytest.mark.server
 def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_second_month(
-    project: Path, argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.MonkeyPatch
+    project: Path, argilla_server: ServerHandle, owner: Argilla, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = f"monthly-{uuid4().hex[:8]}"
     names = [f"{who}-{workspace}" for who in ("anna", "ben", "cem")]
