@@ -1,7 +1,7 @@
 """Who adjudicates: people of that role, nobody on units of her own, and each only what annotators differ on."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -20,7 +20,6 @@ from pipeline.records.schema import QueryResponse
 from tests.support.adjudication_data import read_csv
 
 pytestmark = pytest.mark.server
-Say = Callable[..., Result]
 ANNOTATORS = {"anna": ("en",), "ben": ("en", "de"), "cem": ("de",)}
 BLIND = ("exports", "adjudicate", "push", "export", "--blind")
 
