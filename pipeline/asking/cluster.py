@@ -283,7 +283,7 @@ def _take_in(
     """Store what came of a link; a page that a redirect has led to another site waits for that one."""
     site.memory = result.memory
     if result.answered:
-        network.reach()
+        network.reach(site.name)
     for host, reason in result.silent.items():
         network.miss(host, reason)
     for (page, _), found in zip(pages, result.found, strict=True):

@@ -1,7 +1,7 @@
 """Cited pages fetched, read and stored: many hosts at once, each page in the store the moment it is read."""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,8 @@ import httpx
 from pipeline.asking.questions import Tell
 from pipeline.citations.addresses import source_domain, url_host
 from pipeline.core.prompts import text_digest
-from pipeline.records.causes import may_pass, state_of
+from pipeline.core.terminal import printable
+from pipeline.records.causes import NOT_ASKED, may_pass, state_of
 from pipeline.records.citation_form import CITATIONS
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, Trail, host_of
@@ -20,6 +21,7 @@ from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage, row_from_page
 
 _URL, _REASON, _DETAIL = (StoredPage._fields.index(name) for name in ("url", "reason", "detail"))
+_ARCHIVE_SECONDS = 30.0
 _NO_SITES = ("example", "invalid", "test")  # https://www.rfc-editor.org/rfc/rfc6761: nobody ever has a site there
 
 Report = Callable[[str, str], None]
@@ -34,6 +36,7 @@ class Wanted(NamedTuple):
     last_modified: str = ""
     held: bool = False  # text of it, which a failure does not take away
     silent: bool = False  # nobody could be reached for it when it was last tried
+    known: bool = False  # something has come of it before, which is kept where it is not asked itself
 
 
 class FoundPage(NamedTuple):
@@ -92,7 +95,8 @@ class Intake:
         )
 
     def count(self, page: Wanted, found: FoundPage) -> None:
-        if found.row and found.reason in UNREACHABLE and not page.held:
+        asked_or_new = found.row is not None and not (page.known and NOT_ASKED in found.row[_DETAIL])
+        if found.row and asked_or_new and found.reason in UNREACHABLE and not page.held:
             self.unreached.append(found.row)
         lost = _loses_text(page, found)
         if lost:
@@ -168,15 +172,23 @@ def _stored_page(fetched: Fetched) -> StoredPage:
 def missing_pages(urls: Iterable[str], store: Store, refresh: bool = False) -> Iterator[Wanted]:
     """Those of the pages that are to be fetched: unknown ones, and those that failed in a way that may pass.
 
-    With `refresh` all of them are, conditionally where the text is held. What the user added is never fetched.
+    With `refresh` all of them are, conditionally where the text is held. What the user added is never fetched. Pages
+    that were never asked for themselves come first: a host is asked nothing more once a few of its pages have failed.
     """
+    tried = []
     for url in urls:
         outcome = store.outcome(url)
         if outcome is None:
             yield Wanted(url)
         elif not outcome.added and (refresh or may_pass(outcome.reason)):
             held, silent = outcome.reason in READ, outcome.reason in UNREACHABLE
-            yield Wanted(url, outcome.etag, outcome.last_modified, held) if held else Wanted(url, silent=silent)
+            kept = (outcome.etag, outcome.last_modified) if held else ("", "")
+            page = Wanted(url, *kept, held, silent, known=NOT_ASKED not in outcome.detail)
+            if page.known:
+                tried.append(page)
+            else:
+                yield page
+    yield from tried
 
 
 class HostQueues:
@@ -249,6 +261,7 @@ class Online(NamedTuple):
     policy: FetchPolicy = FetchPolicy()
     refresh: bool = False
     archive: str = ""  # what a page's URL is put behind to ask an archive for it; empty where none is asked
+    tell: Tell = lambda line: None  # hears why an archive gave no clear answer
 
 
 def fetch_missing(
@@ -285,13 +298,19 @@ def ask_archive(store: Store, keys: Sequence[str], online: Online, gathered: Gat
     gone = [key for key, outcome in outcomes if outcome and state_of(outcome.reason) == "gone"]
     wanted = [key for key in gone if online.refresh or store.archived(key) in ("", "unknown")]
 
+    unclear: Counter[str] = Counter()
+
     async def ask() -> None:
-        async with online.client() as client, Fetcher(client, online.policy) as fetcher:
-            async for key, said in look_up(wanted, online.archive, fetcher):
+        policy = online.policy._replace(max_seconds=min(online.policy.max_seconds, _ARCHIVE_SECONDS))
+        async with online.client() as client, Fetcher(client, policy) as fetcher:
+            async for key, said, why in look_up(wanted, online.archive, fetcher):
                 store.put_archived(key, said, online.archive)
+                unclear[why] += said == "unknown"
 
     if wanted:
         asyncio.run(ask())
+    for why, count in (+unclear).most_common(3):
+        online.tell(f"The archive gave no clear answer for {count:,} of {len(wanted):,} pages: {printable(why)}")
     return gathered
 
 

@@ -60,11 +60,24 @@ allow_address_option = click.option(
 
 def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--archive` and `--archive-url`; `archive_of` has what they say together."""
-    url = click.option("--archive-url", metavar="URL", help="Ask this archive's TimeMaps (RFC 7089) instead.")
+    words = "Ask this archive's TimeMaps (RFC 7089) instead."
+    url = click.option("--archive-url", metavar="URL", callback=_archive_url, help=words)
     ask = click.option(
         "--archive", is_flag=True, help="Ask the Wayback Machine whether pages that are gone ever were there."
     )
     return ask(url(function))
+
+
+def _archive_url(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
+    from pipeline.core.errors import InputError
+    from pipeline.sources.guard import web_target
+
+    try:
+        if url is not None:
+            web_target(url)
+    except InputError as error:
+        raise click.BadParameter(f"{error} It is what a page's URL is put behind: http://…/timemap/link/") from error
+    return url
 
 
 def archive_of(asked: bool, url: str | None) -> str:
@@ -210,7 +223,7 @@ def open_web(
 
     tell_allowed(allowed, tell)
     policy = FetchPolicy(concurrency=concurrency)
-    return Online(lambda: guarded_client(allowed, connections=concurrency), policy, refresh, archive)
+    return Online(lambda: guarded_client(allowed, connections=concurrency), policy, refresh, archive, tell)
 
 
 def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]) -> None:

@@ -62,6 +62,8 @@ _REASONS: dict[SourceState, object] = {
     "unfetched": Literal["not_tried"],
 }
 STATES: dict[str, SourceState] = {reason: state for state, reasons in _REASONS.items() for reason in get_args(reasons)}
+NOT_ASKED = "; not asked again after "
+"""In the detail of a page that has its reason from others of its host alone."""
 # A parser may run out of time because everything else on the machine is busy too.
 _MAY_PASS = re.compile(r"parser_timeout|status_(?:408|425|429|5[0-9]{2})", re.ASCII)
 

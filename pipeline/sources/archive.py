@@ -26,19 +26,24 @@ _ORIGINAL = re.compile(r'\brel\s*=\s*"?[^";,<>]*\boriginal\b', re.IGNORECASE)
 _MORE = re.compile(r'\brel\s*=\s*"?timemap\b', re.IGNORECASE)
 
 
-async def look_up(urls: Sequence[str], archive: str, fetcher: "Fetcher") -> AsyncIterator[tuple[str, Archived]]:
-    """What the archive says of each page, in their order; an archive that gives no clear answer makes it `unknown`."""
+async def look_up(urls: Sequence[str], archive: str, fetcher: "Fetcher") -> AsyncIterator[tuple[str, Archived, str]]:
+    """What the archive says of each page, in their order: `unknown`, and why, where it gives no clear answer."""
 
-    async def ask(url: str) -> Archived:
-        return read_timemap(await fetcher.look(f"{archive}{url}", _ACCEPT, _BEGINNING))
+    async def ask(url: str) -> tuple[Archived, str]:
+        came = await fetcher.look(f"{archive}{url}", _ACCEPT, _BEGINNING)
+        said = read_timemap(came)
+        is_answer = came.status in (*SUCCESS, 404)
+        return said, came.detail or ("it sent no TimeMap" if is_answer else f"it answered with status {came.status}")
 
     is_archive: bool | None = None
     for begin in range(0, len(urls), _AT_ONCE):
         some = urls[begin : begin + _AT_ONCE]
-        for url, said in zip(some, await asyncio.gather(*map(ask, some)), strict=True):
+        for url, (said, why) in zip(some, await asyncio.gather(*map(ask, some)), strict=True):
             if said == "never" and is_archive is None:
-                is_archive = await ask(_HELD) == "seen"
-            yield url, said if said != "never" or is_archive else "unknown"
+                is_archive = (await ask(_HELD))[0] == "seen"
+            if said == "never" and not is_archive:
+                said, why = "unknown", f"it does not have {_HELD} either, so it may be no archive"
+            yield url, said, why if said == "unknown" else ""
 
 
 def read_timemap(came: Exchange) -> Archived:

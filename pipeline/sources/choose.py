@@ -15,7 +15,7 @@ from urllib.parse import urldefrag
 from pipeline.citations import addresses
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import printable
-from pipeline.records.causes import Archived, SourceState, state_of
+from pipeline.records.causes import NOT_ASKED, Archived, SourceState, state_of
 from pipeline.records.schema import Passage, QueryResponse, Source, defuse_separator, join_context
 from pipeline.sources.chunk import page_chunks
 from pipeline.sources.schema import READ, Chunk
@@ -245,6 +245,7 @@ class Tally:
         """URL, reason and detail of pages that were not read, the first ones."""
         self.measured = self.partly_read = 0
         self.archived: Counter[Archived] = Counter()  # Pages that are gone by what an archive says of them
+        self.not_asked = 0
         self.records = self.with_passages = self.sources = self.read_sources = self.short = self.left_out = 0
 
     def add_page(self, site: str, url: str, reason: str, detail: str, archived: Archived = "") -> None:
@@ -252,6 +253,7 @@ class Tally:
         self.sites.setdefault(site or "(no site)", Counter())[reason] += 1
         self.reasons[reason] += 1
         self.archived[archived] += state_of(reason) == "gone"
+        self.not_asked += NOT_ASKED in detail
         if state_of(reason) not in ("read", "unfetched") and len(self.failures) < _FAILURES_SHOWN:
             self.failures.append((url, reason, detail))
 
@@ -326,3 +328,5 @@ def failure_lines(tally: Tally) -> Iterator[str]:
         private = " `--allow-address` opens a private server." if tally.reasons["refused"] else ""
         yield f"Not reached: {states['unreached']:,} of {states.total():,}. That says nothing about these pages."
         yield f"The next run that may ask the web tries them again.{private}"
+    if tally.not_asked:
+        yield f"{tally.not_asked:,} of them were not asked, as others of their hosts had failed; they come first then."

@@ -298,7 +298,7 @@ class Fetcher:
             budget.spent += came.seconds
             queue.reached = queue.reached or came.reached
             if came.reached:
-                self.network.reach()
+                self.network.reach(host_of(url))
             elif came.reason in UNREACHABLE and not queue.reached:
                 self.network.miss(host_of(url), came.reason)
             unfound += came.reason == "no_such_host"

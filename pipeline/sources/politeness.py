@@ -4,10 +4,12 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from protego import Protego
 
+from pipeline.records.causes import NOT_ASKED
 from pipeline.sources.exchange import Exchange
 
 # Our product token in `User-agent:` lines.
@@ -47,13 +49,22 @@ class Network:
         """
         return len(self.silent) >= AWAY_AFTER
 
-    def reach(self) -> None:
-        self.answered = True
-        self.silent.clear()
+    def reach(self, host: str) -> None:
+        """Note an answer; one of an address, or of this machine, says nothing about whether names are found."""
+        if not _is_no_name(host):
+            self.answered = True
+            self.silent.clear()
 
     def miss(self, host: str, reason: str) -> None:
         if host not in self.silent_before and not (reason == "no_such_host" and self.answered):
             self.silent[host] = reason
+
+
+def _is_no_name(host: str) -> bool:
+    try:
+        return bool(ip_address(host.strip("[]")))
+    except ValueError:
+        return host.rpartition(".")[2] == "localhost"
 
 
 class HostMemory(NamedTuple):
@@ -112,7 +123,7 @@ class HostQueue:
         if len(self.silence) < SILENT_AFTER:
             return None
         last = self.silence[-1]
-        return last._replace(detail=f"{last.detail}; not asked again after {len(self.silence)} failures", seconds=0.0)
+        return last._replace(detail=f"{last.detail}{NOT_ASKED}{len(self.silence)} failures", seconds=0.0)
 
 
 class Rule(NamedTuple):

@@ -1,6 +1,6 @@
 """Why a page that was fetched is useless all the same: a wall, a robot's check, an error in disguise, or nothing.
 
-Sites say with a status of success that there is nothing: in words of en, de and ja, by their form in others.
+Sites say with a status of success that there is nothing: in words of twenty languages, by their form in others.
 """
 
 import re
@@ -17,7 +17,7 @@ _PHRASES = {
     name: re.compile(form, re.I | re.X)
     for name, form in tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8")).items()
 }
-_NOT_FOUND = _PHRASES["soft_404"]
+_NOT_FOUND = re.compile("|".join(_PHRASES[name].pattern for name in ("soft_404", "soft_404_name")), re.I | re.X)
 # WordPress's `body_class()`, Shopify's template class, and others' that say the same; a page of number 404 says `-404`.
 # https://developer.wordpress.org/reference/functions/body_class/, https://shopify.dev/docs/storefronts/themes, 2026-11.
 _CLASS_OF_404 = re.compile(
@@ -33,9 +33,8 @@ _STATE_OF_404 = re.compile(
 
 
 def _is_name_of_nothing(title: str) -> bool:
-    return any(
-        _PHRASES["name_of_nothing"].fullmatch(part.strip(" .!…。！")) for part in (title, *_parts_of_title(title))
-    )
+    parts = (part.strip(" .!…。！؟") for part in (title, *_parts_of_title(title)))
+    return any(_PHRASES["name_of_nothing"].fullmatch(part) or _NOT_FOUND.fullmatch(part) for part in parts)
 
 
 def _status_name(title: str, headings: str) -> str:
@@ -99,6 +98,7 @@ _SIGNS_OF_NO_USE: tuple[tuple[Reason, str, bool, int], ...] = (
     ("captcha", "captcha_title", True, _WALL_WORDS),
     ("captcha", "captcha", False, _WALL_WORDS),
     ("soft_404", "soft_404", True, _WALL_WORDS),
+    ("soft_404", "soft_404_name", True, _WALL_WORDS),
     ("parked", "parked", True, _WALL_WORDS),
     ("soft_404", "soft_404", False, _WALL_WORDS),
     ("parked", "parked", False, _WALL_WORDS),
@@ -135,7 +135,7 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
     markup, in few words that are no links, or as its whole title; but where it has a name of its own, or says so only
     in running prose, that is an `other_page`. It is a `home_page` where a redirect ended at a site's first page, or
     above its own place; and an `other_page` where its few words have none of three or more of the address. Signs of
-    `verdict_on` come first. Words of absence are known in English, German and Japanese; in any language a page of few
+    `verdict_on` come first. Words of absence are known in the languages of `phrases.toml`; in any other a page of few
     words whose heading is a status (`Erreur 404`) is a `soft_404`.
 
     Source: https://developers.google.com/search/docs/crawling-indexing/http-network-errors#soft-404-errors, read

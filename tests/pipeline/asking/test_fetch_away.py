@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.asking.gather import Gathered, Online
 from pipeline.records.run import read_records
+from pipeline.sources.choose import tally_lines
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.politeness import AWAY_AFTER
@@ -80,19 +81,45 @@ def test_hosts_that_nobody_reached_before_do_not_stop_a_run_that_is_gone_on_with
 
 
 @pytest.mark.parametrize(
-    ("host", "others", "reason"),
+    ("host", "other", "reason"),
     [
-        ("a-name.org", True, "no_host_twice"),
-        ("a-name.org", False, "no_such_host"),  # it may be our own network
-        ("a-name.invalid", False, "no_host_twice"),  # no network has it
+        ("a-name.org", "a.example", "no_host_twice"),
+        ("a-name.org", "", "no_such_host"),  # it may be our own network
+        ("a-name.org", "127.0.0.1", "no_such_host"),  # for an address nobody is asked
+        ("a-name.org", "localhost", "no_such_host"),
+        ("a-name.invalid", "", "no_host_twice"),  # no network has it
     ],
 )
-def test_no_such_site_is_said_where_others_were_reached(tmp_path: Path, host: str, others: bool, reason: str) -> None:
-    with Web({"a.example": {"/": ARTICLE}}) as web:
-        run = write_run(tmp_path / "run", {"One.": [f"http://{host}/", *([web.url("a.example")] if others else [])]})
+def test_no_such_site_is_said_where_others_were_reached(tmp_path: Path, host: str, other: str, reason: str) -> None:
+    with Web({other or "a.example": {"/": ARTICLE}}) as web:
+        run = write_run(tmp_path / "run", {"One.": [f"http://{host}/", *([web.url(other)] if other else [])]})
         read_pages(run, Online(web.client, QUICK._replace(retries=1)))
     (record,) = read_records(tmp_path / "records.jsonl")
     assert record.sources[0].reason == reason
+
+
+def test_what_a_silent_host_was_not_asked_for_comes_first_the_next_time_and_takes_nothing_known_away(
+    tmp_path: Path,
+) -> None:
+    later: list[bool] = []
+
+    def site(asked: Asked) -> Page:
+        if asked.path == "/busy" or (asked.path == "/worse" and not later):
+            return Page(status=500)
+        return Page(ARTICLE) if asked.path == "/good" else Page("x", headers={"Content-Length": "-1"})
+
+    with Web({"a.example": site}) as web:
+        paths = ["/worse", "/bad1", "/bad2", "/busy", "/bad3", "/bad4", "/bad5", "/good"]
+        run = write_run(tmp_path / "run", {"One.": [web.url("a.example", path) for path in paths]})
+        online = Online(web.client, QUICK._replace(per_host=1, robots=False))
+        assert "1 of them were not asked" in "\n".join(tally_lines(read_pages(run, online).tally))
+        assert web.paths("a.example") == paths[:-1]
+        later.append(True)
+        read_pages(run, online)
+        assert web.paths("a.example")[len(paths) - 1 :] == ["/good", "/worse", "/bad1", "/bad2"]
+    (record,) = read_records(tmp_path / "records.jsonl")
+    reasons = [source.reason for source in record.sources]
+    assert reasons == ["network", "network", "network", "status_500", "network", "network", "network", "page"]
 
 
 @pytest.mark.rare

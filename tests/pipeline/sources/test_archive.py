@@ -86,8 +86,12 @@ def test_what_an_archive_says_is_kept_with_the_page_and_an_unclear_answer_is_ask
 def test_what_is_no_archive_never_says_that_a_page_never_was(tmp_path: Path) -> None:
     with Web({"a.example": lambda asked: Page(status=404)}) as web:
         run = write_run(tmp_path / "run", {"One.": [web.url("a.example", "/x")]})
-        read_pages(run, Online(web.client, QUICK, archive=web.url("a.example", "/not-an-archive/")))
+        heard: list[str] = []
+        for archive in (web.url("a.example", "/not-an-archive/"), "http://nobody.example/"):
+            read_pages(run, Online(web.client, QUICK, archive=archive, tell=heard.append))
     assert said_of(tmp_path / "records.jsonl") == ["gone unknown"]
+    why = ["it does not have https://example.com/ either, so it may be no archive", "there is no host of this name"]
+    assert [line.partition("pages: ")[2].partition(", looked up")[0] for line in heard] == why
 
 
 def test_the_commands_ask_the_archive_that_is_named_as_far_as_the_guard_lets_them(tmp_path: Path) -> None:
@@ -103,6 +107,9 @@ def test_the_commands_ask_the_archive_that_is_named_as_far_as_the_guard_lets_the
     assert '"archived": "never"' in checked.stdout
     refused = CliRunner().invoke(main, ["pipeline", "sources", str(run), "--out", "x", "--offline", "--archive"])
     assert (refused.exit_code, "leave one out" in refused.stderr) == (2, True)
+    words = ["pipeline", "sources", str(run), "--out", "x", "--archive-url", "nonsense"]
+    refused = CliRunner().invoke(main, words)
+    assert (refused.exit_code, "'nonsense' is not an http or https URL" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])

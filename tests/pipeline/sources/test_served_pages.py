@@ -128,6 +128,37 @@ def test_no_honest_page_is_called_gone_and_of_the_others_one_is_read(
     assert not [taken for taken in as_what if state_of(taken) == "gone"]
 
 
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Page introuvable", "La page demandée n'existe plus ou a été déplacée, retournez à l'accueil du journal."),
+        ("Página no encontrada", "La página que busca no existe o ha sido eliminada, pruebe con el buscador."),
+        ("Página não encontrada", "A página que procura não existe ou foi removida, volte ao início do jornal."),
+        ("Pagina non trovata", "La pagina richiesta non esiste più o è stata spostata, tornate alla prima pagina."),
+        ("Pagina niet gevonden", "De pagina die u zoekt bestaat niet meer of is verplaatst, zoek het hier opnieuw."),
+        ("Nie znaleziono strony", "Strona, której szukasz, nie istnieje albo została usunięta, wróć na początek."),
+        ("Страница не найдена", "Запрашиваемая страница не существует или была удалена, начните с главной."),
+        ("Сторінку не знайдено", "Запитувана сторінка не існує або була видалена, почніть із головної."),
+        ("Stránka nenalezena", "Požadovaná stránka neexistuje nebo byla přesunuta, zkuste to prosím znovu."),
+        ("Sidan hittades inte", "Sidan du söker finns inte längre eller har flyttats, gå till startsidan i stället."),
+        ("Sayfa bulunamadı", "Aradığınız sayfa mevcut değil ya da taşınmış, lütfen ana sayfadan yeniden deneyin."),
+        ("페이지를 찾을 수 없습니다", "요청하신 페이지가 존재하지 않거나 삭제되었습니다. 첫 화면으로 돌아가 주십시오."),
+        ("页面不存在", "您访问的页面不存在或已被删除，请返回首页，或者使用上方的搜索功能重新查找。"),
+        ("找不到頁面", "您要找的頁面不存在或已被移除，請回到首頁，或使用上方的搜尋功能重新查找。"),
+        ("الصفحة غير موجودة", "الصفحة التي تبحث عنها غير موجودة أو تم حذفها، يرجى العودة إلى الصفحة الرئيسية."),
+        ("הדף לא נמצא", "הדף שחיפשתם לא נמצא או הועבר למקום אחר, אפשר לחזור אל עמוד הבית ולחפש שוב."),
+        ("Erreur 404", "Nous n'avons rien ici pour cette adresse, retournez donc à l'accueil du journal."),
+    ],
+)
+def test_a_page_that_says_in_its_language_that_there_is_none_is_gone(title: str, text: str) -> None:
+    address = "2026/harbour-ships-of-bremen-in-the-old-days"
+    assert reason_of(title, title, (text,), address) == "soft_404"
+    named = "Harbour ships of Bremen in the old days"
+    story = (text, "Boats came in with the tide and went out again with it, as they always had. " * 30)
+    assert reason_of(named, named, (text,), address) != "soft_404"  # the page that was asked for, whatever it speaks of
+    assert reason_of("Harbour news", "Boats", story, address) == "page"
+
+
 ABOUT_404 = (
     "Everybody has met it, and few know where it comes from. When a server is asked for something that it does not "
     "have, it answers with a number, and browsers show a sentence: the page you are looking for could not be found.",
