@@ -8,11 +8,13 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pipeline.core.errors import InputError
+from pipeline.text.markdown import block_parser
 from pipeline.text.normal_form import INVISIBLE
 
 if TYPE_CHECKING:
@@ -202,20 +204,29 @@ _NEVER = (
     "\u3000-\u3004\u3008-\u3020\u302a-\u3030\u3036-\u303f\ue000-\uf8ff\ufe10-\ufe6f\ufeff\uff00-\uff0f\uff1a-\uff20"
     "\uff3b-\uff40\uff5b-\uff65\uffe0-\uffff\U0001d000-\U0001ffff\U000e0000-\U0010ffff\ud800-\udfff"
 )
+# Square brackets are around a host of numbers, or around a key and before `=`: `?f[0]=a`.
+_SQUARE = r"(?<=://)\[[0-9A-Fa-f.]*+:[0-9A-Fa-f:.]*+\]|(?:\[[^\s\[\]<>()]{0,60}+\])++(?==)"
 # What is not seen belongs to a host that goes on behind it: the part before it would be another site.
 # Hyphens, the dash of `Mann–Whitney` and the apostrophe of `L’Équipe` only within words.
 _BARE_URL = re.compile(
     rf"{_SCHEME}(?:[\w.-]{{0,63}}+[{INVISIBLE}]++(?=[\w.-]{{0,63}}(?:\.\w|/)))*+"
-    rf"""(?:(?![,;|]{_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]|[\u2010-\u2013\u2019'](?=\w)|\([^\s()]*+\))++"""
+    rf"""(?:(?!(?:[,;|]|(?<=\u30fb|[^\W_])){_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]"""
+    rf"""|[\u2010-\u2013\u2019'](?=\w)|\([^\s()]*+\)|{_SQUARE})++"""
 )
 _RUN_ON = re.compile(f"[{_UNSPACED}]")
-_RUN_ON_AT_END = re.compile(f"[{_UNSPACED}]++\\Z")
-_BEFORE_A_WORD = tuple("/=_-#&+~)")
+_BEFORE_A_WORD = "/=_#&+~)-"
+# Where prose may begin behind an address: with what begins no name, with nothing but such letters, or behind a letter.
+_PROSE = re.compile(
+    rf"(?<=[/)])(?:[ぁ-ゖ的를는]|에서)|(?<=[{_BEFORE_A_WORD}])[{_UNSPACED}]++\Z"
+    rf"|(?<![{_UNSPACED}{_BEFORE_A_WORD}])(?P<letter>[{_UNSPACED}])(?P<others>[{_UNSPACED}]*+\Z)?"
+)
+_GROUP = re.compile(r"(_?)\([^\s()]*+\)")
+_WITHIN = re.compile(r"[/?#]|&\w*+=")
 _HOST_OF_TEXT = re.compile(f"{_SCHEME}([^/?#]*+)")
 _NAME_IN_URL = re.compile(f"{_SCHEME}(?:[^/?#@]*+@)?([^/?#:@]*+)")
 # Where brackets say where the URL ends, it keeps what is not ASCII, but for the full-width marks that end a phrase.
 _DELIMITED_URL = re.compile(
-    rf"""{_SCHEME}(?:[^\s<>"'()\[\]{{}}|\\^`「」『』（）【】、。]"""
+    rf"""{_SCHEME}(?:[^\s<>"'()\[\]{{}}|\\^`「」『』（）【】、。]|{_SQUARE}"""
     r"""|\([^\s()]*+\)|（[^\s（）]*+）|「[^\s「」]*+」|『[^\s『』]*+』|【[^\s【】]*+】)++"""
 )
 # `[ref]: https://… "title"`; `[^1]: …` is a footnote. Source: CommonMark 0.31 section 4.7.
@@ -296,7 +307,7 @@ def _reference_links(text: str) -> Iterator[tuple[int, int, Link]]:
     `[1]` and `[1][2]` are marks, and a definition that only they name is an entry of a source list.
     """
     written = list(_DEFINITION.finditer(text)) if "]:" in text else []
-    code = code_spans(text) if written else []
+    code = verbatim_spans(text) if written else ()
     definitions: dict[str, Link] = {}
     for match in written:
         url, title = _clean_url(match["angle"] or match["bare"]), (match["title"] or "")[1:-1]
@@ -400,38 +411,65 @@ def _readings(written: str) -> tuple[str, str]:
     prose = _RUN_ON.search(top)
     if prose and prose.start():
         return _clean_url(url[: host.end() - len(top) + prose.start()]), ""
-    doubtful = _RUN_ON_AT_END.search(url, host.end())
-    if doubtful is None or _RUN_ON.search(host[1]):
+    # Brackets hide what is in them; behind `_` no prose has them, so what stands before belongs to the address.
+    outline = _GROUP.sub(lambda group: ("/" if group[1] else ")") * len(group[0]), url)
+    start = max((sign.end() for sign in _WITHIN.finditer(outline, host.end())), default=host.end())
+    prose = _PROSE.search(outline, start)
+    has_own_letters = _RUN_ON.search(host[1]) is not None
+    if prose is None or (has_own_letters and prose["letter"] is None):
         return url, ""
-    short = _clean_url(url[: doubtful.start()])
-    return short, url if short[-1:] in _BEFORE_A_WORD else ""  # behind a letter they are prose
+    # Behind a letter they are prose for sure where nothing but them stands there.
+    is_sure = prose["others"] is not None and not has_own_letters and not _RUN_ON.search(outline, start, prose.start())
+    return _clean_url(url[: prose.start()]), "" if is_sure else url
 
 
 def _clean_url(url: str) -> str:
-    url = url.rstrip(".,;:!?*_·’‐‑‒–")
+    url = url.rstrip(".,;:!?*_·・’‐‑‒–")
     return url if len(url) > len(url.split("://")[0]) + len("://") else ""
 
 
-_CODE = re.compile(r"(?<!`)(`++)(?!`)")
+_MAY_BE_VERBATIM = re.compile(r"`|~~~|\$|\\[(\[]|<!--|^[ >]*(?:    |\t)", re.MULTILINE)
+_LINE_END = re.compile(r"\r\n?|\n")
+_CODE_SPAN = re.compile(r"(?<![`\\])(`++).{1,5000}?(?<!`)\1(?!`)", re.DOTALL)
+_CELL = re.compile(r"(?:[^|\\]|\\.)++")
+# `$5 [1] and 6$` is money, `\[1\]` an escaped mark, and no formula has an address.
+_IN_FORMULA = r"(?:(?!://|\n[ \t>]*\n|\\[(\[]).){1,2000}?"
+_FORMULA_OR_COMMENT = re.compile(
+    rf"(?<!\\)\$\${_IN_FORMULA}\$\$|(?<!\\)\\\({_IN_FORMULA}\\\)"
+    rf"|(?<!\\)\\\[(?!\^?\d[\d,;\s^–-]*\\?\]){_IN_FORMULA}\\\]"
+    r"|(?<![\\$\w])\$(?![\s$/]|\d[^$\n\\^_=+{}<>]*\$)(?:(?!://)[^$\n]){1,300}?(?<!\s)\$(?![\w$])"
+    r"|<!--(?:(?!-->|\n[ \t>]*\n).){0,1000}+-->",
+    re.DOTALL,
+)
 
 
-def code_spans(text: str) -> list[tuple[int, int]]:
-    """Where code stands between runs of as many backticks, fenced blocks among them."""
-    runs = list(_CODE.finditer(text))
-    later: dict[int, list[int]] = {}
-    for index in range(len(runs) - 1, -1, -1):
-        later.setdefault(len(runs[index][1]), []).append(index)
-    spans: list[tuple[int, int]] = []
-    index = 0
-    while index < len(runs):
-        closings = later[len(runs[index][1])]
-        while closings and closings[-1] <= index:
-            closings.pop()
-        if closings:
-            spans.append((runs[index].start(), runs[closings[-1]].end()))
-            index = closings[-1]
-        index += 1
-    return spans
+@lru_cache(maxsize=8)
+def verbatim_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Where code, formulas and comments stand, in order: nothing in them is a mark, and none is put into them.
+
+    Code is what Markdown makes code: blocks that are fenced, if only up to the text's end, or indented, and what stands
+    between backticks within one paragraph or cell.
+    """
+    if not _MAY_BE_VERBATIM.search(text):
+        return ()
+    starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text) + 1]
+    found: list[tuple[int, int]] = []
+    row_end = 0
+    for token in block_parser().parse(text):
+        start, end = (starts[line] for line in token.map or (0, 0))
+        if token.type in ("fence", "code_block"):
+            found.append((start, end - 1))
+        elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
+            found.append((start, (text.find("-->", start, end) + 3) if "-->" in token.content else end - 1))
+        elif token.type == "tr_open":
+            row_end = end
+            cells = _CELL.finditer(text, start, end)
+            found += (code.span() for cell in cells for code in _CODE_SPAN.finditer(text, *cell.span()))
+        elif token.type == "inline" and start >= row_end:
+            found += (code.span() for code in _CODE_SPAN.finditer(text, start, end))
+    between = pairwise([(0, 0), *found, (len(text), len(text))])
+    other = (_FORMULA_OR_COMMENT.finditer(text, start, end) for (_, start), (end, _) in between)
+    return tuple(sorted([*found, *(match.span() for matches in other for match in matches)]))
 
 
 def is_within(position: int, spans: Sequence[tuple[int, int]]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.citations.addresses import Link, code_spans, find_links, is_within
+from pipeline.citations.addresses import Link, find_links, is_within, verbatim_spans
 from pipeline.text.markdown import HARD, SOFT, Block, heading_words, plain_words, read_blocks
 
 _SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
@@ -50,11 +50,10 @@ class Mark(NamedTuple):
 
 def find_marks(text: str, listed: Container[str] = ()) -> list[Mark]:
     """Every mark and link in order of place; raised numbers only where all of them are `listed` by some source list."""
-    links = find_links(text)
-    code = code_spans(text)
-    found = [_mark_of_link(text, link) for link in links if not is_within(link.start, code)]
-    taken = [*code, *((link.start, link.end) for link in links)]
-    taken.sort()
+    code = verbatim_spans(text)
+    links = [link for link in find_links(text) if not is_within(link.start, code)]
+    found = [_mark_of_link(text, link) for link in links]
+    taken = sorted([*code, *((link.start, link.end) for link in links)])
     found += [
         Mark(match.start(), match.end(), ids, "", "")
         for match in MARK.finditer(text)

@@ -5,30 +5,34 @@ Read `read_shared` first: it reads the two shapes that providers share, OpenAI's
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from pipeline.citations.addresses import ABSOLUTE, Link, link_key, links_of, source_domain, url_host
+from pipeline.citations.addresses import ABSOLUTE, Link, find_links, link_key, links_of, source_domain, url_host
 from pipeline.citations.marks import find_marks, own_list
 from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
 
 # Providers' own tokens, left where search meets structured output or where no page renders them:
 # https://github.com/openai/openai-agents-python/issues/2051; `citeturn0search1` has lost its private-use letters.
-_ARTEFACT = re.compile(
+_TOKEN = (
     "\ue200[^\ue200\ue201]*+\ue201|[\ue200-\ue2ff]"
-    r"|(?<![ \t])[ \t]*+<grok:render\b[^<>]{0,300}(?:/>|>.{0,1000}?</grok:render>)"
-    r"|(?<![ \t])[ \t]*+\{render_inline_citation\b[^{}\n]{0,300}\}"
-    r"|(?<![ \t])[ \t]*+(?:\bcite|【)(?:turn\d+[a-z]+\d+)+】?|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?"
-    r"|\[cite_start\]",
+    r"|<grok:render\b[^<>]{0,300}(?:/>|>.{0,1000}?</grok:render>)"
+    r"|\{render_inline_citation\b[^{}\n]{0,300}\}"
+    r"|(?:\bcite|【)(?:turn\d+[a-z]+\d+)+】?|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?"
+    r"|\[cite_start\]"
+)
+# With the blanks before it where a blank or the end of a phrase follows.
+ARTEFACT = re.compile(
+    rf"""(?:(?<![ \t])[ \t]++(?=(?:{_TOKEN})++(?:[\s.,;:!?)\]}}"|»”。、，；：！？）」』】]|\Z)))?(?:{_TOKEN})""",
     re.DOTALL,
 )
-_CITE = re.compile(r"(?<![ \t])[ \t]*+\[cite:[^\[\]\n]{0,100}(?:\]|\Z)")
+_CITE = re.compile(r"(?<![ \t])[ \t]*+(\[cite:[^\[\]\n]{0,100}(?:\]|\Z))")
 # Reasoning models put their thoughts in front; without an end mark they were cut off while thinking.
 _THOUGHTS = re.compile(r"\s*+<think>(?:.*?</think>\s*+|.*+\Z)", re.DOTALL)
 _BRACKETS = {"(": ")", "（": "）"}
-NUMBER = re.compile(r"[\[(^]*\d{1,4}[\])]*")
+NUMBER = re.compile(r"[\[(^]*\d{1,3}[\])]*")
 # A letter, a digit or a picture: a segment of nothing but `**` or `|` says nothing that a source could be for.
 _WORD = re.compile(r"[^\W_]|[\U0001f000-\U0001faff]")
 _SITE = re.compile(r"(?:https?://)?[^\s./]+(?:\.[^\s./]+)+(?:/\S*)?")
@@ -57,11 +61,12 @@ def build_answer(
     its source, and they come last, in the URLs' order. What a number means is up to the list that the text itself has.
     `cut` tokens of the provider were cut from it before. What is no URL is no citation, and counted.
     """
-    cleaned = clean_text(text)
-    text = cleaned.text
     named = distinct(citations)
     attached = tuple(url for url in named if ABSOLUTE.match(url))
-    known = [cleaned.moved_occurrence(each) for each in occurrences if each.url in attached]
+    given = [each for each in occurrences if each.url in attached]
+    cleaned = clean_text(text, {each.start for each in given if each.placement == "marker"})
+    text = cleaned.text
+    known = [cleaned.moved_occurrence(each) for each in given]
     urls, known, unread = _by_own_list(text, attached, known)
     cut += cleaned.n_tokens
     unread |= {"tokens of the provider": cut, "citations that are no URL": len(named) - len(attached)}
@@ -122,8 +127,10 @@ def _by_own_list(
         if (url := forms.get(link_key(link.url), link.url)) not in placed
     ]
     taken = {each.start for each in found if each.placement == "marker"}
+    numbered = [link for link in find_links(text) if link.kind == "markdown" and NUMBER.fullmatch(link.label)]
+    elsewhere = sum(forms.get(link_key(link.url), link.url) not in citations for link in numbered)
     left = {
-        "marks without a source": sum(mark.start not in taken for mark in listed.lost),
+        "marks without a source": sum(mark.start not in taken for mark in listed.lost) + elsewhere,
         "sources that the answer's own list contradicts": contradicted,
     }
     return citations, found, left
@@ -221,7 +228,7 @@ def _chat_text(content: Any) -> str:
 def _clean_message(parts: Iterable[tuple[str, list[dict[str, Any]]]], model: str, stop_reason: str) -> Message:
     """The parts' texts joined without thoughts and artefacts, and the annotations moved to where their words are."""
     parts = list(parts)
-    cleaned = clean_text("".join(text for text, _ in parts))
+    cleaned = clean_text("".join(text for text, _ in parts), None)
     found, base = [], 0
     for text, annotations in parts:
         for annotation in annotations:
@@ -263,13 +270,14 @@ class Cleaned(NamedTuple):
         return found.model_copy(update=place)
 
 
-def clean_text(raw: str) -> Cleaned:
+def clean_text(raw: str, known: Container[int | None] | None = ()) -> Cleaned:
+    """`[cite: 1]` is a token too, but where the text's own list has numbers or it begins at a `known` code point."""
     thoughts = _THOUGHTS.match(raw)
     start = thoughts.end() if thoughts else 0
-    tokens = [match.span() for match in _ARTEFACT.finditer(raw, start)]
-    if "[cite:" in raw and not own_list(raw[start:]).urls:
-        tokens = sorted(tokens + [match.span() for match in _CITE.finditer(raw, start)])
-    spans = [(0, start)] * bool(start) + tokens
+    tokens = [match.span() for match in ARTEFACT.finditer(raw, start)]
+    if known is not None and "[cite:" in raw and not own_list(raw[start:]).urls:
+        tokens += [match.span() for match in _CITE.finditer(raw, start) if match.start(1) not in known]
+    spans = [(0, start)] * bool(start) + sorted(tokens)
     starts, ends = tuple(begin for begin, _ in spans), tuple(end for _, end in spans)
     kept = [raw[end:begin] for end, begin in zip((0, *ends), (*starts, len(raw)), strict=True)]
     cut = tuple(accumulate((end - begin for begin, end in spans), initial=0))

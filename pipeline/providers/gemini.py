@@ -54,7 +54,7 @@ def _field(fields: dict[str, Any], name: str) -> Any:
 
 
 def _read_candidate(body: dict[str, Any]) -> Answer:
-    """The answer of generateContent: its citations are the web chunks, its places the sentences that Google supports.
+    """The answer of generateContent: its citations are the chunks, its places the sentences that Google supports.
 
     Thoughts are no part of the text; a blocked prompt is an empty answer with the block's reason.
     """
@@ -65,7 +65,8 @@ def _read_candidate(body: dict[str, Any]) -> Answer:
     ]
     grounding = as_object(_field(candidate, "groundingMetadata"))
     # Maps, attached files and emptied chunks are gaps, which stay: supports name chunks by their position.
-    webs = [_chunk_source(as_object(chunk)) for chunk in _listed(_field(grounding, "groundingChunks"))]
+    found = [as_object(chunk) for chunk in _listed(_field(grounding, "groundingChunks"))]
+    webs = [as_object(chunk.get("web")) or as_object(_field(chunk, "retrievedContext")) for chunk in found]
     chunks = [_Web(*(as_text(web.get(name)) for name in ("uri", "title", "domain"))) for web in webs]
     recited = list(_recited("".join(parts), as_object(_field(candidate, "citationMetadata"))))
     blocked = as_text(_field(as_object(_field(body, "promptFeedback")), "blockReason"))
@@ -77,12 +78,6 @@ def _read_candidate(body: dict[str, Any]) -> Answer:
         model=as_text(_field(body, "modelVersion")),
         stop_reason=as_text(_field(candidate, "finishReason")) or blocked,
     )
-
-
-def _chunk_source(chunk: dict[str, Any]) -> dict[str, Any]:
-    """What a chunk names: a page of the web, or a document that was retrieved and has an address."""
-    found = as_object(chunk.get("web")) or as_object(_field(chunk, "retrievedContext"))
-    return found if as_text(found.get("uri")).startswith(("http://", "https://")) else {}
 
 
 def _recited(text: str, metadata: dict[str, Any]) -> Iterator[Occurrence]:

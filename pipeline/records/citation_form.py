@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pipeline.citations.addresses import Link, is_grounding_redirect, links_of, shown_url
 from pipeline.citations.marks import CID, Mark, find_marks
-from pipeline.citations.placing import place_marks
+from pipeline.citations.placing import missing_fence, place_marks
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
@@ -75,7 +75,8 @@ def to_one_form(answer: Answer) -> OneForm:
     given = "".join(edit.text for edit in edits)
     homeless = tuple(number for number in numbers.values() if f"[{number}]" not in given)
     text, line = _splice(text, edits), line_without_place(homeless)
-    return OneForm("\n\n".join(part for part in (text.rstrip() if line else text, line) if part), homeless)
+    own = text.rstrip() + missing_fence(text.rstrip()) if line else text
+    return OneForm("\n\n".join(part for part in (own, line) if part), homeless)
 
 
 def _marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict[tuple[int, int], set[int]]:

@@ -48,7 +48,7 @@ class Block(NamedTuple):
 
 
 @cache
-def _block_parser() -> "MarkdownIt":
+def block_parser() -> "MarkdownIt":
     """Links are found elsewhere, in time that is linear; `[1]: url` stays text, for it is an entry of a source list."""
     from markdown_it import MarkdownIt
 
@@ -57,7 +57,7 @@ def _block_parser() -> "MarkdownIt":
 
 def read_blocks(text: str) -> list[Block]:
     blocks: list[Block] = []
-    tokens = _block_parser().parse(text)
+    tokens = block_parser().parse(text)
     start = 0
     for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting <= 0:

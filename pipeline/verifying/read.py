@@ -10,6 +10,7 @@ from pipeline.citations import marks as citation_marks
 from pipeline.citations.addresses import inline_references
 from pipeline.core.errors import InputError
 from pipeline.csv.file import is_answers_file, read_answers
+from pipeline.providers.answer import ARTEFACT
 from pipeline.records.citation_form import CITATIONS, RESEARCH_RUN, read_stored, resolved_earlier, to_one_form
 from pipeline.text.markdown import CELLS, HARD, SOFT, Block, Piece, plain_words, read_blocks
 from pipeline.text.sentences import sentence_spans
@@ -34,7 +35,7 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     Source: pipeline/contracts/research.md#paragraphs for `(C001)` and `[n]`, Markdown for `[^n]` and links.
     """
     text = re.sub("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = inline_references(text)
+    text = inline_references(ARTEFACT.sub("", text))
     blocks = read_blocks(text)
     language = detect_language(text[:5_000])
     entries = citation_marks.read_entries(
@@ -102,7 +103,7 @@ def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
     for index in range(len(lines) + 1):
         if index == len(lines) or piece.line + index in listed:
             if index > start:
-                stretches.append(Piece("\n".join(lines[start:index]), piece.line + start))
+                stretches.append(Piece("\n".join(lines[start:index]).lstrip(" \t"), piece.line + start))
             start = index + 1
     return stretches
 

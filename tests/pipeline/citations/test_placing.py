@@ -62,6 +62,19 @@ def put(text: str, offsets: list[int]) -> str:
         pytest.param("claim(details) more", "claim", "claim(details)[901] more", id="not as a link's label"),
         pytest.param("Title\n=====\n\nText", "=====", "Title[901]\n=====\n\nText", id="not on a heading's underline"),
         pytest.param("[ref]: https://a.de", "https", "[ref]: https://a.de", id="nowhere in a definition"),
+        pytest.param(
+            "Is [ref] so.\n\n[ref]: /x", "[ref]", "Is [ref] so.[901]\n\n[ref]: /x", id="not as another reference"
+        ),
+        pytest.param("It **is so at** best.", "is", "It **is so at**[901] best.", id="behind emphasis that goes on"),
+        pytest.param("A <!-- is --> b", "is", "A <!-- is -->[901] b", id="behind a comment"),
+        pytest.param("So:\n\n```py\nx = 1", "= 1", "So:\n\n```py\nx = 1", id="nowhere in code that is cut off"),
+        pytest.param(
+            "| a | b |\n|---|---|\n| `x|y` | 2 |",
+            "2",
+            "| a | b |\n|---|---|\n| `x|y`[901] | 2 |",
+            id="in the last cell that is shown",
+        ),
+        pytest.param("- one\n- ![a](/x) `b", "`b", "- one\n- ![a](/x) `b[901]", id="in its own item"),
     ],
 )
 def test_a_mark_stands_where_markdown_lets_it(text: str, behind: str, form: str) -> None:

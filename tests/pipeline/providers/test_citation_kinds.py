@@ -152,7 +152,28 @@ KINDS = [
     pytest.param(
         "perplexity", agent("Honey² is 5 m² of Tea¹."), [B, A], "Honey[1] is 5 m² of Tea[2].", {}, id="raised"
     ),
-    pytest.param("perplexity", agent("`row[1]` is Tea [2]."), [B], "`row[1]` is Tea [1].", {}, id="an index in code"),
+    *(
+        pytest.param("perplexity", agent(f"Tea [2]. {code}"), [B], f"Tea [1]. {code}", {}, id=f"an index in {name}")
+        for name, code in {
+            "code": "Row `row[1]` it is.",
+            "a formula": r"Let \(b[1]\), \[c[3]\], $d[1]$ and $$e[3]$$ be.",
+            "a comment": "It <!-- [3] --> is.",
+            "an indented block": "So:\n\n    b = a[3]\n\nEnd.",
+            "a block that is cut off": "So:\n\n~~~\nb = a[3]",
+            "a comment that is cut off": "So:\n\n<!-- [3]\n\n[1]",
+        }.items()
+    ),
+    pytest.param(
+        "perplexity",
+        agent("``Tea'' is 5$ [1].\n\n| ``Milk | 6$ [2] |\n|---|---|\n| Oil'' | \\[3\\] |"),
+        [A, B, C],
+        "``Tea'' is 5$ [1].\n\n| ``Milk | 6$ [2] |\n|---|---|\n| Oil'' | [3] |",
+        {},
+        id="backticks of two blocks, money and an escaped mark",
+    ),
+    pytest.param(
+        "perplexity", agent("Tea [cite: 1, 3]. Milk [cite:2]"), [A, C, B], "Tea [1][2]. Milk [3]", {}, id="a cite mark"
+    ),
     pytest.param(
         "grok",
         chat('Tea {render_inline_citation citation_id="7"}. Milk<grok:render card_id="b"><a>3</a></grok:render>.', A),
@@ -162,6 +183,30 @@ KINDS = [
         id="its own tokens",
     ),
     pytest.param("openai", chat("Tea citeturn0search1.", A), [A], "Tea.\n\n[1]", {TOKENS: 1}, id="bare"),
+    pytest.param(
+        "openai",
+        chat("Tea \ue200cite\ue202turn0search1\ue201\ue200x\ue201. [cite_start]Milk \ue200x\ue201is."),
+        [],
+        "Tea. Milk is.",
+        {TOKENS: 4},
+        id="tokens behind a blank",
+    ),
+    pytest.param(
+        "claude",
+        messages(said("So:\n\n```py\nx = 1", url=A, title="A", cited_text="c")),
+        [A],
+        "So:\n\n```py\nx = 1\n```\n\n[1]",
+        {},
+        id="a source of code that is cut off",
+    ),
+    pytest.param(
+        "grok",
+        chat(f"Tea [[1]]({B}) or [[2]]({A}).", B),
+        [B],
+        "Tea [1] or (2).",
+        {LOST: 1},
+        id="a number beside the list",
+    ),
     pytest.param(
         "gemini",
         generated("Tea is old [cite: 4].", []),
@@ -191,10 +236,18 @@ KINDS = [
     ),
     pytest.param(
         "gemini",
+        generated("Tea.", [{"retrievedContext": {"uri": uri}} for uri in ("gs://b/d.pdf", "d.pdf")], ("Tea.", 0, 4)),
+        ["gs://b/d.pdf"],
+        "Tea.[1]",
+        {"citations that are no URL": 1},
+        id="documents elsewhere",
+    ),
+    pytest.param(
+        "gemini",
         generated(f"Tea [[1]]({B}).", [DOCUMENT]),
         [A],
         "Tea (1).\n\n[1]",
-        {},
+        {LOST: 1},
         id="a number that links elsewhere",
     ),
     pytest.param(

@@ -36,7 +36,7 @@ def test_marks_at_a_paragraphs_end_may_cover_sentences_without_one(paragraph: st
 
 
 @pytest.mark.parametrize(
-    "words", ["the interval [0, 1]", "the year [2024]", "`a[1]`", "`` b`[2] ``", "[not a mark]", "![alt](https://b.example/i.png)"]
+    "words", ["the interval [0, 1]", "the year [2024]", "`a[1]`", "`` b`[2] ``", "$a[1]$", "[not a mark]", "![alt](https://b.example/i.png)"]
 )  # fmt: skip
 def test_what_only_looks_like_a_mark_cites_nothing(words: str) -> None:
     report = read_report(f"Bees like {words}." + LIST)
@@ -60,6 +60,11 @@ def test_a_source_list_is_read_in_every_form(listed: str, heading: str) -> None:
 def test_a_report_is_read_as_these_sentences_urls_and_lines(report: str, is_listed: bool, wanted: list[Any]) -> None:
     found = read_report(report + LIST * is_listed).sentences
     assert [[each.text, list(each.urls), each.line] for each in found] == wanted
+
+
+def test_tokens_of_a_provider_are_no_words_of_a_sentence() -> None:
+    report = read_report("[cite_start]Bees make honey [1]. \ue200x\ue201They fly <grok:render>\n</grok:render>." + LIST)
+    assert [each.text for each in report.sentences] == ["Bees make honey.", "They fly."]
 
 
 @pytest.mark.parametrize(("report", "sentences", "sources", "without_url"), CASES["lists without URLs"])
