@@ -355,7 +355,8 @@ def test_the_edge_and_her_own_part_are_the_same_there(new: New, folder: Path) ->
         assert stranger.post("/api/v1/workspaces", json={"name": "a\0b"}).status_code == 422
     name = ANNOTATORS[1]
     with Player(new.server.url, name, read_passwords(folder)[name]) as player:
-        page = next(iter(player.pages(player.datasets()[WORKSPACE, "2-grounding-en"], {})))
-        record_ = player.call("GET", f"/records/{page[0]['record']['id']}")
+        path = f"/me/datasets/{player.datasets()[WORKSPACE, '2-grounding-en']}/records/search"
+        found = player.call("POST", path, params={"include": ["responses", "suggestions"], "limit": 500}, json={})
+        record_ = player.call("GET", f"/records/{found['items'][0]['record']['id']}")
         assert {each["user_id"] for each in record_["responses"]} <= {player.call("GET", "/me")["id"]}
         assert not record_["metadata"]
