@@ -428,7 +428,7 @@ def _clean_url(url: str) -> str:
     return url if len(url) > len(url.split("://")[0]) + len("://") else ""
 
 
-_MAY_BE_VERBATIM = re.compile(r"`|~~~|\$|\\[(\[]|<!--|^[ >]*(?:    |\t)", re.MULTILINE)
+_MAY_BE_VERBATIM = re.compile(r"`|~~~|\$|\\[(\[]|<!--|<code|<pre|^[ >]*(?:    |\t)", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n?|\n")
 _CODE_SPAN = re.compile(r"(?<![`\\])(`++).{1,5000}?(?<!`)\1(?!`)", re.DOTALL)
 _CELL = re.compile(r"(?:[^|\\]|\\.)++")
@@ -438,7 +438,7 @@ _FORMULA_OR_COMMENT = re.compile(
     rf"(?<!\\)\$\${_IN_FORMULA}\$\$|(?<!\\)\\\({_IN_FORMULA}\\\)"
     rf"|(?<!\\)\\\[(?!\^?\d[\d,;\s^–-]*\\?\]){_IN_FORMULA}\\\]"
     r"|(?<![\\$\w])\$(?![\s$/]|\d[^$\n\\^_=+{}<>]*\$)(?:(?!://)[^$\n]){1,300}?(?<!\s)\$(?![\w$])"
-    r"|<!--(?:(?!-->|\n[ \t>]*\n).){0,1000}+-->",
+    r"|<!--(?:(?!-->|\n[ \t>]*\n).){0,1000}+-->|<(?P<tag>code|pre)\b[^<>]{0,300}+>.{0,2000}?</(?P=tag)>",
     re.DOTALL,
 )
 

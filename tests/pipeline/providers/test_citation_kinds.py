@@ -158,6 +158,7 @@ KINDS = [
             "code": "Row `row[1]` it is.",
             "a formula": r"Let \(b[1]\), \[c[3]\], $d[1]$ and $$e[3]$$ be.",
             "a comment": "It <!-- [3] --> is.",
+            "tags of code": "It is <code>a[1]</code> and <pre>b[3]</pre>.",
             "an indented block": "So:\n\n    b = a[3]\n\nEnd.",
             "a block that is cut off": "So:\n\n~~~\nb = a[3]",
             "a comment that is cut off": "So:\n\n<!-- [3]\n\n[1]",
