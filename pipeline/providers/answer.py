@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from pipeline.citations.addresses import ABSOLUTE, Link, find_links, link_key, links_of, source_domain, url_host
-from pipeline.citations.marks import find_marks, own_list
+from pipeline.citations.marks import Entry, OwnList, find_marks, own_list
 from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
 
@@ -53,21 +53,26 @@ def build_answer(
     model: str = "",
     stop_reason: str = "",
     cut: int = 0,
+    is_attached: bool = True,
 ) -> Answer:
     """The answer: citations distinct, occurrences in order of place, every citation with at least one.
 
     `sites` names the site behind a redirect, by URL; `retrieved` are URLs that were found and perhaps not used. An
     occurrence of no citation is left out; of those without a place only the first of a URL is kept, unless it quotes
     its source, and they come last, in the URLs' order. What a number means is up to the list that the text itself has.
-    `cut` tokens of the provider were cut from it before. What is no URL is no citation, and counted.
+    `cut` tokens of the provider were cut from it before. What is no URL is no citation, and counted. `is_attached` says
+    whether the provider attached any of them, or all are the text's own.
     """
     named = distinct(citations)
     attached = tuple(url for url in named if ABSOLUTE.match(url))
-    given = [each for each in occurrences if each.url in attached]
-    cleaned = clean_text(text, {each.start for each in given if each.placement == "marker"})
+    occurrences = list(occurrences)
+    cited = [each for each in occurrences if each.url in attached]
+    cleaned = clean_text(text, {each.start for each in cited if each.placement == "marker"})
     text = cleaned.text
-    known = [cleaned.moved_occurrence(each) for each in given]
-    urls, known, unread = _by_own_list(text, attached, known)
+    known = [cleaned.moved_occurrence(each) for each in cited]
+    given = {each.number: each for each in reversed(occurrences) if each.number}
+    listed = own_list(text, cites_numbers=not (is_attached and attached))
+    urls, known, unread = _by_own_list(text, listed, attached, known, given)
     cut += cleaned.n_tokens
     unread |= {"tokens of the provider": cut, "citations that are no URL": len(named) - len(attached)}
     found = frozenset(retrieved)
@@ -93,47 +98,72 @@ def build_answer(
 
 
 def _by_own_list(
-    text: str, attached: tuple[str, ...], occurrences: Iterable[Occurrence]
+    text: str,
+    listed: OwnList,
+    attached: tuple[str, ...],
+    occurrences: Iterable[Occurrence],
+    given: Mapping[str, Occurrence],
 ) -> tuple[tuple[str, ...], list[Occurrence], dict[str, int]]:
     """Citations and occurrences with numbers that mean what the text's own list says, and what is left over, counted.
 
-    Sources that were attached to such a mark stay citations, without a place.
+    What the provider has `given` for a number holds where the list has no such number, and nowhere differs from what is
+    given, or names that source without its URL. Sources that were attached to other marks stay citations, without a
+    place.
     """
-    occurrences = list(occurrences)
-    listed = own_list(text, cites_numbers=not any(each.number for each in occurrences))
-    forms = {link_key(url): url for url in reversed(attached)}
-    urls = {number: forms.get(link_key(url), url) for number, url in listed.urls.items()}
-    agrees = all(attached[int(number) - 1 : int(number)] == (url,) for number, url in urls.items())
-    citations = attached if agrees else distinct([*(urls[number] for number in sorted(urls, key=int)), *attached])
-    own = {mark.start: mark for mark in listed.marks}
+    forms = {link_key(url): url for url in reversed([*attached, *(each.url for each in given.values())])}
+    urls = [(number, forms.get(link_key(url), url)) for number, url in listed.urls]
+    differs = any(number in given and given[number].url != url for number, url in urls)
+    agrees = all(number.isdecimal() and attached[int(number) - 1 : int(number)] == (url,) for number, url in urls)
+    citations = attached if agrees else distinct([*(url for _, url in urls), *attached])
+    own: dict[int, dict[str, str]] = {}
+    for mark, entries, _ in listed.marks:
+        said = {number: forms.get(link_key(entry.url), entry.url) for number, entry in entries.items() if entry}
+        named = {each: given[each].url for each in said if not said[each] and _names(entries[each], given.get(each))}
+        own[mark.start] = {**dict.fromkeys(entries if differs else (), ""), **said, **named}
     found: list[Occurrence] = []
     contradicted = 0
     for each in occurrences:
-        mark = own.get(each.start) if each.placement == "marker" and each.start is not None else None
-        if mark is None:
+        said = own.get(each.start, {}) if each.placement == "marker" and each.start is not None else {}
+        wanted = (
+            [said[each.number]] if each.number in said else [url for url in said.values() if url and not each.number]
+        )
+        if not wanted:
             found.append(each)
-        elif each.url not in {urls[number] for number in mark.ids}:
+        elif each.url not in wanted:
             contradicted += 1
             found.append(each.model_copy(update={"start": None, "end": None, "placement": "none", "number": ""}))
-    found += [
-        Occurrence(url=urls[number], start=mark.start, end=mark.end, placement="marker", number=number)
-        for mark in listed.marks
-        for number in mark.ids
-    ]
+    for mark, _, _ in listed.marks:
+        for number, url in own[mark.start].items():
+            shown = number if number.isdecimal() else ""
+            if url:
+                found.append(Occurrence(url=url, start=mark.start, end=mark.end, placement="marker", number=shown))
     placed = {each.url for each in found if each.start is not None}
     found += [
         Occurrence(url=url, start=link.start, end=link.end, placement="claim")
         for link in listed.links
         if (url := forms.get(link_key(link.url), link.url)) not in placed
     ]
-    taken = {each.start for each in found if each.placement == "marker"}
+    taken = {(each.start, each.number) for each in found if each.placement == "marker"}
     numbered = [link for link in find_links(text) if link.kind == "markdown" and NUMBER.fullmatch(link.label)]
     elsewhere = sum(forms.get(link_key(link.url), link.url) not in citations for link in numbered)
+    lost = sum(
+        not each.opens_entry
+        and (each.mark.start, "") not in taken
+        and any((each.mark.start, number) not in taken for number in each.entries)
+        for each in listed.marks
+    )
     left = {
-        "marks without a source": sum(mark.start not in taken for mark in listed.lost) + elsewhere,
+        "marks without a source": lost + elsewhere,
         "sources that the answer's own list contradicts": contradicted,
     }
     return citations, found, left
+
+
+def _names(entry: Entry | None, source: Occurrence | None) -> bool:
+    """Whether an entry without a URL names a source by its site or its title."""
+    words = entry.title.casefold() if entry else ""
+    title = source.title.casefold() if source else ""
+    return source is not None and (source_domain(source.url) in words or (len(title) > 7 and title in words))
 
 
 def place(
@@ -305,6 +335,7 @@ def read_shared(body: dict[str, Any]) -> Answer:
         model=message.model,
         stop_reason=message.stop_reason,
         cut=message.cut,
+        is_attached=bool(annotated or listed),
     )
 
 
@@ -316,14 +347,14 @@ def listed_urls(value: Any) -> list[str]:
 
 
 def reference_occurrences(text: str, numbers: Mapping[int, str], titles: Mapping[str, str]) -> Iterator[Occurrence]:
-    """Every number in a mark of the text that stands for a URL, and each URL once without a place, for its title."""
+    """Every number in a mark of the text that stands for a URL, and each once without a place, for its title."""
     for mark in find_marks(text, {str(number) for number, url in numbers.items() if url}):
         for number in mark.ids:
             if number.isdecimal() and (url := numbers.get(int(number))):
                 span, title = (mark.start, mark.end), titles.get(url, "")
                 yield place(text, span, url=url, placement="marker", title=title, number=number)
-    for url in distinct(numbers.values()):
-        yield Occurrence(url=url, title=titles.get(url, ""))
+    for known, url in numbers.items():
+        yield Occurrence(url=url, title=titles.get(url, ""), number=str(known))
 
 
 def link_occurrences(text: str, links: Sequence[Link], annotations: Iterable[Annotation]) -> Iterator[Occurrence]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.citations.addresses import Link, is_grounding_redirect, links_of, shown_url
-from pipeline.citations.marks import CID, Mark, find_marks
+from pipeline.citations.marks import CID, Mark, find_marks, raised_numbers
 from pipeline.citations.placing import missing_fence, place_marks
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import staged_file
@@ -24,6 +24,7 @@ CITATIONS = "citations.jsonl"
 RESEARCH_RUN = "pipeline"
 
 
+_INTERVAL = re.compile(r"\[\d+, ?\d+\]", re.ASCII)
 _NATIVE = re.compile(r"\[\d{1,3}\]", re.ASCII)
 _MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
 _UTM = re.compile(r"(?<=[?&])utm_[^&]*&?", re.IGNORECASE)
@@ -125,15 +126,14 @@ def _numbers_beyond(text: str, placed: Iterable[Occurrence], links: Iterable[Lin
             known.setdefault(each.start, set()).add(each.number)
     labels = {position for link in links for position in range(link.start, link.end)}
     lost: dict[Mark, list[int]] = {}
-    cites_numbers = any(number for numbers in known.values() for number in numbers)
-    for mark in find_marks(text):
-        # Where no number is cited, `[1, 2]` is an interval more often than two sources.
-        is_number = cites_numbers or _NATIVE.fullmatch(text, mark.start, mark.end)
-        if not is_number or _FILE_MARK.fullmatch(text, mark.start, mark.end):
-            continue
+    for mark in find_marks(text, raised_numbers(text)):
         numbers = [int(each) for each in mark.ids if each.isdecimal()]
-        if mark.start not in labels and "" not in known.get(mark.start, ()):
+        is_read = mark.start in labels or "" in known.get(mark.start, ())
+        if not is_read and not _FILE_MARK.fullmatch(text, mark.start, mark.end):
             lost[mark] = [number for number in numbers if str(number) not in known.get(mark.start, ())]
+    # Where nothing else is a mark, `[1, 2]` is an interval more often than two sources.
+    if not any(map(any, known.values())) and all(_INTERVAL.fullmatch(text, mark.start, mark.end) for mark in lost):
+        return {}
     found = dict.fromkeys(number for numbers in lost.values() for number in numbers)
     clashing = [number for number in found if number <= count]
     given = {number: index for index, number in enumerate(clashing, start=max(count, *found, 0) + 1)}
@@ -257,7 +257,9 @@ def _answer_from_columns(stored: StoredAnswer, retrieved: tuple[str, ...] = ()) 
     text, urls = stored.answer_text, stored.citations
     numbers = dict(enumerate(urls, start=1))
     occurrences = [*link_occurrences(text, links_of(text, urls), ()), *reference_occurrences(text, numbers, {})]
-    read = build_answer(text, urls, occurrences, retrieved=retrieved, search_results=stored.search_results)
+    is_attached = any(url not in text for url in urls)
+    results = stored.search_results
+    read = build_answer(text, urls, occurrences, retrieved=retrieved, search_results=results, is_attached=is_attached)
     known = tuple(each for each in read.occurrences if each.url in urls)
     return read.model_copy(update={"citations": urls, "domains": stored.domains, "occurrences": known})
 

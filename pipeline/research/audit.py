@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from pipeline.citations.addresses import canonical_url
-from pipeline.citations.marks import CID, Section, find_marks, read_entries, sections
+from pipeline.citations.marks import CID, Section, find_marks, read_lists, sections
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.contracts import Claim, Report
@@ -423,7 +423,7 @@ def _out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> I
 
 
 def _listed_otherwise(report_md: str, blocks: Sequence[Block], urls: Mapping[str, str]) -> Iterator[str]:
-    for entry in read_entries(report_md.split("\n"), blocks, cites_numbers=True):
+    for entry in read_lists(report_md, blocks, cites_numbers=True).entries:
         name = cid(int(entry.id)) if entry.id.isdecimal() else entry.id
         if not (CID.fullmatch(name) and entry.url and name in urls):
             continue

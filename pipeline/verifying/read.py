@@ -35,20 +35,17 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     Source: pipeline/contracts/research.md#paragraphs for `(C001)` and `[n]`, Markdown for `[^n]` and links.
     """
     text = re.sub("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = inline_references(ARTEFACT.sub("", text))
+    text = citation_marks.with_markdown_lists(inline_references(ARTEFACT.sub("", text)))
     blocks = read_blocks(text)
     language = detect_language(text[:5_000])
-    entries = citation_marks.read_entries(
-        text.split("\n"), blocks, cites_numbers=bool(citation_marks.MARK.search(text))
-    )
-    listed = {index for entry in entries for index in range(entry.line, entry.end)}
-    ids = {entry.id for entry in entries}
+    lists = citation_marks.read_lists(text, blocks, cites_numbers=bool(citation_marks.MARK.search(text)))
+    listed = {index for entry in lists.entries for index in range(entry.line, entry.end)}
     cited = [
         sentence
         for section in citation_marks.sections(blocks)
-        for sentence in _section_sentences(section, listed, ids, language, marks_stand_alone=known is None)
+        for sentence in _section_sentences(section, listed, lists.ids, language, marks_stand_alone=known is None)
     ]
-    return to_report(cited, Lookup(entries, known or {}))
+    return to_report(cited, Lookup(lists, known or {}))
 
 
 def _section_sentences(

@@ -1,12 +1,11 @@
 """Where the marks of a report lead: to the entry of a source list, or to what is known of an answer's numbers."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pipeline.citations.addresses import canonical_url
-from pipeline.citations.marks import CID, Entry, Mark
+from pipeline.citations.marks import Mark, SourceLists, other_form
 from pipeline.core.errors import InputError
 from pipeline.verifying import values
 
@@ -19,37 +18,20 @@ class Target(NamedTuple):
 
 
 class Lookup:
-    def __init__(self, entries: Iterable[Entry], known: Mapping[str, str]) -> None:
-        """An entry with a number in brackets goes before `1.`, one with a URL before one without."""
-        self.known = known
-        self.entries = sorted(entries, key=lambda entry: entry.line)
-        self.by_id: dict[str, list[Entry]] = {}
-        best: dict[str, tuple[bool, bool]] = {}
-        for entry in self.entries:
-            worth = (bool(entry.url), entry.is_marked)
-            if entry.id not in best or worth > best[entry.id]:
-                best[entry.id], self.by_id[entry.id] = worth, []
-            if worth == best[entry.id]:
-                self.by_id[entry.id].append(entry)
+    def __init__(self, lists: SourceLists, known: Mapping[str, str]) -> None:
+        self.lists, self.known = lists, known
 
     def target(self, written: str, line: int) -> Target:
-        """Where an id on this line leads: to the next entry below, else to the last one above."""
-        found = self.by_id.get(written) or self.by_id.get(_other_form(written)) or []
-        index = min(bisect_left(found, line, key=lambda entry: entry.line), len(found) - 1)
-        if found and found[index].url:
-            return _resolved(written, found[index].url, found[index].title)
-        known = self.known.get(_other_form(written))
-        return _resolved(written, known, "") if known else Target(written, "", reason="no_url" if found else "no_entry")
+        entry = self.lists.find(written, line)
+        if entry and entry.url:
+            return _resolved(written, entry.url, entry.title)
+        known = self.known.get(other_form(written))
+        return _resolved(written, known, "") if known else Target(written, "", reason="no_url" if entry else "no_entry")
 
     def targets(self, mark: Mark, line: int) -> list[Target]:
         if mark.url:
             return [_resolved("", mark.url, mark.shown)]
         return [self.target(written, line) for written in mark.ids]
-
-
-def _other_form(written: str) -> str:
-    """The number of a `C001`, whose list may be numbered: they count alike; other ids stay."""
-    return str(int(written[1:])) if CID.fullmatch(written) else written
 
 
 def _resolved(written: str, url: str, title: str) -> Target:
@@ -65,7 +47,7 @@ def to_report(cited: Iterable[values.CitedSentence], lookup: Lookup) -> values.R
     counts: Counter[str] = Counter()
     nowhere: dict[tuple[str, values.UnresolvedReason], list[int]] = {}
     uncited: list[Target] = []
-    without_url = sum(not entry.url for entry in lookup.entries)
+    without_url = sum(not entry.url for entry in lookup.lists.entries)
     for each in cited:
         targets = [target for mark in each.marks for target in lookup.targets(mark, each.line)]
         if not each.text:
@@ -83,7 +65,7 @@ def to_report(cited: Iterable[values.CitedSentence], lookup: Lookup) -> values.R
         ids = tuple(dict.fromkeys(target.id for target in targets if target.id))
         shared = [target.url for mark in each.shared for target in lookup.targets(mark, each.line) if target.url]
         sentences.append(values.Sentence(each.text, urls, ids, each.line + 1, urls or tuple(dict.fromkeys(shared))))
-    uncited += [_resolved(entry.id, entry.url, entry.title) for entry in lookup.entries if entry.url]
+    uncited += [_resolved(entry.id, entry.url, entry.title) for entry in lookup.lists.entries if entry.url]
     for target in uncited:
         if target.url:
             sources.setdefault(target.url, []).append(target)

@@ -6,6 +6,7 @@ import pytest
 from pipeline.core.schema import ProviderName
 from pipeline.providers import read_payload
 from pipeline.records.citation_form import to_one_form
+from tests.support.places import cases
 
 A, B, C = "https://a.example/one", "https://b.example/two", "https://c.example/three"
 LONG = "https://a.example/" + "x" * 8000
@@ -49,6 +50,7 @@ def generated(text: str, chunks: list[dict[str, Any]], *segments: tuple[str, int
 
 
 LOST, TOKENS = "marks without a source", "tokens of the provider"
+DIFFERS = "sources that the answer's own list contradicts"
 DOCUMENT = {"retrievedContext": {"uri": A, "title": "a.pdf"}}
 KINDS = [
     pytest.param("openai", chat(LISTED), [A, B], LISTED.replace(B, "[2]").replace(A, "[1]"), {}, id="its own list"),
@@ -147,7 +149,7 @@ KINDS = [
     pytest.param("perplexity", agent("Tea [1, 3]."), [A, C], "Tea [1][2].", {}, id="two numbers in one mark"),
     pytest.param("perplexity", agent("Tea [1-2]. Milk 【3】."), [A, B, C], "Tea [1][2]. Milk [3].", {}, id="a range"),
     pytest.param(
-        "perplexity", agent("Tea [1, 9]."), [A], "Tea [1][9].", {}, id="of two numbers one that leads nowhere"
+        "perplexity", agent("Tea [1, 9]."), [A], "Tea [1][9].", {LOST: 1}, id="of two numbers one that leads nowhere"
     ),
     pytest.param(
         "perplexity", agent("Honey² is 5 m² of Tea¹."), [B, A], "Honey[1] is 5 m² of Tea[2].", {}, id="raised"
@@ -284,6 +286,145 @@ KINDS = [
         id="one address in two spellings",
     ),
 ]
+
+KINDS += [
+    pytest.param(
+        "perplexity",
+        {**chat(f"Tea [1, 3]. Oil [2].\n\nSources:\n[1] {B}\n[2] {A}"), "citations": [A, B, C]},
+        [B, A, C],
+        "Tea [1][4]. Oil [2].\n\nSources:\n[1] [1]\n[2] [2]\n\n[3]",
+        {LOST: 1, DIFFERS: 5},
+        id="a number beyond a list that numbers anew",
+    ),
+    pytest.param(
+        "perplexity",
+        {**chat(f"Tea [1, 3]. Oil [2].\n\nSources:\n[1] {A}\n[2] {B}"), "citations": [A, B, C]},
+        [A, B, C],
+        "Tea [1][3]. Oil [2].\n\nSources:\n[1] [1]\n[2] [2]",
+        {},
+        id="a number beyond a list that agrees",
+    ),
+    pytest.param(
+        "perplexity",
+        agent(f"Oil [3].\n\nSources:\n1. {B}\n2. {A}"),
+        [B, A, C],
+        "Oil [4].\n\nSources:\n1. [1]\n2. [2]\n\n[3]",
+        {LOST: 1, DIFFERS: 1},
+        id="a number beyond a list that nothing else cites",
+    ),
+    pytest.param(
+        "perplexity",
+        {**chat(f"Tea [1]. Oil [2].\n\nSources:\n[1] Tea Post\n[2] {A}"), "citations": [A, B]},
+        [A, B],
+        "Tea [3]. Oil [1].\n\nSources:\n[3] Tea Post\n[1] [1]\n\n[2]",
+        {LOST: 1, DIFFERS: 4},
+        id="an entry without a URL",
+    ),
+    pytest.param(
+        "perplexity",
+        {**chat("Tea [1]. Oil [2].\n\nSources:\n1. a.example: One\n2. Oil Post, 2024"), "citations": [A, B]},
+        [A, B],
+        "Tea [1]. Oil [3].\n\nSources:\n1. a.example: One\n2. Oil Post, 2024\n\n[2]",
+        {LOST: 1, DIFFERS: 1},
+        id="entries without a URL of which one names the site",
+    ),
+    pytest.param(
+        "openai",
+        chat(f"## Tea\n\nOld [1].\n\nSources:\n1. {A}\n\n## Oil\n\nOlder [1] [2].\n\n### Sources\n\n1. {B}"),
+        [A, B],
+        "## Tea\n\nOld [1].\n\nSources:\n1. [1]\n\n## Oil\n\nOlder [2] [3].\n\n### Sources\n\n1. [2]",
+        {LOST: 1},
+        id="a list in each section",
+    ),
+    pytest.param(
+        "openai",
+        chat(f"Tea [1, 5]. Oil [2].\n\nSources:\n[1] {A}\n[2] {B}"),
+        [A, B],
+        "Tea [1][5]. Oil [2].\n\nSources:\n[1] [1]\n[2] [2]",
+        {LOST: 1},
+        id="of two numbers one that is listed",
+    ),
+    pytest.param(
+        "openai",
+        chat(f"Tea[^tea] Oil[^o] Salt[^s].\n\n[^o]: Oil, {B}\n[^tea]: Tea, {A}\n[^s]: By which we mean all."),
+        [B, A],
+        "Tea[2] Oil[1] Salt[^s].\n\n[1] Oil, [1]\n[2] Tea, [2]\n[^s]: By which we mean all.",
+        {LOST: 1},
+        id="footnotes with names",
+    ),
+    pytest.param(
+        "openai",
+        chat(f'Tea[2](#r2). Oil[1](#r1).\n\n## References\n<a id="r2"></a>[2] {B}\n<a id="r1"></a>[1] {A}'),
+        [A, B],
+        'Tea[2]. Oil[1].\n\n## References\n<a id="r2"></a>[2]\n<a id="r1"></a>[1]',
+        {},
+        id="numbers that lead to anchors",
+    ),
+    pytest.param(
+        "openai",
+        chat("Tea【2】, oil［1］, milk[2, 1], salt¹, rye<sup>2</sup> and [^1]. Buy at https://a.example/one."),
+        [A],
+        "Tea【2】, oil[3], milk[2][3], salt[3], rye<sup>2</sup> and [3]. Buy at [1].",
+        {LOST: 6},
+        id="lost marks of all forms",
+    ),
+    pytest.param(
+        "openai",
+        chat(f"Tea [1].\n\n## Where to go\n\n1. [Tea house]({B})\n2. [Tea garden]({C})", A),
+        [B, C, A],
+        "Tea [4].\n\n## Where to go\n\n1. Tea house [1]\n2. Tea garden [2]\n\n[3]",
+        {LOST: 1},
+        id="a list of places beside an attached source",
+    ),
+    pytest.param(
+        "openai",
+        chat(f"[1] says that tea is old ({C}). Oil [2].\n\nSources:\n[1] {A}\n[2] {B}"),
+        [A, B, C],
+        "[1] says that tea is old [3]. Oil [2].\n\nSources:\n[1] [1]\n[2] [2]",
+        {},
+        id="a sentence that begins with a mark",
+    ),
+]
+FORMS = cases("source_lists")
+LISTS = [
+    *(f"{heading}\n1. {B}\n2. {A}" for heading in FORMS["headings"]),
+    *(f"Sources:\n{first}{B}\n{first.replace('1', '2').replace('¹', '²')}{A}" for first in FORMS["openings"]),
+    *(f"Sources: {line}" for line in (f"[1] {B}, [2] {A}", f"1. {B} 2. {A}", f"(1) {B}; (2) {A}")),
+    f"Sources: [1] {B}\n[2] {A}",
+    f"## Sources\n\n1. {B}\n1. {A}",
+    f"<h3>Sources</h3>\n<ol>\n<li><a href='{B}'>Two</a></li>\n<li><a href='{A}'>One</a></li>\n</ol>",
+    f"Sources:\n<ol><li>{B}</li><li>{A}</li></ol>",
+    f"> **Sources**\n>\n> 1. {B}\n> 2. {A}",
+    f"Sources\n\n| n | page |\n|---|---|\n| 1 | {B} |\n| 2 | {A} |",
+]
+NO_LISTS = [
+    f"1. Open [the tea house]({B}).\n2. Open [the garden]({A}).",
+    f"Contents\n\n1. [Tea]({B})\n2. [Oil]({A})",
+    f"## Sources of protein\n\n1. [Beans]({B})\n2. [Nuts]({A})",
+    f"[1] says that tea is old ({B}).\n[2] shows that oil is ({A}).",
+    f"[1]によると、茶は古い（{B}）。\n\n[2]は油が古いとする（{A}）。",
+    f"### Sources\n\n1. Tea leaves [1]\n2. Oil plants [2], see {A}",
+    f"```\nSources:\n[1] {B}\n[2] {A}\n```",
+    f"The sources say so:\n[1] and [2], as {B} and {A} do.",
+]
+
+
+@pytest.mark.parametrize("listed", LISTS)
+def test_an_answers_own_list_goes_before_the_providers_in_every_form(listed: str) -> None:
+    raised = "¹²" if "¹" in listed else ("[1]", "[2]")
+    text = f"Cocoa is old{raised[0]}. Coffee is old{raised[1]}.\n\n{listed}\n\nThat is all."
+    answer = read_payload("perplexity", json.dumps({**chat(text), "citations": [A, B, C]}))
+    places = [(each.url, each.number) for each in answer.occurrences if each.start is not None][:2]
+    assert (places, LOST in answer.unread) == ([(B, "1"), (A, "2")], False)
+
+
+@pytest.mark.parametrize("text", NO_LISTS)
+def test_what_only_looks_like_a_source_list_leaves_the_providers_numbers(text: str) -> None:
+    answer = read_payload("perplexity", json.dumps({**chat(f"{text}\n\nTea is old [1][2]."), "citations": [A, B, C]}))
+    assert [(each.url, each.number) for each in answer.occurrences if each.start is not None][-2:] == [
+        (A, "1"),
+        (B, "2"),
+    ]
 
 
 @pytest.mark.parametrize(("provider", "body", "citations", "form", "unread"), KINDS)
