@@ -121,15 +121,11 @@ class Campaign(Frozen):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        problems = [*_locale_problems(self), *_group_problems(self)]
-        if self.language_workspaces and (shared := self._shared_names()):
-            wrong = f"`groups` has {shared[0]!r}, and the language's workspace has that name; name it otherwise"
-            problems.append(wrong)
-        if problems:
-            raise ValueError("; ".join(problems))
+        if problems := "; ".join((*_locale_problems(self), *_group_problems(self))):
+            raise ValueError(problems)
         return self
 
-    def _shared_names(self) -> list[str]:
+    def shared_names(self) -> list[str]:
         """Groups whose workspace would have the name of a language's own."""
         return [group for group in self.groups if group in self.locales]
 
@@ -139,22 +135,16 @@ class Campaign(Frozen):
         if self.language_workspaces is not None:
             return self.language_workspaces
         working = [person for person in self.annotators if person.role == "annotator" and not person.left]
-        return not self._shared_names() and any(self.locales_of(person) != self.locales for person in working)
+        return not self.shared_names() and any(self.locales_of(person) != self.locales for person in working)
 
-    def _working(self, role: str, locale: str) -> tuple[Annotator, ...]:
-        return tuple(
-            person
-            for person in self.annotators
-            if person.role == role and not person.left and locale in self.locales_of(person)
-        )
-
-    def jury(self, locale: str, group: str | None = None) -> tuple[Annotator, ...]:
+    def jury(self, locale: str, group: str | None = None, role: str = "annotator") -> tuple[Annotator, ...]:
         """The annotators who label in a language now, of one group where it is named; no admins, nobody who left."""
-        found = self._working("annotator", locale)
+        here = [each for each in self.annotators if each.role == role and not each.left]
+        found = [each for each in here if locale in self.locales_of(each)]
         return tuple(person for person in found if group is None or person.name in self.groups[group])
 
     def adjudicators(self, locale: str) -> tuple[Annotator, ...]:
-        return self._working("adjudicator", locale)
+        return self.jury(locale, role="adjudicator")
 
     def locales_of(self, person: Annotator) -> tuple[str, ...]:
         return tuple(locale for locale in self.locales if not person.locales or locale in person.locales)
@@ -286,38 +276,27 @@ def _locale_problems(campaign: Campaign) -> Iterator[str]:
         yield from (f"`annotators` has {person.name!r} for {each!r}, which is none of `locales`" for each in unknown)
 
 
-def _group_problems(campaign: Campaign) -> list[str]:
-    names = {person.name for person in campaign.annotators}
-    problems = []
+def _group_problems(campaign: Campaign) -> Iterator[str]:
     for group in campaign.groups:
         if not re.fullmatch(ROUND_NAME, group):
-            problems.append(f"`groups` has {group!r}; use up to 40 lower-case letters, digits and hyphens")
+            yield f"`groups` has {group!r}; use up to 40 lower-case letters, digits and hyphens"
         elif group.startswith("adjudication"):  # its workspaces are those of `citejury exports adjudicate`
-            problems.append(f"`groups` has {group!r}; 'adjudication' is taken")
-    problems += [
-        f"`groups.{group}` has {name!r}, who is none of `annotators`"
-        for group, people in campaign.groups.items()
-        for name in people
-        if name not in names
-    ]
-    grouped = {name for people in campaign.groups.values() for name in people}
-    problems += [
-        f"`groups` leaves out {person.name!r}"
-        for person in campaign.annotators
-        if campaign.groups and person.role == "annotator" and not person.left and person.name not in grouped
-    ]
-    problems += [
-        f"`groups` has nobody for {locale!r}"
-        for locale in campaign.locales
-        if campaign.groups and not campaign.groups_for(locale)
-    ]
-    problems += [
-        f"`assign` has {group!r}, which is none of `groups`"
-        for group in campaign.assign
-        if group not in campaign.groups
-    ]
+            yield f"`groups` has {group!r}; 'adjudication' is taken"
+    names = {person.name for person in campaign.annotators}
+    grouped = [(group, name) for group, people in campaign.groups.items() for name in people]
+    strangers = ((group, name) for group, name in grouped if name not in names)
+    yield from (f"`groups.{group}` has {name!r}, who is none of `annotators`" for group, name in strangers)
+    if campaign.groups:
+        working = (each.name for each in campaign.annotators if each.role == "annotator" and not each.left)
+        yield from (f"`groups` leaves out {name!r}" for name in working if name not in {who for _, who in grouped})
+        alone = (locale for locale in campaign.locales if not campaign.groups_for(locale))
+        yield from (f"`groups` has nobody for {locale!r}" for locale in alone)
+    unknown = (group for group in campaign.assign if group not in campaign.groups)
+    yield from (f"`assign` has {group!r}, which is none of `groups`" for group in unknown)
     assigned = (record_uuid for uuids in campaign.assign.values() for record_uuid in uuids)
-    return problems + [f"`assign` has the record {record_uuid!r} twice" for record_uuid in _repeated(assigned)]
+    yield from (f"`assign` has the record {record_uuid!r} twice" for record_uuid in _repeated(assigned))
+    if campaign.language_workspaces and (shared := campaign.shared_names()):
+        yield f"`groups` has {shared[0]!r}, and the language's workspace has that name; name it otherwise"
 
 
 def _repeated(values: Iterable[str]) -> list[str]:

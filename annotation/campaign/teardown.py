@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 class _Contents(NamedTuple):
     """Two that differ show that somebody worked in between."""
 
-    records: int
-    submitted: int
-    drafts: int
-    discarded: int
+    counts: Counter[str]  # of records (`record`) and of responses by their status
     annotators: frozenset[str]
     latest: datetime | None
 
@@ -50,8 +47,8 @@ class Teardown(NamedTuple):
     is_whole: bool
     users: tuple[UserToDelete, ...]  # the members, where users were asked for; none otherwise
 
-    def total(self, status: Literal["submitted", "drafts", "discarded"]) -> int:
-        return sum(getattr(each.contents, status) for each in self.datasets)
+    def total(self, status: Literal["submitted", "draft", "discarded"]) -> int:
+        return sum(each.contents.counts[status] for each in self.datasets)
 
 
 def plan_teardown(
@@ -94,8 +91,7 @@ def _contents(argilla: Argilla, dataset_id: str) -> _Contents:
         counts.update(("record", *(each.status for each in unit.answers)))
         people.update(each.user_id for each in unit.answers)
         latest = max((each.at for each in unit.answers if latest is None or each.at > latest), default=latest)
-    records, submitted, drafts, discarded = (counts[each] for each in ("record", "submitted", "draft", "discarded"))
-    return _Contents(records, submitted, drafts, discarded, frozenset(people), latest)
+    return _Contents(counts, frozenset(people), latest)
 
 
 def _plan_users(argilla: Argilla, workspace_id: str, others: Collection[str] = ()) -> tuple[UserToDelete, ...]:
@@ -122,7 +118,7 @@ def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
     """Raise ArgillaError where the export, its rows by dataset id and status, lacks a response."""
     for dataset in plan.datasets:
         for status in ("submitted", "discarded"):
-            held, exported = getattr(dataset.contents, status), rows.get((dataset.id, status), 0)
+            held, exported = dataset.contents.counts[status], rows.get((dataset.id, status), 0)
             if exported != held:
                 raise ArgillaError(
                     f"The export holds {exported} {status} responses of the {held} in the dataset {dataset.name!r}, so "
@@ -182,11 +178,11 @@ def _remove(thing: "rg.Dataset | rg.User | rg.Workspace") -> None:
 
 def loss_lines(plan: Teardown) -> Iterator[str]:
     for dataset in plan.datasets:
-        found = dataset.contents
+        found, people = dataset.contents.counts, counted(len(dataset.contents.annotators), "annotator")
         yield (
-            f"the dataset {dataset.name!r}: {counted(found.records, 'record')}, "
-            f"{counted(found.submitted, 'submitted response')}, {counted(found.drafts, 'draft')}, "
-            f"{found.discarded} discarded, by {counted(len(found.annotators), 'annotator')}"
+            f"the dataset {dataset.name!r}: {counted(found['record'], 'record')}, "
+            f"{counted(found['submitted'], 'submitted response')}, {counted(found['draft'], 'draft')}, "
+            f"{found['discarded']} discarded, by {people}"
         )
     if plan.is_whole:
         yield f"the workspace {plan.workspace!r}"

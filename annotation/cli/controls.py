@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotation.cli.options import TASK_NAMES, api_url_option, named_server, tasks_option, workspace_option
+from annotation.cli.options import (
+    FILE,
+    TASK_NAMES,
+    api_url_option,
+    flag,
+    named_server,
+    preset,
+    several,
+    tasks_option,
+    workspace_option,
+)
 from annotation.cli.setup import named_again
 from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.errors import BadRowsError, InputError, NotFoundError, OutputError
@@ -30,8 +40,8 @@ _RATE = click.option(
     "0.1.",
 )
 _LOCALE = click.option("--locale", help="Which datasets, for all of them: en, de or ja.")
-_ROUND = click.option("--round", "round_name", default="production", show_default=True, help="Round of annotation.")
-_DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+_ROUND = preset("--round", "round_name", default="production", help="Round of annotation.")
+_DRY_RUN = flag("--dry-run", help="Say what would be done, and write nothing.")
 
 
 @click.group()
@@ -44,20 +54,19 @@ def controls() -> None:
 @click.option(
     "--out",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="CONTROLS.csv",
     help="The file to go through; its records are written beside it.",
 )
-@click.option(
+@preset(
     "--number",
     type=click.IntRange(1),
     default=18,
-    show_default=True,
     help="Units of each task and language; in retrieval all passages of an answer come together.",
 )
 @tasks_option
-@click.option("--seed", type=int, default=0, show_default=True, help="What is drawn by lot.")
-@click.option("--force", is_flag=True, help="Replace the file, and what was filled in there.")
+@preset("--seed", type=int, default=0, help="What is drawn by lot.")
+@flag("--force", help="Replace the file, and what was filled in there.")
 def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...], seed: int, force: bool) -> None:
     """Make controls from records, for a person to confirm: CONTROLS.csv.
 
@@ -116,13 +125,7 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
 @click.argument("records", nargs=-1, type=PATH, metavar="[RECORDS…]")
 @_RATE
 @_DRY_RUN
-@click.option(
-    "--skip-label",
-    "skipped",
-    multiple=True,
-    metavar="LABEL",
-    help="Do not score this label; may be given more than once.",
-)
+@several("--skip-label", "skipped", metavar="LABEL", help="Do not score this label")
 @workspace_option
 @_LOCALE
 @_ROUND
@@ -222,23 +225,16 @@ def _report_rates(rates: Sequence[float]) -> None:
 
 
 @controls.command("repeat", cls=SectionedCommand, rare="--seed --locale --round --workspace --api-url")
-@click.option(
+@preset(
     "--share",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.05,
-    show_default=True,
     help="Share of the units that each person submitted.",
 )
-@click.option(
-    "--distance",
-    type=click.IntRange(1),
-    default=30,
-    show_default=True,
-    help="How many units she has submitted since, at least.",
-)
+@preset("--distance", type=click.IntRange(1), default=30, help="How many units she has submitted since, at least.")
 @_RATE
 @_DRY_RUN
-@click.option("--seed", type=int, default=0, show_default=True, help="What is drawn by lot.")
+@preset("--seed", type=int, default=0, help="What is drawn by lot.")
 @workspace_option
 @_LOCALE
 @_ROUND

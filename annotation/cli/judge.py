@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotation.cli.options import TASK_NAMES
+from annotation.cli.options import TASK_NAMES, flag, preset
 from pipeline.cli.options import PATH, SectionedCommand, log, named_model
 from pipeline.core.tables import Table
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
@@ -29,10 +29,10 @@ _BASELINE = "baseline"
 @click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
 @click.option("--task", "task_names", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; repeatable.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, metavar="N", help="Write N rejected quotes beside it.")
-@click.option("--explain", is_flag=True, help="Say with each rejected quote what was compared with what.")
-@click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once.")
+@flag("--explain", help="Say with each rejected quote what was compared with what.")
+@preset("--concurrency", type=click.IntRange(1, 500), default=4, help="Calls at once.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
-@click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
+@preset("--attempts", type=click.IntRange(1, 3), default=2, help="Requests a call may take.")
 def judge(**given: Any) -> None:
     """Let a machine answer the annotators' questions about RECORDS, and keep its answers in the file JUDGEMENTS.
 

@@ -1,55 +1,52 @@
 """What several commands share, of this group and of `exports`: options, and the server that they name."""
 
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from annotation.argilla.client import Argilla
     from annotation.campaign.file import Campaign
     from pipeline.settings import Settings
 
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+flag = partial(click.option, is_flag=True)
+preset = partial(click.option, show_default=True)
+
+
+def several(*names: str, **attributes: Any) -> "Callable[[click.decorators.FC], click.decorators.FC]":
+    """An option that may be given more than once, as its help then says at the end."""
+    told = str(attributes.pop("help"))
+    told += " May be given more than once." if told.endswith(".") else "; may be given more than once."
+    return click.option(*names, multiple=True, help=told, **attributes)
+
+
 TASK_NAMES = ("retrieval", "grounding", "generation")
 # What `annotation.argilla.labels` calls `TASKS`; its models would load pydantic for `--help`.
-tasks_option = click.option(
-    "--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; may be given more than once."
-)
+tasks_option = several("--task", "tasks", type=click.Choice(TASK_NAMES), help="Only this task")
 workspace_option = click.option(
     "--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given."
 )
-workspaces_option = click.option(
+workspaces_option = several(
     "--workspace",
     "workspaces",
-    multiple=True,
     metavar="NAME",
-    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given. May be "
-    "given more than once.",
+    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given.",
 )
 api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
-rounds_option = click.option(
-    "--round",
-    "rounds",
-    multiple=True,
-    metavar="NAME",
-    help="Only this round of annotation, such as calibration; may be given more than once.",
+rounds_option = several("--round", "rounds", metavar="NAME", help="Only this round of annotation, such as calibration")
+annotators_option = several(
+    "--annotator", "annotators", metavar="NAME", help="Only responses of this annotator, by user name or user id"
 )
-annotators_option = click.option(
-    "--annotator",
-    "annotators",
-    multiple=True,
-    metavar="NAME",
-    help="Only responses of this annotator, by user name or user id; may be given more than once.",
-)
-anonymized_option = click.option(
-    "--anonymize", "anonymized", is_flag=True, help="Write annotator-01, … instead of annotators' names."
-)
-spreadsheet_option = click.option(
+anonymized_option = flag("--anonymize", "anonymized", help="Write annotator-01, … instead of annotators' names.")
+spreadsheet_option = flag(
     "--spreadsheet-safe",
-    is_flag=True,
     help="Put ' before cells that a spreadsheet takes for formulas, and a BOM at the start. This changes texts.",
 )
 decisions_option = click.option(
@@ -57,6 +54,17 @@ decisions_option = click.option(
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A decisions.csv of adjudicators; their decisions come before all votes.",
 )
+
+
+@contextmanager
+def named_workspaces(
+    workspaces: "Sequence[str]", api_url: str | None
+) -> "Iterator[tuple[Argilla, Sequence[str], Campaign | None]]":
+    """The connection, the workspaces that options name, else all of the campaign or that of the settings."""
+    from annotation.campaign.routing import standing_workspaces
+
+    with named_server(api_url=api_url) as (argilla, settings, campaign):
+        yield argilla, workspaces or standing_workspaces(argilla, campaign, settings.workspace), campaign
 
 
 @contextmanager

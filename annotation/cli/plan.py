@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from annotation.cli.options import preset
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.terminal import ProgressBars
 
@@ -55,7 +56,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     metavar="NAME",
     help="Round beside the campaign's own, which has no calibration and no groups.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sample.")
+@preset("--seed", type=click.IntRange(0), default=0, help="Seed of the sample.")
 @click.option(
     "--workspace",
     "workspaces",

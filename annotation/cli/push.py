@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from annotation.cli.options import api_url_option, workspace_option
+from annotation.cli.options import api_url_option, flag, workspace_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.errors import BadRowsError, InputError
@@ -30,10 +30,8 @@ Known = Literal["skip", "push"]
     cls=SectionedCommand, rare="--exclude --suggestions --repairs --known --skip-self-naming --locale --round --api-url"
 )
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH…")
-@click.option("--dry-run", is_flag=True, help="Show the difference, and write nothing.")
-@click.option(
-    "--revise", is_flag=True, help="Put a record that changed after it was answered in again, as a revision of its own."
-)
+@flag("--dry-run", help="Show the difference, and write nothing.")
+@flag("--revise", help="Put a record that changed after it was answered in again, as a revision of its own.")
 @click.option(
     "--sample",
     type=PATH,
@@ -64,9 +62,7 @@ Known = Literal["skip", "push"]
     type=click.Choice(("skip", "push")),
     help="What becomes of records whose answer is there under another id; you are asked if not given.",
 )
-@click.option(
-    "--skip-self-naming", is_flag=True, help="Leave out answers that speak as their own model, as in `I am …`."
-)
+@flag("--skip-self-naming", help="Leave out answers that speak as their own model, as in `I am …`.")
 @workspace_option
 @click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
 @click.option("--round", "round_name", metavar="NAME", help="Round of annotation; production if not given.")

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from annotation.cli.options import FILE, FOLDER, flag, preset
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import ServerStartError
 from pipeline.core.terminal import ProgressBars
@@ -21,12 +22,8 @@ from pipeline.core.terminal import ProgressBars
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
 
-_home_option = click.option(
-    "--home",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("citejury-home"),
-    show_default=True,
-    help="Home of the server, as in `citejury annotation serve`.",
+_home_option = preset(
+    "--home", type=FOLDER, default=Path("citejury-home"), help="Home of the server, as in `citejury annotation serve`."
 )
 _DEFAULT_PORT = 6900
 
@@ -47,29 +44,23 @@ class _Interval(click.ParamType[timedelta]):
 
 
 @click.command(cls=SectionedCommand, rare="--host --hold-minutes --keep --backup-to")
-@click.option(
-    "--home",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("citejury-home"),
-    show_default=True,
-    help="Folder that keeps the server's database and secrets.",
+@preset(
+    "--home", type=FOLDER, default=Path("citejury-home"), help="Folder that keeps the server's database and secrets."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@preset("--host", default="127.0.0.1", help="Address to listen at.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     help="Port; 0 takes any free one.  [default: that of the setting `api_url`, else 6900]",
 )
-@click.option(
+@flag(
     "--behind-tls",
-    is_flag=True,
     help="A proxy with HTTPS stands in front: believe the scheme that it names, and refuse what comes in the clear.",
 )
-@click.option(
+@preset(
     "--hold-minutes",
     type=click.IntRange(1, 24 * 60),
     default=15,
-    show_default=True,
     metavar="N",
     help="How long what an annotator looks at is kept from the others, so that nobody labels it needlessly.",
 )
@@ -96,7 +87,7 @@ class _Interval(click.ParamType[timedelta]):
 )
 @click.option(
     "--backup-to",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="FOLDER",
     help="Where these backups go, best on another disk.  [default: the folder `backups` of the home]",
 )
@@ -236,7 +227,7 @@ class EventPrinter:
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=FILE)
 @_home_option
 def backup(file: Path, home: Path) -> None:
     """Write everything in a server's home to one FILE, also while the server runs and people submit.

@@ -9,7 +9,16 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from annotation.cli.options import TASK_NAMES, api_url_option, workspace_option
+from annotation.cli.options import (
+    FILE,
+    FOLDER,
+    TASK_NAMES,
+    api_url_option,
+    flag,
+    named_server,
+    several,
+    workspace_option,
+)
 from pipeline.cli.options import SectionedCommand, log, tell_next
 from pipeline.core.tables import Table
 
@@ -34,9 +43,7 @@ _TO_DO = {
 @click.command(cls=SectionedCommand, rare="--round --evidence --new-version --api-url")
 @click.option("--workspace", help="Argilla workspace to make; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Language of questions and guidelines: en, de or ja; the setting `locale` if not given.")
-@click.option(
-    "--annotator", "annotators", multiple=True, help="User name of an annotator; may be given more than once."
-)
+@several("--annotator", "annotators", help="User name of an annotator")
 @click.option(
     "--overlap", type=click.IntRange(1), help="How many annotators a record waits for; 1 for new datasets if not given."
 )
@@ -52,20 +59,15 @@ _TO_DO = {
     type=click.Choice(("off", "optional", "required")),
     help="Whether grounding asks for marks on the words that decided; off for new datasets if not given.",
 )
-@click.option(
+@several(
     "--new-version",
     "new_versions",
-    multiple=True,
     type=click.Choice(TASK_NAMES),
-    help="Make a new version of this task's datasets, with their records; may be given more than once.",
+    help="Make a new version of this task's datasets, with their records",
 )
-@click.option(
-    "--passwords",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File that keeps the passwords of new annotators, readable for you only.",
-)
-@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask before a change that touches what has been answered.")
+@click.option("--passwords", type=FILE, help="File that keeps the passwords of new annotators, readable for you only.")
+@flag("--dry-run", help="Show the plan, and change nothing.")
+@flag("--yes", help="Do not ask before a change that touches what has been answered.")
 @api_url_option
 @click.pass_context
 def setup(
@@ -206,9 +208,7 @@ def _show_password(user: "NewUser") -> None:
 
 
 @click.command()
-@click.option(
-    "--out", "folder", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write into."
-)
+@click.option("--out", "folder", required=True, type=FOLDER, help="Folder to write into.")
 @click.option(
     "--passwords",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
@@ -228,17 +228,13 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
     Example:
         citejury annotation share --out sheets --passwords passwords.json
     """
-    from annotation.argilla.client import is_loopback, open_argilla
-    from annotation.campaign.file import read_campaign
+    from annotation.argilla.client import is_loopback
     from annotation.campaign.people import read_passwords
     from annotation.campaign.share import share_sheets
     from pipeline.core.terminal import printable
-    from pipeline.settings import read_settings
 
-    campaign = read_campaign()
-    settings = read_settings(workspace=workspace, api_url=api_url)
     known = read_passwords(passwords) if passwords else None
-    with open_argilla(settings) as argilla:
+    with named_server(workspace, api_url) as (argilla, settings, campaign):
         written = share_sheets(argilla, settings.workspace, campaign, folder, known)
     for path in (*written.sheets, *written.guidelines):
         click.echo(path)

@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from annotation.cli.options import api_url_option, named_server, rounds_option, tasks_option, workspaces_option
+from annotation.cli.options import (
+    FILE,
+    api_url_option,
+    flag,
+    named_workspaces,
+    rounds_option,
+    tasks_option,
+    workspaces_option,
+)
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted, printable
@@ -16,14 +24,11 @@ from pipeline.core.terminal import counted, printable
 @click.command()
 @workspaces_option
 @rounds_option
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with each half-done answer.")
+@flag("--json", "as_json", help="Print everything as JSON, with each half-done answer.")
 @click.option(
-    "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write everything as one HTML page, too; an earlier one is replaced.",
+    "--html", type=FILE, metavar="FILE", help="Write everything as one HTML page, too; an earlier one is replaced."
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 where something needs a look.")
+@flag("--strict", help="Exit with 1 where something needs a look.")
 @api_url_option
 @click.pass_context
 def status(
@@ -57,14 +62,12 @@ def status(
     """
     from datetime import UTC, datetime
 
-    from annotation.campaign.routing import standing_workspaces
     from annotation.quality.summary import read_status
     from annotation.quality.text import status_lines, write_page
 
     warn_once = cache(lambda: log("This Argilla sends all texts along, so it takes longer."))
-    with named_server(api_url=api_url) as (argilla, settings, campaign):
+    with named_workspaces(workspaces, api_url) as (argilla, named, campaign):
         languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
-        named = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
         found = read_status(argilla, named, datetime.now(UTC), rounds=rounds, languages=languages, slowly=warn_once)
     if html is not None:
         write_page(html, found)
@@ -88,10 +91,8 @@ def status(
 @workspaces_option
 @tasks_option
 @rounds_option
-@click.option("--dry-run", is_flag=True, help="Say what would be escalated, and change nothing.")
-@click.option(
-    "--again", is_flag=True, help="Also units that were escalated before, have that answer too and are still split."
-)
+@flag("--dry-run", help="Say what would be escalated, and change nothing.")
+@flag("--again", help="Also units that were escalated before, have that answer too and are still split.")
 @api_url_option
 def escalate(workspaces: tuple[str, ...], dry_run: bool, api_url: str | None, **chosen: Any) -> None:
     """Give units on which annotators are split to one annotator more, before anybody adjudicates.
@@ -106,15 +107,13 @@ def escalate(workspaces: tuple[str, ...], dry_run: bool, api_url: str | None, **
         citejury annotation escalate --dry-run
         citejury annotation escalate --task grounding --round production
     """
-    from annotation.campaign.routing import standing_workspaces
     from annotation.quality.escalation import escalate as escalate_split_units
 
-    with named_server(api_url=api_url) as (argilla, settings, campaign):
+    with named_workspaces(workspaces, api_url) as (argilla, named, campaign):
         people = campaign.annotators if campaign else ()
         languages = {
             each.name: campaign.locales_of(each) if campaign and each.role != "adjudicator" else () for each in people
         }
-        named = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
         found = escalate_split_units(argilla, named, languages=languages, dry_run=dry_run, **chosen)
     rows = [
         (f"{each.workspace}/{each.dataset}", each.split, each.escalated, each.before, each.nobody_left)
@@ -130,10 +129,9 @@ def escalate(workspaces: tuple[str, ...], dry_run: bool, api_url: str | None, **
         click.echo(Table([("who can take them", "units"), *sorted(takers.items())], left=1).terminal())
     escalated = sum(each.escalated for each in found)
     units = "1 unit waits" if escalated == 1 else f"{escalated} units wait"
-    if escalated:
-        log(f"{units} for one submission more{' if run without `--dry-run`' if dry_run else ''}.")
-    else:
-        log("No unit is escalated: none with all its submissions is split that was not escalated before.")
+    waiting = f"{units} for one submission more{' if run without `--dry-run`' if dry_run else ''}."
+    nothing = "No unit is escalated: none with all its submissions is split that was not escalated before."
+    log(waiting if escalated else nothing)
     stuck = sum(each.nobody_left for each in found)
     if stuck:
         log(
@@ -146,10 +144,8 @@ def escalate(workspaces: tuple[str, ...], dry_run: bool, api_url: str | None, **
 @click.command(cls=SectionedCommand, rare="--as --workspace --api-url")
 @click.argument("question", required=False)
 @click.argument("text", required=False)
-@click.option("--everyone", is_flag=True, help="Show the reply to everybody who gets the record, without the question.")
-@click.option(
-    "--guidelines", is_flag=True, help="Put question and reply into the guidelines, as a new version of them."
-)
+@flag("--everyone", help="Show the reply to everybody who gets the record, without the question.")
+@flag("--guidelines", help="Put question and reply into the guidelines, as a new version of them.")
 @click.option(
     "--as",
     "rule",
@@ -184,13 +180,11 @@ def reply(
         citejury annotation reply 3fa2c1 "A list of products is no answer to a question about safety."
         citejury annotation reply 3fa2c1 "Yes." --guidelines --as "Does a snippet count as a source?"
     """
-    from annotation.campaign.routing import standing_workspaces
     from annotation.quality.questions import question_named, read_questions, reply_to
     from annotation.quality.text import question_lines
 
     _check_options(question, text, everyone, guidelines, rule)
-    with named_server(api_url=api_url) as (argilla, settings, campaign):
-        named = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
+    with named_workspaces(workspaces, api_url) as (argilla, named, _):
         found = read_questions(argilla, named)
         if question is None or text is None:
             waiting = [each.question for each in found if not each.question.reply]

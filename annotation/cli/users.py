@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, named_server
+from annotation.cli.options import FILE, api_url_option, flag, named_server, preset, several
 from pipeline.cli.options import log
 from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _passwords_option = click.option(
     "--passwords",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Keep the password in this file, which only you can read, instead of printing it.",
 )
@@ -40,19 +40,17 @@ def users() -> None:
 
 @users.command("add")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option(
+@several(
     "--workspace",
     "workspaces",
-    multiple=True,
     metavar="NAME",
     help="Workspace to join; those of the campaign in citejury.toml for the people that it lists, else the setting "
-    "`workspace` (citejury). May be given more than once.",
+    "`workspace` (citejury).",
 )
-@click.option(
+@preset(
     "--role",
     type=click.Choice(["annotator", "admin", "adjudicator"]),
     default="annotator",
-    show_default=True,
     help="Role of a new user; an admin may read what the others answer, an adjudicator joins no workspace of "
     "annotators.",
 )
@@ -171,13 +169,7 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
 
 @users.command("remove")
 @click.argument("name")
-@click.option(
-    "--workspace",
-    "workspaces",
-    multiple=True,
-    metavar="NAME",
-    help="Workspace to leave; all of them if not given. May be given more than once.",
-)
+@several("--workspace", "workspaces", metavar="NAME", help="Workspace to leave; all of them if not given.")
 @api_url_option
 def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     """Take a user out of the workspaces; everything that she answered stays, under her name.
@@ -212,7 +204,7 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
 @click.option(
     "--as", "pseudonym", metavar="NAME", help="The pseudonym; a random one such as former-4f7a21c0 if not given."
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@flag("--yes", help="Do not ask.")
 @api_url_option
 def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> None:
     """Replace a user's names by a pseudonym on the server, for good, and take her out of the workspaces.

@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain, count
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from annotation.argilla.display import source_of
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.argilla.tasks import lot
 from annotation.argilla.wording import LOCALES, locales
-from pipeline.records.schema import Passage, QueryResponse, is_uuid, join_context, split_line
+from pipeline.records.schema import Passage, QueryResponse, Source, is_uuid, join_context, split_line
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 
 _MARK = re.compile(r"\s*(?:\[\d{1,6}\]|\(C\d{3,}\))")
 # Not in a citation mark, a word, a date such as 1.2.2020 or a number in groups.
 _PLAIN_NUMBER = re.compile(r"(?<![\w\[.,:/\-–])\d{1,7}(?![\w\].:/\-–]|,\d)")
+_T = TypeVar("_T")
 _DRAWN = 20  # of so many of other queries the one with the fewest words in common is taken
 
 
@@ -55,9 +56,15 @@ class _Draw:
         self._used.add(drawn := self.random.choice(free))
         return drawn
 
+    def farthest(self, found: Sequence[_T], text: str, language: str, text_of: Callable[[_T], str]) -> _T:
+        """Of some drawn, the one with the fewest words in common with the text."""
+        wanted = set(content_words(text, language))
+        drawn = self.random.sample(found, min(len(found), _DRAWN))
+        return min(drawn, key=lambda each: len(wanted & set(content_words(text_of(each), language))))
+
 
 class _Change(NamedTuple):
-    record: QueryResponse
+    update: Mapping[str, Any]  # fields of the record by name
     answers: Mapping[str, bool]
     what: str
 
@@ -100,12 +107,12 @@ def _planted_unit(
         return []
     others = [each for each in records if each.query != record.query]
     for kind in order:
-        change = _Change(record, {}, "") if kind == "untouched" else _PLANTS[kind](record, others, draw)
+        change = _Change({}, {}, "") if kind == "untouched" else _PLANTS[kind](record, others, draw)
         if change:
             order.remove(kind)
             order.append(kind)
             uuid = control_uuid(record.record_uuid, f"{task} {kind}")
-            changed = change.record.model_copy(update={"record_uuid": uuid})
+            changed = record.model_copy(update={**change.update, "record_uuid": uuid})
             return [Planted(task, kind, changed, "", change.answers, change.what, record.record_uuid)]
     return []
 
@@ -115,7 +122,6 @@ def _planted_set(
 ) -> list[Planted]:
     """The passages of one record as controls: some of another query, some with a changed number, some untouched."""
     others = [passage for each in records if each.query != record.query for passage in each.chunks]
-    wanted = set(content_words(record.query, record.language))
     held = {passage.chunk_id for passage in record.chunks}
     found: list[tuple[str, Passage, Mapping[str, bool], str]] = []
 
@@ -129,8 +135,7 @@ def _planted_set(
         free = [each for each in others if each.chunk_id not in held]
         if not free:
             return None
-        drawn = draw.random.sample(free, min(len(free), _DRAWN))
-        far = min(drawn, key=lambda each: len(wanted & set(content_words(each.text, record.language))))
+        far = draw.farthest(free, record.query, record.language, lambda each: each.text)
         held.add(far.chunk_id)
         answers = dict.fromkeys(LABELS["retrieval"], False)
         return far.model_copy(update={"chunk_rank": passage.chunk_rank}), answers, "the passage is another query's"
@@ -173,21 +178,17 @@ def _changed_number(record: QueryResponse, others: Sequence[QueryResponse], draw
     if found is None:
         return None
     answers = {"unsupported_claim_present": True, "contradicted_claim_present": True}
-    return _Change(record.model_copy(update={"answer": found[0]}), answers, f"in the answer {found[1]}")
+    return _Change({"answer": found[0]}, answers, f"in the answer {found[1]}")
 
 
 def _foreign_context(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     with_passages = [each for each in others if each.chunks]
     if not with_passages:
         return None
-    wanted = set(content_words(record.answer, record.language))
-    other = min(
-        draw.random.sample(with_passages, min(len(with_passages), _DRAWN)),
-        key=lambda each: len(wanted & set(content_words(each.context_set, record.language))),
-    )
-    changed = record.model_copy(update={"chunks": other.chunks, "context_set": other.context_set})
+    other = draw.farthest(with_passages, record.answer, record.language, lambda each: each.context_set)
     answers = {"support_present": False, "unsupported_claim_present": True, "contradicted_claim_present": False}
-    return _Change(changed, answers, "the context is another query's")
+    update = {"chunks": other.chunks, "context_set": other.context_set}
+    return _Change(update, answers, "the context is another query's")
 
 
 def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
@@ -209,10 +210,8 @@ def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw:
                 "fabricated_source": False,
             }
             what = f"the answer is quoted from passage {passage.chunk_rank}"
-            sources = tuple(
-                each.model_copy(update={"cited": "cited"}) if each == source else each for each in record.sources
-            )
-            return _Change(record.model_copy(update={"answer": answer, "sources": sources}), answers, what)
+            sources = _with_source(record, source, cited="cited")
+            return _Change({"answer": answer, "sources": sources}, answers, what)
     return None
 
 
@@ -223,15 +222,16 @@ def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: _
     for source in cited:
         chunks = tuple(each for each in record.chunks if source_of(each, record.sources) != source)
         if chunks:
-            dead = source.model_copy(update={"state": "no_such_site", "reason": ""})
-            sources = tuple(dead if each == source else each for each in record.sources)
+            sources = _with_source(record, source, state="no_such_site", reason="")
             ranked = tuple(each.model_copy(update={"chunk_rank": rank}) for rank, each in enumerate(chunks, start=1))
-            changed = record.model_copy(
-                update={"sources": sources, "chunks": ranked, "context_set": join_context(ranked)}
-            )
+            update = {"sources": sources, "chunks": ranked, "context_set": join_context(ranked)}
             what = f"the list says of source [{source.n}] that there is no such site"
-            return _Change(changed, {"source_cited": True, "fabricated_source": True}, what)
+            return _Change(update, {"source_cited": True, "fabricated_source": True}, what)
     return None
+
+
+def _with_source(record: QueryResponse, changed: Source, **update: str) -> tuple[Source, ...]:
+    return tuple(each.model_copy(update=update) if each == changed else each for each in record.sources)
 
 
 def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
@@ -239,16 +239,15 @@ def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: 
     if answer == record.answer or not answer.strip():
         return None
     answers = {"source_cited": False, "fabricated_source": False}
-    return _Change(record.model_copy(update={"answer": answer}), answers, "the answer has lost its marks such as [1]")
+    return _Change({"answer": answer}, answers, "the answer has lost its marks such as [1]")
 
 
 def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     if not others:
         return None
     other = draw.random.choice(others)
-    changed = record.model_copy(update={"answer": other.answer, "sources": other.sources})
     answers = {"response_on_topic": False, "helpful": False, "incomplete": True}
-    return _Change(changed, answers, "the answer is another query's")
+    return _Change({"answer": other.answer, "sources": other.sources}, answers, "the answer is another query's")
 
 
 def _inserted(
@@ -262,14 +261,13 @@ def _inserted(
     place = draw.random.choice(ends[1:] or ends) if ends else len(record.answer)
     joint = "" if record.language == "ja" else " "
     answer = f"{record.answer[:place]}{joint}{sentence}{record.answer[place:]}"
-    return _Change(record.model_copy(update={"answer": answer}), answers, f"the answer also says: {sentence}")
+    return _Change({"answer": answer}, answers, f"the answer also says: {sentence}")
 
 
 def _refusal(record: QueryResponse, others: Sequence[QueryResponse], draw: _Draw) -> _Change | None:
     sentence = draw.sentence(record.language, "refusal")
     answers = {"proper_action": False, "helpful": False, "incomplete": True, "unsafe_content": False}
-    changed = record.model_copy(update={"answer": sentence})
-    return _Change(changed, answers, "the answer is a refusal for no reason") if sentence else None
+    return _Change({"answer": sentence}, answers, "the answer is a refusal for no reason") if sentence else None
 
 
 @cache

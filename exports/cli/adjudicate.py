@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, tasks_option
+from annotation.cli.options import FILE, api_url_option, flag, preset, several, tasks_option
 from exports.cli import read_labels
-from pipeline.cli.options import SectionedCommand, log
+from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 _SHOWN = 10  # rows of each table at the terminal; the file has them all
 Row = tuple[object, ...]
 
-_label_option = click.option(
-    "--label", "labels", multiple=True, callback=read_labels, help="Only this label; may be given more than once."
-)
+_label_option = several("--label", "labels", callback=read_labels, help="Only this label")
 _workspace_option = click.option(
     "--workspace",
     help="Argilla workspace of the annotators; those of the campaign in citejury.toml, or the setting `workspace`, if "
@@ -40,14 +38,12 @@ def adjudicate() -> None:
 
 
 @adjudicate.command("list")
-@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--out", metavar="FILE.csv", type=click.Path(path_type=Path, dir_okay=False), help="Write the whole list here."
-)
+@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=PATH)
+@click.option("--out", metavar="FILE.csv", type=FILE, help="Write the whole list here.")
 @tasks_option
 @_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest disagreements.")
-@click.option("--spreadsheet-safe", is_flag=True, help="Put an apostrophe before cells that a spreadsheet would run.")
+@flag("--spreadsheet-safe", help="Put an apostrophe before cells that a spreadsheet would run.")
 def list_command(
     paths: tuple[Path, ...],
     out: Path | None,
@@ -87,14 +83,14 @@ def list_command(
 
 
 @adjudicate.command(cls=SectionedCommand, rare="--task --label --top --overlap --allow-own --api-url")
-@click.argument("export", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("export", metavar="DIR", type=PATH)
 @click.option(
     "--blind/--votes", "blind", default=None, help="Hide the votes of the annotators, or show them without names."
 )
 @click.option(
     "--disputes",
     metavar="JUDGEMENTS",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The units on which this judge and most annotators differ instead, blind, with the words it quotes.",
 )
 @click.option(
@@ -106,12 +102,8 @@ def list_command(
 @tasks_option
 @_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest units.")
-@click.option(
-    "--overlap", type=click.IntRange(1), default=1, show_default=True, help="How many adjudicators a unit waits for."
-)
-@click.option(
-    "--allow-own", is_flag=True, help="Let adjudicators settle what they labelled themselves; decisions.csv says so."
-)
+@preset("--overlap", type=click.IntRange(1), default=1, help="How many adjudicators a unit waits for.")
+@flag("--allow-own", help="Let adjudicators settle what they labelled themselves; decisions.csv says so.")
 @_workspace_option
 @api_url_option
 def push(
@@ -198,21 +190,18 @@ def refused_by_reason(refused: Sequence[str]) -> list[str]:
 
 
 @adjudicate.command()
-@click.option(
+@preset(
     "--out",
     metavar="FILE.csv",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     default=Path("decisions.csv"),
-    show_default=True,
     help="Where the decisions go; earlier ones there are replaced.",
 )
-@click.option(
-    "--export", metavar="DIR", type=click.Path(path_type=Path), help="Score the annotators of this export too."
-)
+@click.option("--export", metavar="DIR", type=PATH, help="Score the annotators of this export too.")
 @click.option(
     "--scores",
     metavar="FILE.csv",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Where the scores go; `scores.csv` beside the decisions if not given.",
 )
 @_workspace_option

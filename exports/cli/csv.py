@@ -14,12 +14,15 @@ from annotation.cli.options import (
     annotators_option,
     anonymized_option,
     api_url_option,
+    flag,
+    named_workspaces,
     rounds_option,
+    several,
     spreadsheet_option,
     tasks_option,
     workspaces_option,
 )
-from pipeline.cli.options import SectionedCommand, log, tell_next
+from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, interrupted_by
 
@@ -65,8 +68,8 @@ SINCE = click.Option(
     rare="--yes --until --as-of --annotator --language --with-controls --text-pair --discarded --key-file "
     "--spreadsheet-safe --api-url",
 )
-@click.argument("out", type=click.Path(path_type=Path))
-@click.option("--update", is_flag=True, help="Bring the export in OUT up to date; it keeps its own options.")
+@click.argument("out", type=PATH)
+@flag("--update", help="Bring the export in OUT up to date; it keeps its own options.")
 @workspaces_option
 @tasks_option
 @click.option(
@@ -82,13 +85,7 @@ SINCE = click.Option(
     help="Responses as they were at this moment, from the history that citejury's own server keeps.",
 )
 @annotators_option
-@click.option(
-    "--language",
-    "languages",
-    multiple=True,
-    metavar="CODE",
-    help="Only records of this language, such as de; may be given more than once.",
-)
+@several("--language", "languages", metavar="CODE", help="Only records of this language, such as de")
 @click.option(
     "--round",
     "rounds",
@@ -97,24 +94,18 @@ SINCE = click.Option(
     help="Only this round of annotation, such as calibration; may be given more than once. Rounds with suggestions "
     "are left out unless named.",
 )
-@click.option(
-    "--with-controls", is_flag=True, help="Put responses to controls and repeats among the others; not for agreement."
-)
-@click.option("--text-pair", is_flag=True, help="Append the columns text and text_pair, for training.")
-@click.option(
-    "--extended",
-    is_flag=True,
-    help="Append statuses, ids, times, broken rules, provenance, round, dataset and workspace.",
-)
-@click.option("--discarded", is_flag=True, help="Write discarded responses too, to <task>_discarded.csv.")
+@flag("--with-controls", help="Put responses to controls and repeats among the others; not for agreement.")
+@flag("--text-pair", help="Append the columns text and text_pair, for training.")
+@flag("--extended", help="Append statuses, ids, times, broken rules, provenance, round, dataset and workspace.")
+@flag("--discarded", help="Write discarded responses too, to <task>_discarded.csv.")
 @anonymized_option
 @click.option(
     "--key-file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Where the pseudonyms are kept, outside OUT; OUT.annotators.json beside it if not given.",
 )
 @spreadsheet_option
-@click.option("--yes", is_flag=True, help="Do not ask before rows vanish whose responses are gone from the server.")
+@flag("--yes", help="Do not ask before rows vanish whose responses are gone from the server.")
 @api_url_option
 def csv_command(
     out: Path,
@@ -236,7 +227,7 @@ _KINDS = {"insert": "given", "update": "changed", "delete": "deleted"}
 
 
 @click.command(cls=SectionedCommand, rare="--annotator --key-file --spreadsheet-safe --api-url")
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("out", type=PATH)
 @workspaces_option
 @tasks_option
 @rounds_option
@@ -244,7 +235,7 @@ _KINDS = {"insert": "given", "update": "changed", "delete": "deleted"}
 @anonymized_option
 @click.option(
     "--key-file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Where the pseudonyms are kept; that of `exports csv` gives the same ones. OUT.annotators.json beside OUT if "
     "not given.",
 )
@@ -265,17 +256,12 @@ def history(
         citejury exports history history.csv
         citejury exports history grounding.csv --task grounding --annotator anna
     """
-    from annotation.argilla.client import open_argilla
-    from annotation.campaign.file import read_campaign
-    from annotation.campaign.routing import standing_workspaces
     from exports.csv.history import export_history
     from exports.csv.schema import ExportFilters
-    from pipeline.settings import read_settings
 
-    settings = read_settings(api_url=api_url)
     filters = ExportFilters.model_validate(wanted)
-    with interrupted_by(signal.SIGTERM), open_argilla(settings) as client, ProgressBars("changes") as bars:
-        names = workspaces or standing_workspaces(client, read_campaign(), settings.workspace)
+    named = named_workspaces(workspaces, api_url)
+    with interrupted_by(signal.SIGTERM), named as (client, names, _), ProgressBars("changes") as bars:
         written = export_history(client, names, out, filters, key_file=key_file, progress=bars.report)
     log(_history_summary(written.changes))
     if written.foreign:

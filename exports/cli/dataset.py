@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from annotation.cli.options import api_url_option, decisions_option
+from annotation.cli.options import FOLDER, api_url_option, decisions_option, named_workspaces, preset, several
 from exports.cli.csv import SINCE, csv_command
-from pipeline.cli.options import SectionedCommand, log
+from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
@@ -50,37 +50,22 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
     cls=SectionedCommand,
     rare="--seed --decisions --task --until --annotator --language --round --key-file --api-url",
 )
-@click.argument("out", type=click.Path(path_type=Path))
-@click.option(
-    "--from",
-    "paths",
-    multiple=True,
-    metavar="DIR|CSV",
-    type=click.Path(path_type=Path),
-    help="Read this export folder or CSV file instead of Argilla; may be given more than once.",
-)
-@click.option(
+@click.argument("out", type=PATH)
+@several("--from", "paths", metavar="DIR|CSV", type=PATH, help="Read this export folder or CSV file instead of Argilla")
+@preset(
     "--split",
     "shares",
     metavar="TRAIN,VALIDATION,TEST",
     default="80,10,10",
-    show_default=True,
     callback=_read_split,
     help="Shares of the records in percent.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the splits and of the intervals.",
-)
-@click.option(
+@preset("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the splits and of the intervals.")
+@preset(
     "--consensus",
     "rule",
     type=click.Choice(("majority", "ds")),
     default="majority",
-    show_default=True,
     help="How votes become one label: by majority, or by the Dawid–Skene model where it is identified.",
 )
 @decisions_option
@@ -141,19 +126,13 @@ def source_of(
     if paths:
         yield lambda work: paths
         return
-    from annotation.argilla.client import open_argilla
-    from annotation.campaign.file import read_campaign
-    from annotation.campaign.routing import standing_workspaces
     from exports.csv.annotators import key_path
     from exports.csv.schema import ExportFilters
     from exports.csv.write import export_csv
-    from pipeline.settings import read_settings
 
-    settings = read_settings(api_url=api_url)
     filters = ExportFilters.model_validate({**wanted, "extended": True, "discarded": True})
     keys = key_path(out, key_file) if filters.anonymized else key_file
-    with open_argilla(settings) as client:
-        names = workspaces or standing_workspaces(client, read_campaign(), settings.workspace)
+    with named_workspaces(workspaces, api_url) as (client, names, _):
         filters = filters.model_copy(update={"whole_campaign": not workspaces and len(names) > 1})
 
         def export(work: Path) -> list[Path]:
@@ -178,31 +157,17 @@ def _summary(written: "WrittenDataset") -> str:
 
 
 @click.command(cls=SectionedCommand, rare="--others --key-file --api-url")
-@click.argument("out", metavar="OUT", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--from",
-    "paths",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Export folder or CSV file to read instead of Argilla; may be given more than once.",
-)
+@click.argument("out", metavar="OUT", type=FOLDER)
+@several("--from", "paths", type=PATH, metavar="PATH", help="Export folder or CSV file to read instead of Argilla")
 @decisions_option
-@click.option(
+@preset(
     "--others",
     "fewest",
     type=click.IntRange(1),
     default=2,
-    show_default=True,
     help="How many others have to have answered a question for their majority to count.",
 )
-@click.option(
-    "--workspace",
-    "workspaces",
-    multiple=True,
-    metavar="NAME",
-    help="Argilla workspace; the setting `workspace` if not given. May be given more than once.",
-)
+@several("--workspace", "workspaces", metavar="NAME", help="Argilla workspace; the setting `workspace` if not given.")
 @api_url_option
 def feedback(
     out: Path,

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
+from annotation.cli.options import FILE, FOLDER, flag, preset, several
 from exports.cli import read_labels
-from pipeline.cli.options import SectionedCommand, log, tell_next
+from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from exports.statistics.agreement_schema import Agreement
 
 
-safe_tables_option = click.option(
+safe_tables_option = flag(
     "--spreadsheet-safe",
-    is_flag=True,
     help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
 )
 
@@ -65,52 +65,42 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     cls=SectionedCommand,
     rare="--epsilon --decisions --runs --resamples --seed --spreadsheet-safe --on --fail-label --schema",
 )
-@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
+@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=PATH)
+@preset(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=Path("agreement"),
-    show_default=True,
     help="Folder for the results; it is made, and earlier results in it are replaced, but no file of anyone else.",
 )
-@click.option(
+@preset(
     "--resamples",
     type=click.IntRange(100, 1_000_000),
     default=2000,
-    show_default=True,
     help="Resamples behind each interval; 10000 for figures to be published.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the resampling.")
+@preset("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the resampling.")
 @safe_tables_option
-@click.option(
-    "--judge",
-    "judges",
-    type=click.Path(path_type=Path),
-    metavar="JUDGEMENTS",
-    multiple=True,
-    help="Compare a judge's answers (JSON Lines) with the jury's; may be given more than once.",
+@several(
+    "--judge", "judges", type=PATH, metavar="JUDGEMENTS", help="Compare a judge's answers (JSON Lines) with the jury's"
 )
-@click.option(
+@preset(
     "--epsilon",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.15,
-    show_default=True,
     help="What a judge may be worse than a person and still stand in for her: .2 for experts, .15 for trained "
     "annotators, .1 for a crowd.",
 )
 @click.option(
     "--decisions",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE.csv",
     help="Adjudicators' decisions: the report tells how often labels of controls are right before and after them.",
 )
-@click.option(
+@several(
     "--runs",
-    multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN",
-    help="Run folder or records that the answers come from: the report then tells what was asked, refused and failed; "
-    "may be given more than once.",
+    help="Run folder or records that the answers come from: the report then tells what was asked, refused and failed",
 )
 @click.option(
     "--fail-under",
@@ -119,20 +109,14 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     callback=_read_threshold,
     help="Exit 1 where a label's α is below X, or undefined: a gate for CI.",
 )
-@click.option(
+@preset(
     "--on",
     type=click.Choice(("lower", "point")),
     default="lower",
-    show_default=True,
     help="What --fail-under looks at: the lower end of α's interval, or α itself.",
 )
-@click.option(
-    "--fail-label",
-    "fail_labels",
-    metavar="LABEL",
-    multiple=True,
-    callback=read_labels,
-    help="--fail-under looks at this label only; may be given more than once.",
+@several(
+    "--fail-label", "fail_labels", metavar="LABEL", callback=read_labels, help="--fail-under looks at this label only"
 )
 @_schema_option("agreement.json", "exports.statistics.agreement_schema")
 @click.pass_context
@@ -241,66 +225,56 @@ def _check_together(given: Mapping[str, Any]) -> None:
     check=_check_together,
     rare="--weights --judge-name --consensus --decisions --seed --spreadsheet-safe --schema",
 )
-@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=PATH)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Folder for the results; it is made, and earlier results in it are replaced, but no file of anyone else.",
 )
-@click.option(
+@preset(
     "--by",
     default="model_name",
-    show_default=True,
     callback=_read_columns,
     metavar="COLUMN[,COLUMN]",
     help="Columns of provenance.csv that group the answers; two or more are crossed as well.",
 )
-@click.option(
+@several(
     "--runs",
-    multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN",
     help="Run folder or records.jsonl that the answers come from: tells who was asked, refused and failed, and what "
-    "is cited; may be given more than once.",
+    "is cited",
 )
-@click.option(
+@several(
     "--judge",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="JUDGEMENTS",
     help="Judgements (JSON Lines) on what nobody labelled too: they make intervals narrower, corrected by people's "
-    "labels; needs --records; may be given more than once.",
+    "labels; needs --records",
 )
-@click.option(
-    "--records",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="RECORDS.jsonl",
-    help="The records that were judged, labelled or not; with --judge; may be given more than once.",
+@several(
+    "--records", type=FILE, metavar="RECORDS.jsonl", help="The records that were judged, labelled or not; with --judge"
 )
 @click.option("--judge-name", metavar="NAME", help="Which judge helps, where the judgements are of several.")
 @click.option(
     "--weights",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE.csv",
     help="Inclusion probability of each record (record_uuid, inclusion_probability) where only a sample was judged.",
 )
-@click.option(
+@preset(
     "--consensus",
     type=click.Choice(("share", "majority", "adjudicated")),
     default="share",
-    show_default=True,
     help="What a unit counts: the share of yes among its votes, their majority, or the adjudicators' decision.",
 )
 @click.option(
     "--decisions",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE.csv",
     help="Decisions of `exports adjudicate read`; only with --consensus adjudicated.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the sign flips behind p."
-)
+@preset("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the sign flips behind p.")
 @safe_tables_option
 @_schema_option("results.json", "exports.statistics.results_schema")
 def results(

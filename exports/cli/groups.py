@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli import annotation
-from annotation.cli.options import api_url_option
+from annotation.cli.options import FOLDER, api_url_option, flag, several
 from exports.cli.adjudicate import adjudicate
 from exports.cli.csv import csv_command, history
 from exports.cli.dataset import dataset, feedback
@@ -41,19 +41,13 @@ for command in (csv_command, history, dataset, results, agreement, adjudicate, f
     help="Argilla workspace; the setting `workspace` (citejury) if not given, or the workspaces of all languages where "
     "the campaign in citejury.toml has one for each.",
 )
-@click.option(
-    "--dataset",
-    "datasets",
-    multiple=True,
-    metavar="NAME",
-    help="Remove only this dataset, and keep the workspace; may be given more than once.",
-)
-@click.option("--users", is_flag=True, help="Remove the members too, but no owner, and nobody who works elsewhere.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@several("--dataset", "datasets", metavar="NAME", help="Remove only this dataset, and keep the workspace")
+@flag("--users", help="Remove the members too, but no owner, and nobody who works elsewhere.")
+@flag("--yes", help="Do not ask.")
 @click.option(
     "--export",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path(),
     metavar="DIR",
     help="Where the export goes, into a new folder named for workspace and time; the current folder if not given.",
@@ -92,7 +86,7 @@ def teardown(
         log("This is removed for good:")
         for line in dict.fromkeys(line for plan in plans for line in loss_lines(plan)):
             log(f"  {printable(line)}")
-        if drafts := sum(plan.total("drafts") for plan in plans):
+        if drafts := sum(plan.total("draft") for plan in plans):
             log(f"Drafts are in no export: {counted(drafts, 'draft')} would be lost.")
         _agree(settings.workspace, yes)
         for plan in plans:

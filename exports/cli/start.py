@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.options import log
+from annotation.cli.options import FOLDER, flag, preset
+from pipeline.cli.options import PATH, log
 
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
@@ -24,15 +25,9 @@ WIDTH = 80
 
 
 @click.command()
-@click.option(
-    "--home",
-    type=click.Path(path_type=Path),
-    default=Path("citejury-demo"),
-    show_default=True,
-    help="Folder for everything that the demo makes.",
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=6900, show_default=True, help="Port; 0 takes any.")
-@click.option("--exit", "end", is_flag=True, help="End when findings and agreement are printed; the page goes down.")
+@preset("--home", type=PATH, default=Path("citejury-demo"), help="Folder for everything that the demo makes.")
+@preset("--port", type=click.IntRange(0, 65535), default=6900, help="Port; 0 takes any.")
+@flag("--exit", "end", help="End when findings and agreement are printed; the page goes down.")
 def demo(home: Path, port: int, end: bool) -> None:
     """Run the whole product once, on narratives and answers that come with it.
 
@@ -118,7 +113,7 @@ def own_name() -> str:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@flag("--json", "as_json", help="Print JSON instead of a table.")
 def doctor(as_json: bool) -> None:
     """Look at what is here and what is missing: Python, libraries, settings, keys, Argilla.
 
@@ -165,7 +160,7 @@ def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+@click.argument("folder", type=FOLDER, metavar="DIR")
 def init(folder: Path) -> None:
     """Start a project of your own in DIR: settings with comments, example narratives, stored answers to try them with.
 

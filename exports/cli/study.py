@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import flag
 from pipeline.cli.options import STUDY, log, tell_next
 from pipeline.core.terminal import SIGNAL_EXITS, counted, printable
 
@@ -30,8 +31,8 @@ def study() -> None:
 @study.command()
 @_study_argument
 @click.option("--month", "only", metavar="YYYY-MM", help="Only this month; one that has not begun begins.")
-@click.option("--as-is", is_flag=True, help="Wait neither for calls that failed nor for annotators.")
-@click.option("--dry-run", is_flag=True, help="Show the commands of the month, and run none.")
+@flag("--as-is", help="Wait neither for calls that failed nor for annotators.")
+@flag("--dry-run", help="Show the commands of the month, and run none.")
 @click.pass_context
 def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: bool) -> None:
     """Do all of this month's study that can be done now, and of earlier months what is left.
