@@ -73,18 +73,10 @@ def jury_dataset(described: Mapping[str, Any], workspace: str) -> JuryDataset | 
     task = tasks.task_of(described)
     if task is None:
         return None
-    return JuryDataset(
-        id=str(described["id"]),
-        name=str(described["name"]),
-        workspace=workspace,
-        task=task,
-        locale=tasks.locale_of(described),
-        round=tasks.round_of(described),
-        version=version_of(described),
-        status=str(described["status"]),
-        min_submitted=int(described["distribution"]["min_submitted"]),
-        metadata=described["metadata"],
-    )
+    dataset_id, name, status = (str(described[each]) for each in ("id", "name", "status"))
+    series, version = (task, tasks.locale_of(described), tasks.round_of(described)), version_of(described)
+    wanted = int(described["distribution"]["min_submitted"])
+    return JuryDataset(dataset_id, name, workspace, *series, version, status, wanted, described["metadata"])
 
 
 def datasets_in(argilla: Argilla, workspace: str) -> list[JuryDataset]:
@@ -260,12 +252,8 @@ def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]
 
 def add_property(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
     """Keep a value as JSON in a metadata property that no annotator sees."""
-    body = {
-        "name": name,
-        "title": title,
-        "settings": {"type": "terms", "values": [json.dumps(value, ensure_ascii=False)]},
-        "visible_for_annotators": False,
-    }
+    settings = {"type": "terms", "values": [json.dumps(value, ensure_ascii=False)]}
+    body = {"name": name, "title": title, "settings": settings, "visible_for_annotators": False}
     argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
 
 

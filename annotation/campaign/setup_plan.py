@@ -174,11 +174,7 @@ def _with_changes(
     remarks: Sequence[str],
     jury: Sequence[str] | None,
 ) -> DatasetPlan:
-    parts: tuple[Part, ...] = ()
-    body: dict[str, Any] = {}
-    differences: list[str] = []
-    if existing is not None:
-        parts, body, differences = _changes(argilla, existing, definition)
+    parts, body, differences = _changes(argilla, existing, definition) if existing is not None else ((), {}, [])
     done: Done = "created" if existing is None else "kept"
     if existing is not None and (existing["status"] == "draft" or earlier is not None):
         done = "finished"

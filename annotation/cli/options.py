@@ -1,11 +1,14 @@
 """What several commands share, of this group and of `exports`: options, and the server that they name."""
 
+import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,6 +57,17 @@ decisions_option = click.option(
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A decisions.csv of adjudicators; their decisions come before all votes.",
 )
+
+
+def confirm_by_name(name: str, yes: bool, prompt: str, nothing: str, what: str = "") -> None:
+    """Let the name be typed before something that cannot be undone; `nothing` says that it was not done."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError(f"{nothing}: there is no terminal to ask at. Add `--yes` if you mean it.")
+    typed = click.prompt(prompt, err=True, default="", show_default=False)
+    if typed != name:
+        raise InputError(f"{nothing}: {typed!r} is not {what}{name!r}.")
 
 
 @contextmanager

@@ -30,9 +30,7 @@ from pipeline.core.terminal import counted, printable
 )
 @flag("--strict", help="Exit with 1 where something needs a look.")
 @api_url_option
-@click.pass_context
 def status(
-    ctx: click.Context,
     workspaces: tuple[str, ...],
     rounds: tuple[str, ...],
     as_json: bool,
@@ -84,7 +82,7 @@ def status(
         step = "exports csv export" if is_begun else "annotation share --out sheets"
     log(f"Next: citejury {step}")
     if strict and found.notices:
-        ctx.exit(1)
+        raise click.exceptions.Exit(1)
 
 
 @click.command(cls=SectionedCommand, rare="--again --api-url")

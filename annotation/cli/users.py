@@ -1,13 +1,12 @@
 """The group `users`: who is on the server, and who joins, leaves and is forgotten."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import FILE, api_url_option, flag, named_server, preset, several
+from annotation.cli.options import FILE, api_url_option, confirm_by_name, flag, named_server, preset, several
 from pipeline.cli.options import log
 from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
@@ -221,12 +220,7 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
     checked = checked_names([pseudonym])[0] if pseudonym is not None else None
     with named_server(api_url=api_url) as (argilla, _, campaign):
         refuse_owner(find_user(argilla, name))
-        if not yes and not sys.stdin.isatty():
-            raise InputError("Nobody was forgotten: there is no terminal to ask at. Add `--yes` if you mean it.")
-        prompt = "Type her name to forget it for good"
-        typed = name if yes else click.prompt(prompt, err=True, default="", show_default=False)
-        if typed != name:
-            raise InputError(f"Nobody was forgotten: {typed!r} is not {name!r}.")
+        confirm_by_name(name, yes, "Type her name to forget it for good", "Nobody was forgotten")
         chosen, revocation = forget_user(argilla, name, checked)
     click.echo(chosen)
     _say_what_stays(revocation, name)

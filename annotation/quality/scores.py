@@ -155,12 +155,17 @@ def score_answers(
     return tuple(_scores_of(who, by_annotator[who], gone.get(who, 0)) for who in sorted({*by_annotator, *gone}))
 
 
+def _by_label(answers: Iterable[ControlAnswer]) -> dict[tuple[TaskName, str], list[ControlAnswer]]:
+    found: defaultdict[tuple[TaskName, str], list[ControlAnswer]] = defaultdict(list)
+    for each in answers:
+        found[each.task, each.label].append(each)
+    return found
+
+
 def _scores_of(annotator: str, answers: Sequence[ControlAnswer], discarded: int) -> AnnotatorScores:
     repeats = [each for each in answers if each.kind == "repeat"]
     controls = [each for each in answers if each.kind != "repeat"]
-    by_label: defaultdict[tuple[TaskName, str], list[ControlAnswer]] = defaultdict(list)
-    for each in answers:
-        by_label[each.task, each.label].append(each)
+    by_label = _by_label(answers)
     return AnnotatorScores(
         annotator=annotator,
         controls=len({each.record_id for each in controls}),
@@ -197,9 +202,7 @@ def share(count: int, of: int) -> Share:
 
 
 def _notices(controls: Sequence[ControlAnswer]) -> tuple[Notice, ...]:
-    by_label: defaultdict[tuple[TaskName, str], list[ControlAnswer]] = defaultdict(list)
-    for each in controls:
-        by_label[each.task, each.label].append(each)
+    by_label = _by_label(controls)
     both = [found for found in by_label.values() if _rarer(each.known for each in found)]
     rare = sum(_rarer(each.known for each in found) for found in both)
     differing, of = sum(_rarer(each.given for each in found) for found in both), sum(map(len, both))

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from textwrap import wrap
@@ -16,8 +16,8 @@ from markupsafe import Markup
 from rich.cells import cell_len
 
 from annotation.argilla.pages import render
-from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
-from annotation.quality.scores import Share
+from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Question, Status
+from annotation.quality.scores import AnnotatorScores, Share
 from pipeline.core.files import output_errors, staged_file
 from pipeline.core.tables import Table
 from pipeline.core.terminal import printable
@@ -35,48 +35,42 @@ _CONTROLS_MEANING = (
 
 def status_lines(status: Status) -> Iterator[str]:
     yield f"{', '.join(map(printable, status.workspaces))} on {printable(status.server)}, {_minute(status.moment)} UTC"
-    for (workspace, round_name, language), datasets in groupby(
-        status.datasets, key=attrgetter("workspace", "round", "language")
-    ):
-        yield ""
-        yield f"{printable(workspace)} · {round_name} · {language}"
-        yield from table(
-            ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish"), map(_dataset_row, datasets)
-        )
-    yield ""
-    yield f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
-    yield f"Expected finish: {_minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
-    if status.needed > status.reachable:
-        yield from wrap(_out_of_reach(status), _WIDTH)
+    for heading, lines in _blocks(status):
+        yield from ("", heading, *lines) if heading else ("", *lines)
+
+
+def _blocks(status: Status) -> Iterator[tuple[str, Iterable[str]]]:
+    """Each heading, which may be empty, with the lines below it."""
+    columns = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
+    for place, datasets in groupby(status.datasets, key=attrgetter("workspace", "round", "language")):
+        yield " · ".join(map(printable, place)), table(columns, map(_dataset_row, datasets))
+    finish = f"Expected finish: {_minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
+    beyond = wrap(_out_of_reach(status), _WIDTH) if status.needed > status.reachable else []
+    wanting = f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
+    yield wanting, [finish, *beyond]
     if status.annotators:
-        yield ""
-        yield from table(ANNOTATOR_HEAD, _annotator_rows(status))
+        yield "", table(ANNOTATOR_HEAD, _annotator_rows(status))
     if status.controls:
-        yield ""
-        rows = [("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")]
-        for each in status.controls:
-            right = (each.together.sensitivity, each.together.specificity, each.together.consistency)
-            sensitivity, specificity, consistency = map(_share_text, right)
-            numbers = (str(each.controls), sensitivity, specificity, str(each.repeats), consistency)
-            rows.append((printable(each.annotator), *numbers))
-        yield from table(rows[0], rows[1:])
-        yield from wrap(_CONTROLS_MEANING, _WIDTH)
-    found = [(dataset, rule, count) for dataset in status.datasets for rule, count in dataset.broken_rules.items()]
-    if found:
-        yield ""
-        yield "Rules between labels that are broken"
-        yield from (
-            f"  {printable(dataset.workspace)}/{printable(dataset.dataset)}: {rule} {count}×"
-            for dataset, rule, count in found
+        heading = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
+        yield "", [*table(heading, map(_controls_row, status.controls)), *wrap(_CONTROLS_MEANING, _WIDTH)]
+    broken = [
+        f"  {_place(each)}: {rule} {count}×" for each in status.datasets for rule, count in each.broken_rules.items()
+    ]
+    if broken:
+        yield "Rules between labels that are broken", broken
+    for dataset in status.datasets:
+        if found := dataset.half_done:
+            named = [f"  {printable(each.record_uuid)}: {each.done} of {each.units} passages" for each in found[:_FEW]]
+            more = [f"  and {len(found) - _FEW} more; `--json` has all of them"] if len(found) > _FEW else []
+            yield f"{len(found)} answers half done in {_place(dataset)}", named + more
+    if status.notices:
+        told = (
+            wrap(printable(each.text), _WIDTH, initial_indent="! ", subsequent_indent="  ") for each in status.notices
         )
-    yield from _half_done_lines(status.datasets)
-    yield from _notice_lines(status.notices)
+        yield f"Needs a look: {len(status.notices)}", chain.from_iterable(told)
     waiting = [question for question in status.questions if not question.reply]
     if waiting:
-        yield ""
-        yield f"Questions to the lead: {len(waiting)}"
-        for question in waiting:
-            yield from question_lines(question)
+        yield f"Questions to the lead: {len(waiting)}", chain.from_iterable(map(question_lines, waiting))
 
 
 def _out_of_reach(status: Status) -> str:
@@ -116,29 +110,19 @@ def _share_text(share: Share | None) -> str:
     return _NOTHING if share is None else f"{share.value:.0%} [{share.low * 100:.0f}, {share.high * 100:.0f}]"
 
 
-def _half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
-    for dataset in datasets:
-        if dataset.half_done:
-            yield ""
-            name = f"{printable(dataset.workspace)}/{printable(dataset.dataset)}"
-            yield f"{len(dataset.half_done)} answers half done in {name}"
-        for each in dataset.half_done[:_FEW]:
-            yield f"  {printable(each.record_uuid)}: {each.done} of {each.units} passages"
-        if len(dataset.half_done) > _FEW:
-            yield f"  and {len(dataset.half_done) - _FEW} more; `--json` has all of them"
+def _place(of: DatasetStatus | Question) -> str:
+    return printable(f"{of.workspace}/{of.dataset}")
 
 
-def _notice_lines(notices: Sequence[Notice]) -> Iterator[str]:
-    if notices:
-        yield ""
-        yield f"Needs a look: {len(notices)}"
-        for notice in notices:
-            yield from wrap(printable(notice.text), _WIDTH, initial_indent="! ", subsequent_indent="  ")
+def _controls_row(of: AnnotatorScores) -> tuple[str, ...]:
+    right = (of.together.sensitivity, of.together.specificity, of.together.consistency)
+    sensitivity, specificity, consistency = map(_share_text, right)
+    return printable(of.annotator), str(of.controls), sensitivity, specificity, str(of.repeats), consistency
 
 
 def question_lines(question: Question) -> Iterator[str]:
-    place = f"{printable(question.workspace)}/{printable(question.dataset)}"
-    yield f"  {question.id} {printable(question.annotator)}, {_minute(question.at)} UTC, {place} ({question.status})"
+    who, when = printable(question.annotator), _minute(question.at)
+    yield f"  {question.id} {who}, {when} UTC, {_place(question)} ({question.status})"
     yield f"    record {printable(question.external_id)}"
     yield from (f"    | {printable(line)}" for line in question.text.strip().splitlines())
 

@@ -5,7 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,12 +45,7 @@ def adjudicate() -> None:
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest disagreements.")
 @flag("--spreadsheet-safe", help="Put an apostrophe before cells that a spreadsheet would run.")
 def list_command(
-    paths: tuple[Path, ...],
-    out: Path | None,
-    tasks: tuple[str, ...],
-    labels: tuple[str, ...],
-    top: int | None,
-    spreadsheet_safe: bool,
+    paths: tuple[Path, ...], out: Path | None, top: int | None, spreadsheet_safe: bool, **chosen: Any
 ) -> None:
     """List every unit and label on which annotators differ, the weightiest first.
 
@@ -66,7 +61,7 @@ def list_command(
     """
     from exports.report.disagreement_files import with_details, write_disagreements_csv
 
-    found = _read_disagreements(paths, tasks, labels)
+    found = _read_disagreements(paths, **chosen)
     if out is not None:
         write_disagreements_csv(out, with_details(found[:top], paths), spreadsheet_safe)
     click.echo(Table(_disagreement_rows(found[:top])).terminal())
@@ -111,13 +106,12 @@ def push(
     blind: bool | None,
     disputes: Path | None,
     annotators: tuple[str, ...],
-    tasks: tuple[str, ...],
-    labels: tuple[str, ...],
     top: int | None,
     overlap: int,
     allow_own: bool,
     workspace: str | None,
     api_url: str | None,
+    **chosen: Any,
 ) -> None:
     """Put the units on which annotators differ, or they and a judge, in the export DIR before adjudicators.
 
@@ -153,9 +147,9 @@ def push(
         refuse_annotators(campaign, annotators)
     quotes: Mapping[UnitId, tuple[str, ...]] = {}
     if disputes is None:
-        units = split_units(_read_disagreements([export], tasks, labels), top)
+        units = split_units(_read_disagreements([export], **chosen), top)
     else:
-        found = _read_disputes(export, disputes, tasks, labels)
+        found = _read_disputes(export, disputes, **chosen)
         units, quotes = dict(itertools.islice(found.units.items(), top)), found.quotes
     with open_argilla(settings) as argilla:
         homes = find_homes(argilla, campaign, settings.workspace)

@@ -21,15 +21,8 @@ if TYPE_CHECKING:
 
 
 _SERVER_OPTIONS = (
-    "workspaces",
-    "tasks",
-    "until",
-    "annotators",
-    "languages",
-    "rounds",
-    "anonymized",
-    "key_file",
-    "api_url",
+    *("workspaces", "tasks", "until", "annotators", "languages"),
+    *("rounds", "anonymized", "key_file", "api_url"),
 )
 """Options of `exports csv` that say what is read from Argilla."""
 
@@ -169,14 +162,7 @@ def _summary(written: "WrittenDataset") -> str:
 )
 @several("--workspace", "workspaces", metavar="NAME", help="Argilla workspace; the setting `workspace` if not given.")
 @api_url_option
-def feedback(
-    out: Path,
-    paths: tuple[Path, ...],
-    decisions: Path | None,
-    fewest: int,
-    workspaces: tuple[str, ...],
-    api_url: str | None,
-) -> None:
+def feedback(out: Path, paths: tuple[Path, ...], decisions: Path | None, fewest: int, **server: Any) -> None:
     """Write each annotator a page with her own differences from the others, and the rules concerned, into OUT.
 
     A difference is an answer that most others gave otherwise, or that adjudicators decided otherwise. The page is in
@@ -194,10 +180,9 @@ def feedback(
     from exports.report.feedback import write_feedback
     from pipeline.core.terminal import counted, printable
 
-    if paths and (workspaces or api_url):
+    if paths and any(server.values()):
         raise click.UsageError("`--workspace` and `--api-url` say what to read from Argilla; leave `--from` out.")
-    server = {"workspaces": workspaces, "key_file": None, "api_url": api_url}
-    with interrupted_by(signal.SIGTERM), source_of(paths, out, **server) as source:  # type: ignore[arg-type]
+    with interrupted_by(signal.SIGTERM), source_of(paths, out, key_file=None, **server) as source:
         written = write_feedback(out, source, read_campaign(), decisions, fewest)
     for path in written.pages.values():
         click.echo(printable(str(path)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli import annotation
-from annotation.cli.options import FOLDER, api_url_option, flag, several
+from annotation.cli.options import FOLDER, api_url_option, confirm_by_name, flag, several
 from exports.cli.adjudicate import adjudicate
 from exports.cli.csv import csv_command, history
 from exports.cli.dataset import dataset, feedback
@@ -88,7 +88,8 @@ def teardown(
             log(f"  {printable(line)}")
         if drafts := sum(plan.total("draft") for plan in plans):
             log(f"Drafts are in no export: {counted(drafts, 'draft')} would be lost.")
-        _agree(settings.workspace, yes)
+        prompt, nothing = "Type the workspace's name to remove all this", "Nothing was removed"
+        confirm_by_name(settings.workspace, yes, prompt, nothing, "the workspace's name ")
         for plan in plans:
             _export_first(argilla, plan, folder)
         tear_down(argilla, plans, lambda line: log(printable(line)))
@@ -104,18 +105,6 @@ def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
         return [workspace]
     known = argilla.workspaces()
     return [name for name in standing_workspaces(argilla, campaign, workspace) if name in known] or [workspace]
-
-
-def _agree(workspace: str, yes: bool) -> None:
-    from pipeline.core.errors import InputError
-
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise InputError("Nothing was removed: there is no terminal to ask at. Add `--yes` if you mean it.")
-    typed = click.prompt("Type the workspace's name to remove all this", err=True, default="", show_default=False)
-    if typed != workspace:
-        raise InputError(f"Nothing was removed: {typed!r} is not the workspace's name {workspace!r}.")
 
 
 def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.rendering import one_line
 from exports.report.disagreement_files import Pattern, count_patterns
-from exports.report.html.elements import Child, cell, element, folded, head, quoted, row, table
+from exports.report.html.elements import Child, element, folded, head, quoted, row, table
 from exports.report.words import UNDEFINED, decimal, percent
 from exports.statistics.disagreements import Disagreement
 from pipeline.citations.addresses import url_host
@@ -78,7 +78,7 @@ def _pattern_table(patterns: Sequence[Pattern]) -> Element:
     if not repeated:
         return element("p", "No two units show the same votes by the same annotators.", class_="note")
     rows = (
-        row(head(quoted(found.pattern)), element("td", found.label, class_="words"), cell(f"{found.n_units:,}"))
+        row(head(quoted(found.pattern)), element("td", found.label, class_="words"), f"{found.n_units:,}")
         for found in repeated[:_PATTERNS_SHOWN]
     )
     more = len(repeated) - _PATTERNS_SHOWN

@@ -154,14 +154,20 @@ def table(
     caption: str, columns: Sequence[Child], rows: Iterable[Child], kind: str = "", meaning: Child = None
 ) -> Element:
     """A table that scrolls by itself where it is too wide; `rows` are `tr` or `tbody`, the `meaning` stands below."""
-    names = element("thead", element("tr", (element("th", name, scope="col") for name in columns)))
-    inner = element("table", element("caption", caption), names, rows, class_=kind or None)
+    inner = element("table", element("caption", caption), heads(columns), rows, class_=kind or None)
     scroll = element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=f"Table: {caption}")
     return element("div", scroll, element("p", meaning, class_="note") if meaning else None, class_="table")
 
 
 def row(*cells: Child) -> Element:
-    return element("tr", *cells)
+    """Of cells that are `th` or `td` already, and of what a plain `td` holds."""
+    return element(
+        "tr", (each if isinstance(each, Element) and each.tag in ("th", "td") else cell(each) for each in cells)
+    )
+
+
+def heads(names: Iterable[Child]) -> Element:
+    return element("thead", element("tr", (element("th", name, scope="col") for name in names)))
 
 
 def folded(summary: Child, *children: Child, **attributes: str) -> Element:

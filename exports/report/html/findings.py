@@ -49,10 +49,7 @@ def findings_section(results: Results, agreement: Agreement) -> Element:
 def _finding_figure(finding: Finding, results: Results) -> Element:
     body = html.element("tbody", (_rate_row(name, rate) for name, rate in _rates(finding, results.by[:1])))
     ticks = html.scale(_WHOLE, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")))
-    foot = html.row(html.element("td"), html.cell(ticks), html.element("td"), html.element("td"))
-    names = html.element(
-        "tr", (html.element("th", name, scope="col") for name in ("", "Share of answers", "[95 %]", "of"))
-    )
+    foot = html.row("", ticks, "", "")
     caption = html.element("caption", html.quoted(finding.title), " by group")
     reading = f"{_READING} {words.FINDING_VALUES[results.consensus]} {words.left_out_sentence(finding)}".rstrip()
     return html.element(
@@ -64,7 +61,7 @@ def _finding_figure(finding: Finding, results: Results) -> Element:
         html.element(
             "table",
             caption,
-            html.element("thead", names),
+            html.heads(("", "Share of answers", "[95 %]", "of")),
             body,
             html.element("tbody", foot, class_="axis"),
             class_="rates",
@@ -92,7 +89,7 @@ def _rate_row(name: str, rate: Rate) -> Element:
     return html.row(
         html.element("th", html.quoted(name, "span"), scope="row"),
         html.element("td", _rate_strip(name, rate), class_="drawn"),
-        html.cell(_estimated(rate, words.NOT_IN_EVERY_PART)),
+        _estimated(rate, words.NOT_IN_EVERY_PART),
         html.element("td", html.element("small", words.basis(rate, "answer")), class_="words"),
     )
 
@@ -151,8 +148,8 @@ def _behind_table(results: Results) -> Element | None:
     rows = (
         html.row(
             html.head(html.quoted(name, title=name)),
-            *(html.cell(UNDEFINED if own[column] is None else f"{own[column]:,}") for column in known),
-            html.cell(f"{rate.n_units:,}"),
+            *(UNDEFINED if own[column] is None else f"{own[column]:,}" for column in known),
+            f"{rate.n_units:,}",
         )
         for (name, rate), own in zip(rates, counts, strict=True)
     )
@@ -202,11 +199,9 @@ def _labels_table(shown: Sequence[words.Figure], by: _By) -> Element:
 def _label_row(figure: words.Figure, by: _By, names: Sequence[str]) -> Element:
     groups = {words.group_name(group.by): group for group in figure.found.groups if tuple(group.by) == by}
     question = read_wording("en").questions[figure.task][figure.name].title if figure.task else ""
-    cells = []
+    cells: list[html.Child] = []
     for rate in (figure.found, *(groups.get(name) for name in names)):
-        if rate is None:
-            cells.append(html.cell(html.missing()))
-            continue
-        units = html.element("small", f"of {counted(rate.n_units, figure.unit)}", class_="below")
-        cells.append(html.cell(_estimated(rate), None if rate.rate is None else units))
+        units = f"of {counted(rate.n_units, figure.unit)}" if rate and rate.rate is not None else None
+        below = html.element("small", units, class_="below") if units else None
+        cells.append([_estimated(rate), below] if rate else html.missing())
     return html.row(html.head(figure.title, html.element("small", question, class_="below")), *cells)

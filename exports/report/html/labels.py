@@ -48,18 +48,10 @@ def forest_plot(agreement: schema.Agreement) -> Element:
     axis = html.alpha_axis([*drawn, *(found.intervals[_ALPHA].low for found in labels if _ALPHA in found.intervals)])
     ticks = [(value, html.coefficient(value)) for value in axis.ticks(0.2) if value not in (0.6, words.THRESHOLDS[1])]
     ticks += [(t, f"{t:.3f}".lstrip("0").rstrip("0")) for t in words.THRESHOLDS]
-    names = html.element("tr", (html.element("th", name, scope="col") for name in _PLOT_COLUMNS))
-    foot = html.element(
-        "tbody",
-        html.row(
-            html.element("td"),
-            html.cell(html.scale(axis, ticks)),
-            *(html.element("td") for _ in _PLOT_COLUMNS[2:]),
-        ),
-    )
+    foot = html.element("tbody", html.row("", html.scale(axis, ticks), "", "", ""))
     caption = html.element("caption", "Agreement on each label", html.element("div", _legend(), class_="keys"))
     bodies = (_task_rows(task, figures, axis) for task, figures in agreement.tasks.items())
-    return html.element("table", caption, html.element("thead", names), bodies, foot, class_="forest")
+    return html.element("table", caption, html.heads(_PLOT_COLUMNS), bodies, foot, class_="forest")
 
 
 def _task_rows(task: TaskName, figures: schema.TaskAgreement, axis: html.Axis) -> Element:
@@ -120,9 +112,9 @@ def _forest_row(name: str, found: schema.LabelAgreement, axis: html.Axis) -> Ele
     mark = html.element("span", SYMBOLS[verdict], aria_hidden="true", class_="symbol")
     return html.row(
         html.head(name),
-        html.cell(plot),
-        html.cell(_alpha_cell(found)),
-        html.cell(_prevalence_bar(name, found)),
+        plot,
+        _alpha_cell(found),
+        _prevalence_bar(name, found),
         html.element("td", mark, words.FITNESS[verdict], class_=f"verdict {verdict}"),
     )
 
@@ -147,15 +139,13 @@ def _prevalence_bar(name: str, found: schema.LabelAgreement) -> list[html.Child]
 
 
 def _label_row(name: str, found: schema.LabelAgreement) -> Element:
+    sizes = (found.n_pairable_items, found.required_items, found.n_cluster_records, found.n_effective)
     return html.row(
         html.head(name),
-        html.cell(f"{found.n_pairable_items:,}"),
-        html.cell(words.UNDEFINED if found.required_items is None else f"{found.required_items:,}"),
-        html.cell(f"{found.n_cluster_records:,}"),
-        html.cell(words.UNDEFINED if found.n_effective is None else f"{found.n_effective:,.0f}"),
-        html.cell(_alpha_cell(found)),
-        *(html.cell(_reaches(found, threshold)) for threshold in ("0.667", "0.800")),
-        *(html.cell(_figure(found, name, is_share=entry.is_share)) for name, entry, _ in _OTHER_COLUMNS),
+        *(words.UNDEFINED if size is None else f"{size:,.0f}" for size in sizes),
+        _alpha_cell(found),
+        *(_reaches(found, threshold) for threshold in ("0.667", "0.800")),
+        *(_figure(found, name, is_share=entry.is_share) for name, entry, _ in _OTHER_COLUMNS),
     )
 
 
@@ -189,24 +179,21 @@ def conditional_section(figures: schema.TaskAgreement) -> list[html.Child]:
 
 def _rule_row(figures: schema.TaskAgreement, found: schema.ConditionalAgreement) -> Element:
     whole = figures.labels[found.label]
-    broken = figures.constraint_violations.get(found.rule, 0)
+    alpha = html.estimated(found.krippendorff_alpha, found.interval, found.undefined.get(_ALPHA))
     return html.row(
         html.head(found.label),
         html.element("td", f"{found.premise} is {'yes' if found.premise_value else 'no'}", class_="words"),
-        html.cell(f"{found.n_pairable_items:,}"),
-        html.cell(
-            html.estimated(found.krippendorff_alpha, found.interval, found.undefined.get(_ALPHA)),
-            _beside(html.number(whole.krippendorff_alpha)),
-        ),
-        html.cell(html.number(found.gwet_ac1, found.undefined.get("gwet_ac1")), _beside(html.number(whole.gwet_ac1))),
-        html.cell(words.percent(found.percent_agreement), _beside(words.percent(whole.percent_agreement))),
-        html.cell(words.percent(found.prevalence), _beside(words.percent(whole.prevalence))),
-        html.cell(f"{broken:,}"),
+        f"{found.n_pairable_items:,}",
+        _beside(alpha, html.number(whole.krippendorff_alpha)),
+        _beside(html.number(found.gwet_ac1, found.undefined.get("gwet_ac1")), html.number(whole.gwet_ac1)),
+        _beside(words.percent(found.percent_agreement), words.percent(whole.percent_agreement)),
+        _beside(words.percent(found.prevalence), words.percent(whole.prevalence)),
+        f"{figures.constraint_violations.get(found.rule, 0):,}",
     )
 
 
-def _beside(figure: html.Child) -> Element:
-    return html.element("small", " (", figure, ")", class_="why")
+def _beside(figure: html.Child, whole: html.Child) -> list[html.Child]:
+    return [figure, html.element("small", " (", whole, ")", class_="why")]
 
 
 _WIDTH, _HEIGHT = 340, 170
@@ -343,19 +330,10 @@ def _changes_table(caption: str, changes: Sequence[schema.AlphaChange]) -> Eleme
     for change in changes:
         interval = change.interval
         ends = f" [{html.signed(interval.low)}, {html.signed(interval.high)}]" if interval else ""
-        found = html.cell(
-            html.element("b", html.signed(change.difference)), html.element("span", ends, class_="bounds")
-        )
+        found = [html.element("b", html.signed(change.difference)), html.element("span", ends, class_="bounds")]
         step = html.element("td", html.quoted(change.before), " → ", html.quoted(change.after), class_="words")
-        rows.append(
-            html.row(
-                html.head(change.label),
-                step,
-                found,
-                html.cell(words.decimal_p(change.p_value)),
-                html.cell(words.decimal_p(change.p_holm)),
-            )
-        )
+        tested = map(words.decimal_p, (change.p_value, change.p_holm))
+        rows.append(html.row(html.head(change.label), step, found, *tested))
     return html.table(caption, ("Label", "step", "change of α [95 %]", "p", "p after Holm"), rows, "figures second")
 
 
@@ -363,8 +341,8 @@ def _slices_table(kind: str, slices: Sequence[schema.AgreementSlice], labels: Se
     rows = (
         html.row(
             html.head(html.quoted(part.name)),
-            html.cell(f"{part.n_records:,}"),
-            *(html.cell(_slice_cell(part.labels[label]) if label in part.labels else "–") for label in labels),
+            f"{part.n_records:,}",
+            *(_slice_cell(part.labels[label]) if label in part.labels else "–" for label in labels),
         )
         for part in slices
     )

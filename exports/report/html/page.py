@@ -271,7 +271,7 @@ def _agreement_head(agreement: schema.Agreement, remarks: Sequence[str]) -> list
     rows = (
         html.row(
             head(html.quoted(found.file)),
-            html.cell(f"{found.rows:,}"),
+            f"{found.rows:,}",
             html.element("td", html.element("code", found.sha256[:12]), title=found.sha256),
         )
         for found in agreement.inputs

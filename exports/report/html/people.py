@@ -202,12 +202,12 @@ def _pair_table(pairs: Sequence[PairAgreement]) -> Element:
     rows = (
         html.row(
             html.head(html.quoted(pair.rater_a), ", ", html.quoted(pair.rater_b)),
-            html.cell(pair.label),
-            html.cell(f"{pair.n_shared:,}"),
-            html.cell(html.estimated(pair.cohen_kappa, pair.interval, pair.undefined.get("cohen_kappa"))),
-            html.cell(html.number(pair.pabak)),
-            *(html.cell(f"{count:,}") for count in (pair.n11, pair.n10, pair.n01, pair.n00)),
-            html.cell(UNDEFINED if pair.mcnemar_p is None else f"{pair.mcnemar_p:.3f}"),
+            pair.label,
+            f"{pair.n_shared:,}",
+            html.estimated(pair.cohen_kappa, pair.interval, pair.undefined.get("cohen_kappa")),
+            html.number(pair.pabak),
+            *(f"{count:,}" for count in (pair.n11, pair.n10, pair.n01, pair.n00)),
+            UNDEFINED if pair.mcnemar_p is None else f"{pair.mcnemar_p:.3f}",
         )
         for pair in pairs
     )
@@ -268,8 +268,7 @@ def _panel_table(figures: TaskAgreement) -> Element | None:
     shares = html.scale(_SHARE, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
     differences = html.scale(axis, ((axis.low, html.signed(axis.low)), (0, "0"), (axis.high, html.signed(axis.high))))
     first, last = (html.element("td", drawing, class_="drawn") for drawing in (shares, differences))
-    empty = [html.element("td") for _ in range(8)]
-    foot = html.element("tbody", html.row(empty[:3], first, empty[3:], last), class_="axis")
+    foot = html.element("tbody", html.row("", "", "", first, *[""] * 5, last), class_="axis")
     return html.table("Each annotator on each label", _COLUMNS, [*bodies, foot], "figures panel whole", _MEANING)
 
 
@@ -289,14 +288,14 @@ def _annotator_row(found: AnnotatorAgreement, pooled: float | None, axis: html.A
     agreed = found.agreement_with_majority_of_others
     return html.row(
         html.head(html.quoted(found.rater)),
-        html.cell(f"{found.n_ratings:,}"),
-        html.cell(percent(found.positive_rate)),
+        f"{found.n_ratings:,}",
+        percent(found.positive_rate),
         html.element("td", _rate_strip(found, pooled), class_="drawn"),
-        html.cell(f"{percent(agreed)}", html.element("small", f" of {found.n_compared:,}", class_="why")),
-        html.cell(html.number(found.kappa_with_majority_of_others)),
-        html.cell(html.signed(found.bias_index)),
-        html.cell(f"{found.lone_dissents:,}"),
-        html.cell(_difference(found)),
+        [f"{percent(agreed)}", html.element("small", f" of {found.n_compared:,}", class_="why")],
+        html.number(found.kappa_with_majority_of_others),
+        html.signed(found.bias_index),
+        f"{found.lone_dissents:,}",
+        _difference(found),
         html.element("td", _difference_strip(found, axis), class_="drawn"),
     )
 
@@ -341,8 +340,8 @@ def _conduct_table(figures: TaskAgreement) -> Element | None:
     rows = (
         html.row(
             html.head(html.quoted(name)),
-            html.cell(f"{discards[name]:.1%}" if name in discards else UNDEFINED),
-            *(html.cell(f"{broken.get(rule_name, {}).get(name, 0):,}") for rule_name in rules),
+            f"{discards[name]:.1%}" if name in discards else UNDEFINED,
+            *(f"{broken.get(rule_name, {}).get(name, 0):,}" for rule_name in rules),
         )
         for name in people
     )
