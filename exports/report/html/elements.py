@@ -142,10 +142,6 @@ def estimated(
     return [element("b", coefficient(value)), element("small", why, class_="why")]
 
 
-def cell(*children: Child) -> Element:
-    return element("td", *children)
-
-
 def head(*children: Child) -> Element:
     return element("th", *children, scope="row")
 
@@ -161,9 +157,8 @@ def table(
 
 def row(*cells: Child) -> Element:
     """Of cells that are `th` or `td` already, and of what a plain `td` holds."""
-    return element(
-        "tr", (each if isinstance(each, Element) and each.tag in ("th", "td") else cell(each) for each in cells)
-    )
+    made = (each if isinstance(each, Element) and each.tag in ("th", "td") else element("td", each) for each in cells)
+    return element("tr", made)
 
 
 def heads(names: Iterable[Child]) -> Element:
