@@ -1,6 +1,7 @@
 """What a model said in a payload, and the JSON in it (pipeline/contracts/evidence.md#json)."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
@@ -19,6 +20,10 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 _FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")
 MAX_ENVELOPES = 3
 _CLOSERS = {"{": "}", "[": "]"}
+# What closes a string that begins with one of these: such as in “English”, „German“ and ‘single’ quotes.
+_QUOTES = {'"': '"', "“": "”", "„": "“”", "‟": "”", "‘": "’"}
+_AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|\Z)")
+_OTHER_QUOTES = re.compile(r"[{\[,:]\s*[„‟‘«‹]")
 REPAIR_ORDER = "Output ONLY valid JSON per the schema."
 # What the providers call the end of the tokens that an answer may take, in lower case.
 CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens"))
@@ -143,7 +148,12 @@ def _find_json(content: str) -> Any:
     whole = _parse(words)
     if whole is not None:
         return whole
-    for candidate in (*_fenced(words), *_balanced(words)):
+    fenced = list(_fenced(words))
+    # The words as they are come last: a raw line break has ended a string there, and an inner part might be the first.
+    inner = words[words.find("{") : words.rfind("}") + 1]
+    mended = [each for text in (*fenced, words, inner) if (each := _with_json_strings(text)) != text]
+    spans = (span for each in mended for span in (each, *_balanced(each)))
+    for candidate in (*fenced, *spans, *_balanced(words)):
         value = _parse(candidate)
         # In prose `{}` is a blank to fill in, and `[1]` a citation.
         if (isinstance(value, dict) and value) or as_objects(value):
@@ -157,6 +167,28 @@ def _parse(text: str) -> Any:
         return load_body(text)
     except ProviderError:
         return None
+
+
+def _with_json_strings(text: str) -> str:
+    """The text with raw line breaks in its strings escaped, and strings in curly quotes in straight ones.
+
+    A curly string ends where its closing quote stands before what may follow a string, else the quote is a part of it.
+    """
+    written: list[str] = []
+    closers, escaped = "", False
+    for at, char in enumerate(text):
+        if not closers:
+            closers = _QUOTES.get(char, "")
+            written.append('"' if closers else char)
+        elif escaped or char == "\\":
+            escaped = not escaped
+            written.append(char)
+        elif char in closers and (char == '"' or _AFTER_STRING.match(text, at + 1)):
+            closers = ""
+            written.append('"')
+        else:
+            written.append(json.dumps(char)[1:-1] if char < " " or char == '"' else char)
+    return "".join(written)
 
 
 def _unwrap(value: Any) -> Any:
@@ -273,7 +305,10 @@ def _mended_object(content: str) -> dict[str, Any]:
     """
     import json_repair  # seldom wanted
 
-    objects = (span for span in _balanced(clean_text(content).text) if span.startswith("{"))
+    text = clean_text(content).text
+    objects = (span for span in _balanced(text) if span.startswith("{"))
+    if _OTHER_QUOTES.search(text):  # its rules know “ alone
+        return {}
     try:
         value = json_repair.loads(max(objects, key=len, default=""), strict=True)
         return value if isinstance(value, dict) and _parse(json.dumps(value)) else {}  # `_parse` refuses NaN

@@ -108,6 +108,33 @@ def test_json_is_found_in(content: str) -> None:
     assert extract_json(content) == (ANSWER, "ok", "")
 
 
+SLIPS = {
+    "a raw line break": ('{"a": "one\ntwo", "b": {"c": 1}}', {"a": "one\ntwo", "b": {"c": 1}}),
+    "in a fence": ('So:\n```json\n{"a": "one\n\ttwo"}\n```\n"Bye"', {"a": "one\n\ttwo"}),
+    "in prose": ('It is 5" wide. {"a": "one\n{not} \\" two"} and "more".', {"a": 'one\n{not} " two'}),
+    "in a list in prose": ('By [1]: no. [{"a": "b\nc"}] ok', [{"a": "b\nc"}]),
+    "in a list": ('All: [{"a": "b\nc"}] ok', [{"a": "b\nc"}]),
+    "curly quotes in a string": ('{"a": "he said “x”,\nloudly"}', {"a": "he said “x”,\nloudly"}),
+    "curly delimiters": (
+        '{“a”: “he said "x", loudly”, "b": „c“, ‘d’: [‘don’t’]}',
+        {"a": 'he said "x", loudly', "b": "c", "d": ["don’t"]},
+    ),
+    "a quote that may end the string or not": ("{“a”: “he wrote, “yes”, then left”}", None),
+    "a string that is never closed": ('{"a": “x, "b": 1}', None),
+    "cut off": ('{"a": "one\ntwo', None),
+}
+
+
+@pytest.mark.parametrize(("content", "value"), SLIPS.values(), ids=SLIPS)
+def test_raw_line_breaks_and_curly_quotes_are_read_and_never_as_another_value(content: str, value: Any) -> None:
+    assert extract_json(content).value == value
+
+
+def test_where_a_curly_string_ends_in_doubt_the_model_is_asked() -> None:
+    said = asyncio.run(read_structured(chat('{"a": „er schrieb, „ja“, und ging“}'), dict))
+    assert (said.value, said.status) == (None, "invalid_json")
+
+
 @pytest.mark.parametrize(
     "value",
     [
