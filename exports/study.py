@@ -241,6 +241,7 @@ class Incomplete(NamedTuple):
     said: str
     as_is: str
     next_step: str
+    exit_code: int = 0
 
 
 def work_at(study: StudyFile, month: Month, run: Callable[[Words], None], as_is: bool = False) -> Incomplete | None:
@@ -254,11 +255,11 @@ def work_at(study: StudyFile, month: Month, run: Callable[[Words], None], as_is:
         try:
             run(command_words(study, "ask", month))
         except CommandFailedError:
-            if not as_is or not (month.answers / MANIFEST).is_file():
+            if not (month.answers / MANIFEST).is_file() or not (as_is or _is_incomplete(month)):
                 raise
         wanting = _unanswered(month, as_is)
         if wanting:
-            return Incomplete(wanting, "`--as-is` takes the answers that are there.", "the same command goes on")
+            return Incomplete(wanting, "`--as-is` takes the answers that are there.", "the same command goes on", 1)
         run(command_words(study, "sources", month))
         run(command_words(study, "plan", month))
     run(command_words(study, "setup", month))
@@ -270,6 +271,11 @@ def work_at(study: StudyFile, month: Month, run: Callable[[Words], None], as_is:
     run(command_words(study, "csv", month))
     run(command_words(study, "results", month))
     return None
+
+
+def _is_incomplete(month: Month) -> bool:
+    told = read_manifest(month.answers)
+    return bool(told.unsettled or (told.last and told.last.missing))
 
 
 def _unanswered(month: Month, as_is: bool) -> str:

@@ -32,7 +32,7 @@ from pipeline.models.asking import Replies, ask_together, open_replies
 from pipeline.models.completion import STATUSES, Status, Structured
 from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers import ChosenModel
-from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.providers.http.client import ApiClient, RetryPolicy, waiting
 from pipeline.records.run import numbered_lines
 
 _Key = tuple[str, TaskName, str | None]
@@ -279,7 +279,9 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
     not settled then have no line, and the same call again goes on.
     """
     total, problems = _check_work(work, _takes_model, chosen.model)
-    client = ApiClient(chosen.endpoint, RetryPolicy(attempts), work.limits.concurrency, accept_body)
+    client = ApiClient(
+        chosen.endpoint, RetryPolicy(attempts), work.limits.concurrency, accept_body, waits=waiting(work.tell)
+    )
     with open_replies(beside(work.out, "raw"), _Question, "annotation judge") as replies:
         asking = _Asking(work, chosen.model, replies, client.stop)
 

@@ -88,7 +88,7 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
             if _trend_is_due(told, finished):
                 _run(ctx, ("study", "trend", file.name))
         _tell_end(waiting, failed, finished)
-    if failed:
+    if failed or any(each.exit_code for each in waiting):
         ctx.exit(1)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -24,6 +25,7 @@ from pipeline.asking.questions import (
     Spoken,
     Tell,
     Turn,
+    Waits,
     read_arms,
 )
 from pipeline.asking.run import ask_narratives
@@ -51,14 +53,19 @@ class LiveAnswers:
     """The selected providers as a source of answers; use it as an asynchronous context."""
 
     def __init__(
-        self, selection: ProviderSelection, policy: RetryPolicy, concurrency: int, tell: Tell = lambda line: None
+        self,
+        selection: ProviderSelection,
+        policy: RetryPolicy,
+        concurrency: int,
+        tell: Tell = lambda line: None,
+        waits: Waits = lambda provider, seconds: None,
     ) -> None:
         """`tell` hears of each provider when it is first asked; one whose answers are all there is not."""
         self.selection = selection
         self.tell = tell
         self.asked: set[ProviderName] = set()
         self.clients = {
-            provider: ApiClient(endpoint, policy, concurrency, recognise, keeps_unread=True)
+            provider: ApiClient(endpoint, policy, concurrency, recognise, True, partial(waits, provider))
             for provider, endpoint in selection.endpoints.items()
         }
 
@@ -162,6 +169,7 @@ def ask_providers(
     limits: Limits = NO_LIMITS,
     report: Report = lambda call, total: None,
     tell: Tell = lambda line: None,
+    waits: Waits = lambda provider, seconds: None,
     redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
 ) -> RunManifest:
     """Put the questions to the selected providers, and give the manifest of the run in `out`.
@@ -173,7 +181,7 @@ def ask_providers(
         refuse_unknown_prices(selection, limits.prices)
 
     async def ask() -> RunManifest:
-        async with LiveAnswers(selection, policy or RetryPolicy(), limits.concurrency, tell) as answers:
+        async with LiveAnswers(selection, policy or RetryPolicy(), limits.concurrency, tell, waits) as answers:
             manifest = await ask_narratives(questions, out, answers, report, tell, limits)
         if redirect_client and cites_redirects(out):
             await look_up_redirects(out, redirect_client, tell)

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Literal, NamedTuple
 
 from pipeline.asking.paid_replies import BadResponses, Batch, Ledger, PausedLine, PausedTurns
-from pipeline.asking.questions import Call, Limits, ProviderSelection, Reply, Tell
+from pipeline.asking.questions import Call, Limits, ProviderSelection, Reply, Tell, Waits
 from pipeline.asking.run import settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun
 from pipeline.asking.run_state import RunState, Settled
@@ -28,13 +28,14 @@ class BatchPolicy(NamedTuple):
 
     `poll_seconds` lie between two looks. A batch whose creation was not answered is looked for during `settle_seconds`,
     then it counts as never made. What is held in memory or lost with a batch ends at `requests`. What the provider does
-    not take is sent `attempts` times.
+    not take is sent `attempts` times; refusals for speed or overload do not count, until `patience` seconds of them.
     """
 
     poll_seconds: float = 60.0
     settle_seconds: float = 60.0
     requests: int = 10_000
     attempts: int = 2
+    patience: float = 900.0
 
 
 class BatchWork(NamedTuple):
@@ -54,6 +55,7 @@ class BatchWork(NamedTuple):
     aside: set[str]
     is_new: bool
     tell_counts: Tell
+    waits: Waits
 
     def used(self) -> float:
         return self.state.spent + sum(self.expected.values())

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from pipeline.asking.batch_calls import BatchCalls, BatchWork, Chunk
 from pipeline.asking.paid_replies import Batch, run_prefix
@@ -14,8 +15,8 @@ from pipeline.core.files import time_now
 from pipeline.core.schema import ProviderName
 from pipeline.core.terminal import counted, printable
 from pipeline.providers.batch import BatchApi, BatchResult, BatchState
-from pipeline.providers.http.client import ApiClient
-from pipeline.providers.http.failure import ends_the_provider, error_kind, redact
+from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.providers.http.failure import ENDING, ends_the_provider, error_kind, is_limit, redact
 
 _PASSING = ("rate_limit", "server", "network", "timeout")
 # The statuses of what a provider does not have any more.
@@ -28,6 +29,14 @@ class BatchDesk:
     def __init__(self, work: BatchWork, provider: ProviderName, api: BatchApi, doubt: str) -> None:
         """Check what the ledger says of the provider's batches; report `doubt` once a batch is sent."""
         self.shared, self.provider, self.api, self.doubt = work, provider, api, doubt
+        seconds = min(1.0, work.policy.poll_seconds)
+        policy = RetryPolicy(backoff_seconds=seconds, patience_seconds=work.policy.patience)
+        waits = partial(work.waits, provider)
+        # What a failure means for the other batches is decided here: one of them may be gone.
+        self.client = ApiClient(
+            work.selection.endpoints[provider], policy, 1, waits=waits, ends=lambda failure, status: False
+        )
+        self.refused_since: float | None = None
         self.calls = BatchCalls(work, provider, api)
         self.calls.check(work.ledger.of(provider), work.expected)
         self.chunks: Iterator[Chunk] = iter(())
@@ -57,9 +66,6 @@ class BatchDesk:
 
     def claimed(self) -> set[str]:
         return {answer_id for batch in self.shared.ledger.of(self.provider) for answer_id in batch.calls}
-
-    def client(self) -> ApiClient:
-        return ApiClient(self.shared.selection.endpoints[self.provider], concurrency=1)
 
     # The work of a start
 
@@ -138,9 +144,10 @@ class BatchDesk:
             self.tell(f"{words}. {'What is under way there is not lost.' if self.open() else 'It is asked again.'}")
         self.is_met = True
         self.looks_away += failure.kind in ("network", "timeout")
-        is_over = failure.kind not in _PASSING or self.looks_away >= self.shared.policy.attempts
-        nothing_known = not self.has_listed and not self.open() and is_over
-        if failure.kind in ("auth", "quota", "missing_key") or nothing_known:
+        is_lasting = failure.kind not in _PASSING or self.looks_away >= self.shared.policy.attempts
+        nothing_known = not self.has_listed and not self.open() and is_lasting
+        is_over = failure.kind in (*ENDING, "missing_key") or self.client.gate.shut is not None
+        if is_over or nothing_known:
             self.shared.aside.update(batch.name for batch in self.open())
             self.undecided = 0
             self.fail_rest(failure)
@@ -159,7 +166,7 @@ class BatchDesk:
             self.has_listed = True
             return
         try:
-            async with self.client() as client:
+            async with self.client as client:
                 found, undecided = await self.look_through(client, lost)
         except ProviderError as failure:
             self.meet(failure)
@@ -296,7 +303,7 @@ class BatchDesk:
         shared.ledger.plan(batch)
         self.tries[name] = chunk.tries
         try:
-            async with self.client() as client:
+            async with self.client as client:
                 state = await self.api.submit(client, name, chunk.items)
         except InputError:
             self.drop(batch)
@@ -304,10 +311,12 @@ class BatchDesk:
         except ProviderError as failure:
             if failure.is_lost:
                 self.given_up[name] = asyncio.get_running_loop().time() + shared.policy.settle_seconds
+                self.tries[name] -= is_limit(failure) and self.is_patient()
                 self.tell(f"{printable(str(failure))} It is looked for before it is sent again.")
             else:
                 self.refuse(batch, chunk, failure)
             return
+        self.refused_since = None
         self.states[name] = state
         shared.ledger.note("created", batch, state.batch_id)
         about = f", about {cost:.2f} USD at batch prices" if cost is not None else ""
@@ -324,12 +333,19 @@ class BatchDesk:
         if ends_the_provider(failure, failure.status):
             self.calls.fail(self.calls.among(batch.calls).values(), failure)
             self.fail_rest(failure)
-        elif failure.kind == "rate_limit" and others:
+        elif is_limit(failure) and (others or self.is_patient()):
             self.put_off.append(chunk)  # there is room when another batch has ended
+            self.meet(failure)
         elif failure.kind in _PASSING and chunk.tries + 1 < self.shared.policy.attempts:
             self.put_off.append(chunk._replace(tries=chunk.tries + 1))
         else:
             self.calls.fail(self.calls.among(batch.calls).values(), failure)
+
+    def is_patient(self) -> bool:
+        """Whether creations of batches were refused for less time than is waited."""
+        now = asyncio.get_running_loop().time()
+        self.refused_since = now if self.refused_since is None else self.refused_since
+        return now - self.refused_since < self.shared.policy.patience and not self.client.gate.shut
 
     def fail_rest(self, failure: ProviderError) -> None:
         self.waiting, self.put_off, self.chunks = [], [], iter(())
@@ -339,10 +355,10 @@ class BatchDesk:
 
     async def end(self, batch: Batch) -> bool:
         try:
-            async with self.client() as client:
+            async with self.client as client:
                 await self.api.cancel(client, batch.batch_id)
         except ProviderError as failure:
-            if failure.kind in _PASSING or failure.kind in ("auth", "quota") or not failure.status:
+            if failure.kind in (*_PASSING, *ENDING) or not failure.status:
                 self.meet(failure)
                 return False
         return True
@@ -354,7 +370,7 @@ class BatchDesk:
             if not batch.batch_id or batch.name in self.shared.aside or self.shared.is_stopped():
                 continue
             try:
-                async with self.client() as client:
+                async with self.client as client:
                     state = await self.api.look(client, batch.batch_id)
                     before = self.states.get(batch.name)
                     if state.status == "working" and (state.done, state.failed) != (

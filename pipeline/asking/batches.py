@@ -7,7 +7,7 @@ Source: pipeline/contracts/run_folder.md#batches.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from pipeline.asking.ask_live import refuse_unknown_prices
 from pipeline.asking.batch_calls import BatchPolicy, BatchWork, Progress
 from pipeline.asking.batch_desk import BatchDesk
 from pipeline.asking.paid_replies import Batch, Ledger, PausedTurns, open_batches
-from pipeline.asking.questions import NO_LIMITS, Limits, ProviderSelection, Questions, Tell
+from pipeline.asking.questions import NO_LIMITS, Limits, ProviderSelection, Questions, Tell, Waits
 from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest
 from pipeline.asking.run_state import RunState, StopReason
@@ -28,7 +28,7 @@ from pipeline.core.terminal import stopping_on_signals
 from pipeline.providers import get_provider
 from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import batch_price
-from pipeline.providers.http.client import ApiClient
+from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import cites_redirects, look_up_redirects
 
@@ -46,6 +46,7 @@ def ask_in_batches(
     progress: Progress = lambda provider, done, total, words: None,
     tell: Tell = lambda line: None,
     tell_counts: Tell = lambda line: None,
+    waits: Waits = lambda provider, seconds: None,
     redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
 ) -> RunManifest:
     """Put the questions to the selected providers in batches, wait for them, and give the manifest of the run in `out`.
@@ -67,7 +68,7 @@ def ask_in_batches(
     async def settle(run: OpenRun, state: RunState) -> None:
         paused, woken = PausedTurns(out), asyncio.Event()
         shared = (Ledger(out), paused, policy, limits, progress, tell, woken, dict[str, float](), set[str]())
-        work = BatchWork(run, state, selection, *shared, is_new, tell_counts)
+        work = BatchWork(run, state, selection, *shared, is_new, tell_counts, waits)
         desks = [
             BatchDesk(work, provider, api, selection.spoken.api_of(provider).batches.doubt())
             for provider, api in apis.items()
@@ -75,7 +76,7 @@ def ask_in_batches(
         try:
             async with asyncio.TaskGroup() as group:
                 state.tasks += [group.create_task(desk.end_all() if cancel else desk.work()) for desk in desks]
-                with stopping_on_signals(partial(_stop, state, woken, tell)):
+                with stopping_on_signals(partial(_stop, state, desks, woken, tell)):
                     await asyncio.gather(*state.tasks, return_exceptions=True)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
@@ -95,14 +96,16 @@ def ask_in_batches(
     return asyncio.run(ask())
 
 
-def _stop(state: RunState, woken: asyncio.Event, tell: Tell, reason: StopReason) -> None:
-    """Wait for no batch any longer; the second time, give up the requests under way."""
+def _stop(state: RunState, desks: Sequence[BatchDesk], woken: asyncio.Event, tell: Tell, reason: StopReason) -> None:
+    """Wait for no batch and no limit any longer; the second time, give up the requests under way."""
     if state.stopped in ("SIGINT", "SIGTERM"):
         for task in state.tasks:
             task.cancel()
         return
     state.stopped = reason
     woken.set()
+    for desk in desks:
+        desk.client.stop()
     tell("Stopping: batches under way go on at the provider, and the same command collects them.")
 
 
@@ -176,7 +179,7 @@ async def _look_at(batch: Batch, selection: ProviderSelection) -> BatchLook:
     if not batch.batch_id:
         return seen._replace(words="its creation was not answered; the next start looks for it")
     try:
-        async with ApiClient(endpoint, concurrency=1) as client:
+        async with ApiClient(endpoint, RetryPolicy(patience_seconds=60.0), concurrency=1) as client:
             state = await api.look(client, batch.batch_id)
     except ProviderError as failure:
         return seen._replace(words=str(failure))

@@ -354,6 +354,9 @@ Report = Callable[[Call, int], None]
 Tell = Callable[[str], None]
 """Shows a line to the one who waits."""
 
+Waits = Callable[[ProviderName, float], None]
+"""Hears about once a second of a wait for a provider's limit, in seconds."""
+
 
 class Questions(NamedTuple):
     """What to ask: the narratives of a file, whom, with which model where one is named, and how often.

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from pipeline.asking.index import append_indexed, read_index
@@ -50,11 +51,11 @@ from pipeline.asking.run_folder import (
 )
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.asking.summary import summarise_run
-from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.errors import BadRowsError, InputError, ProviderError
 from pipeline.core.files import append_line, locked_folder, time_now
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
-from pipeline.core.terminal import stopping_on_signals
+from pipeline.core.terminal import printable, stopping_on_signals
 from pipeline.csv.file import answers_file, error_bytes
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of
@@ -122,9 +123,10 @@ async def settle_run(
         unpriced = sum(each.unpriced for each in manifest.providers.values())
         replies = "1 reply" if unpriced == 1 else f"{unpriced} replies"
         unknown = f"; that of {replies} that cannot be read is not known" if unpriced else ""
-        raise InputError(
+        raise BadRowsError(
             f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}. "
-            f"Known cost: {manifest.cost:.2f} USD{unknown}."
+            f"Known cost: {manifest.cost:.2f} USD{unknown}.",
+            missing_rows(manifest, out),
         )
     return manifest
 
@@ -319,6 +321,27 @@ def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> R
     manifest = summarise_run(run, errors, state.limits.prices, state.last_start()).model_copy(update=changes)
     write_manifest(run.out, manifest)
     return manifest
+
+
+def missing_rows(manifest: RunManifest, out: Path) -> list[str]:
+    """A table of the calls that the last start left without an answer: provider, kind, how many, the first one's words.
+
+    Safe for a terminal; a row may have several lines.
+    """
+    missing = manifest.last.missing if manifest.last else {}
+    first = {(error.provider, error.kind): error.message for error in reversed(read_errors(out))} if missing else {}
+    rows = [
+        (provider, kind, str(count), printable(first.get((provider, kind), "")))
+        for provider, kinds in missing.items()
+        for kind, count in kinds.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        f"{provider:<{widths[0]}}  {kind:<{widths[1]}}  {count:>{widths[2]}}  {words}"
+        for provider, kind, count, words in rows
+    )
+    indent = " " * (sum(widths[:3]) + 6)
+    return [fill(line, 100, subsequent_indent=indent, break_on_hyphens=False) for line in lines]
 
 
 def replay_narratives(

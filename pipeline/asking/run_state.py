@@ -35,6 +35,8 @@ class LastStart(Frozen):
     """Known cost of the replies that it bought, in USD; 0 for stored payloads, which nobody is paid for."""
     unpriced: int = 0
     """Replies that it bought whose cost is not known, and which `cost` leaves out."""
+    missing: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
+    """Calls that have no answer at its end, unread ones too, by provider and kind of error."""
     silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
     """Providers that answered none of their calls, with the number of these by kind of error."""
     priceless: dict[ProviderName, tuple[str, ...]] = Field(default_factory=dict)
@@ -93,6 +95,7 @@ class RunState:
         failed: dict[ProviderName, Counter[str]] = {}
         for error in self.errors:
             failed.setdefault(error.provider, Counter())[error.kind] += 1
+        missing = {each: dict(failed[each].most_common()) for each in PROVIDERS if each in failed}
         silent = {
             each: dict(failed[each])
             for each in PROVIDERS
@@ -108,6 +111,7 @@ class RunState:
             errors=kinds,
             cost=round(self.beside_cost, 8),
             unpriced=self.beside_unpriced,
+            missing=missing,
             silent=silent,
             priceless={} if self.stopped else self.priceless,
         )

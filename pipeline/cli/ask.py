@@ -1,7 +1,7 @@
 """The command `citejury pipeline ask`."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -40,14 +40,33 @@ class _CallBars(ProgressBars):
     def __init__(self) -> None:
         super().__init__("calls", remaining=True)
         self.done: Counter[str] = Counter()
+        self.waits: dict[str, Callable[[float], None]] = {}
 
     def settle(self, call: "Call", total: int) -> None:
         self.done[call.provider] += 1
-        self.report(call.provider, self.done[call.provider], total)
+        self.report(call.provider, self.done[call.provider], total, "")
+
+    def wait(self, provider: str, seconds: float) -> None:
+        """Show that a provider's limit is waited for; where nothing is drawn, once a minute."""
+        from pipeline.providers.http.client import waiting
+
+        if self.console.is_terminal:
+            self.report(provider, words=f"waits {seconds:.0f} s for its limit")
+        else:
+            self.waits.setdefault(provider, waiting(lambda words: self.tell(f"{provider}: {words}")))(seconds)
 
 
-def _end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "Sequence[str]" = ()) -> None:
+def _end_run(
+    manifest: "RunManifest", out: Path, allowed: int, strict: bool = False, changed: "Sequence[str]" = ()
+) -> None:
+    from pipeline.asking.run import missing_rows
+
     _print_summary(manifest, out)
+    last = manifest.last.missing if manifest.last else {}
+    missing = manifest.unsettled + sum(sum(kinds.values()) for kinds in last.values())
+    rows = missing_rows(manifest, out)
+    if rows:
+        log("\n".join(["Not answered, with what was said first:", *rows]))
     if changed:
         shown = ", ".join([*changed[:5], *(["…"] if len(changed) > 5 else [])])
         log(
@@ -67,8 +86,10 @@ def _end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: 
         if manifest.stopped in SIGNAL_EXITS:
             raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])
     else:
-        tell_next(f"citejury pipeline sources {click.format_filename(out)} --out records.jsonl")
-    if strict and (changed or (manifest.last and (manifest.last.failed or manifest.last.unread))):
+        following = f"citejury pipeline sources {click.format_filename(out)} --out records.jsonl"
+        again = f"the same command asks for the {missing} missing again; without them: " if missing > allowed else ""
+        tell_next(f"{again}{following}")
+    if missing > allowed or (strict and changed):
         raise click.exceptions.Exit(1)
 
 
@@ -86,26 +107,15 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
         log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
     log_unread({name: counts.unread for name, counts in manifest.providers.items()})
     if manifest.errors:
-        log(f"not answered: {_counts(manifest.errors)} (see errors.jsonl)")
+        kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
+        log(f"not answered: {kinds} (see errors.jsonl)")
     if manifest.last:
         _print_last_start(manifest.last, manifest, out)
 
 
-def _counts(kinds: "Mapping[str, int]") -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-
-
 def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
     from pipeline.asking.paid_replies import BAD_RESPONSES
-    from pipeline.asking.run_folder import read_errors
 
-    reasons = {error.provider: error.message for error in reversed(read_errors(out))} if last.silent else {}
-    for provider, kinds in last.silent.items():
-        calls = counted(sum(kinds.values()), "call")
-        log(
-            f"{provider}: this start made {calls}, and none was answered ({_counts(kinds)}). The first: "
-            f"{printable(reasons.get(provider, ''))}"
-        )
     bad = manifest.errors.get("bad_response", 0)
     if last.unread or (bad and (out / BAD_RESPONSES).is_file()):
         log(
@@ -183,6 +193,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     cls=SectionedCommand,
     check=_check_together,
     rare="--id-column --text-column --concurrency --attempts --timeout --read-timeout --retry --compress "
+    "--patience --allow-missing "
     "--allow-domain --block-domain --country --recency --max-uses --temperature --max-tokens --poll-seconds "
     "--batch-status --batch-cancel",
 )
@@ -214,12 +225,14 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
 @click.option("--timeout", default=600, **_SECONDS, help="Longest a call may take in all.")
 @click.option("--read-timeout", default=300, **_SECONDS, help="Longest silence of a provider.")
+@click.option("--patience", default=900, **_SECONDS, help="Longest wait for a limit without any answer.")
 @click.option("--retry", type=click.Choice(["bad_response"]), help="Ask again where a paid reply cannot be read.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @click.option("--batch", is_flag=True, help="Ask in batches: within a day, for about half the price.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
 @click.option("--compress", is_flag=True, help="Keep the answers under zstd, in PROVIDER.csv.zst.")
-@click.option("--strict", is_flag=True, help="Exit code 1 where a call failed or a stored payload has changed.")
+@click.option("--allow-missing", type=click.IntRange(min=0), default=0, metavar="N", help="Calls that may be missing.")
+@click.option("--strict", is_flag=True, help="Exit code 1 also where a stored payload has changed.")
 @click.option("--replay", type=PATH, metavar="DIR", help="Answer from stored payloads instead.")
 @click.option("--allow-domain", "allowed_domains", multiple=True, metavar="HOST", help="Search this site only.")
 @click.option("--block-domain", "blocked_domains", multiple=True, metavar="HOST", help="Never search this site.")
@@ -247,11 +260,13 @@ def ask(
     attempts: int,
     timeout: int,
     read_timeout: int,
+    patience: int,
     retry: str | None,
     max_cost: float | None,
     batch: bool,
     dry_run: bool,
     compress: bool,
+    allow_missing: int,
     strict: bool,
     replay: Path | None,
     poll_seconds: float,
@@ -265,6 +280,10 @@ def ask(
     any moment and started again with the same command, it goes on where it was; so it does with narratives appended,
     another provider or more repeats. A reply that was paid for and cannot be read is kept in bad_responses.jsonl; only
     --retry bad_response asks again.
+
+    A refusal for speed or overload (429, 503, 529) costs no attempt: each provider is asked as fast as it lets
+    through, and left once it has let nothing through for --patience seconds. Calls that are missing at the end are
+    listed with the reasons, and the exit code is 1 unless --allow-missing N allows so many.
 
     With --arm, which may be given several times, each narrative is put once by every arm; its TOML file says what is
     other than for the rest: `model` or `[models]`, `persona`, `[prompts]` and `[options]`. --system-prompt and
@@ -283,6 +302,7 @@ def ask(
     Examples:
         citejury pipeline ask narratives.csv --out answers --dry-run
         citejury pipeline ask narratives.csv --out answers --batch
+        citejury pipeline ask narratives.csv --out answers --patience 3600 --allow-missing 5
         citejury pipeline ask narratives.csv --out answers --replay payloads
     """
     import asyncio
@@ -314,7 +334,7 @@ def ask(
             source = RecordedAnswers(replay)
             manifest = asyncio.run(ask_narratives(questions, out, source, bars.settle, bars.tell, limits))
             changed = asyncio.run(changed_payloads(questions, out, source))
-        _end_run(manifest, out, strict, changed)
+        _end_run(manifest, out, allow_missing, strict, changed)
         return
     if batch_cancel and chosen is None:
         chosen = providers_with_batches(out)
@@ -337,11 +357,12 @@ def ask(
                 questions,
                 out,
                 selection,
-                policy=BatchPolicy(poll_seconds=poll_seconds, attempts=attempts),
+                policy=BatchPolicy(poll_seconds=poll_seconds, attempts=attempts, patience=patience),
                 limits=limits,
                 cancel=batch_cancel,
                 progress=bars.report,
                 tell=bars.tell,
+                waits=bars.wait,
                 tell_counts=(lambda line: None) if sys.stderr.isatty() else bars.tell,  # the bars show it there
                 redirect_client=redirect_client,
             )
@@ -350,13 +371,14 @@ def ask(
                 questions,
                 out,
                 selection,
-                policy=RetryPolicy(attempts, timeout, min(read_timeout, timeout)),
+                policy=RetryPolicy(attempts, timeout, min(read_timeout, timeout), patience_seconds=patience),
                 limits=limits,
                 report=bars.settle,
                 tell=bars.tell,
+                waits=bars.wait,
                 redirect_client=redirect_client,
             )
-    _end_run(manifest, out, strict)
+    _end_run(manifest, out, manifest.unsettled + allow_missing if batch_cancel else allow_missing, strict)
 
 
 def _select(

@@ -17,7 +17,17 @@ RESULTS_OF: ProviderName = "perplexity"
 Placement = Literal["marker", "claim", "none"]
 
 ErrorKind = Literal[
-    "missing_key", "auth", "rate_limit", "quota", "server", "network", "timeout", "bad_response", "not_recorded"
+    "missing_key",
+    "auth",
+    "no_permission",
+    "unknown_model",
+    "quota",
+    "rate_limit",
+    "server",
+    "network",
+    "timeout",
+    "bad_response",
+    "not_recorded",
 ]
 """Why a provider gave no answer: the kinds of `errors.jsonl`."""
 

@@ -137,9 +137,12 @@ class RunSearch:
 
 
 MOST_AT_ONCE = 5
-SEARCH_POLICY = RetryPolicy(attempts=4, total_seconds=90.0, read_seconds=30.0, connect_seconds=15.0)
+SEARCH_POLICY = RetryPolicy(
+    attempts=4, total_seconds=90.0, read_seconds=30.0, connect_seconds=15.0, patience_seconds=90.0
+)
 _ADVICE: dict[ErrorKind, str] = {
     "auth": "Look at the key in `{variable}`.",
+    "no_permission": "Look at what the key in `{variable}` may do.",
     "quota": "Its plan is used up: raise it, or choose another provider with `--search`.",
 }
 _OTHER_ADVICE = "Try again later, or choose another provider with `--search`."

@@ -23,7 +23,7 @@ from pipeline.models.completion import Structured
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
 from pipeline.models.structured import Asker, Spent, accept_body, spent_of
 from pipeline.providers import ChosenModel
-from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.providers.http.client import ApiClient, RetryPolicy, waiting
 from pipeline.text.normal_form import normal_form
 from pipeline.text.words import STOP_WORDS, TOKEN, SentencePlace, content_words, without_marks, words_and_numbers
 from pipeline.verifying.figures import figures_of, in_figures, shown_figure
@@ -268,7 +268,7 @@ class OpenClaims:
             OutputError: the file holds something else, cannot be written, or is another process's.
             SettingsError: the key cannot be used.
         """
-        client = ApiClient(self.chosen.endpoint, RetryPolicy(), self.at_once, accept_body)
+        client = ApiClient(self.chosen.endpoint, RetryPolicy(), self.at_once, accept_body, waits=waiting(tell))
         self.state.stop_waiting = client.stop
         with open_replies(path, _Question, "pipeline verify") as replies:
             kept = _KeptReplies(replies, self.chosen.model)

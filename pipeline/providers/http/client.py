@@ -14,14 +14,16 @@ from typing import Any, NamedTuple, Self
 import httpx
 
 from pipeline.core.errors import ProviderError
+from pipeline.core.terminal import counted
 from pipeline.providers.http.failure import (
     Decision,
+    allowance,
     decide,
     ends_the_provider,
-    exhausted_seconds,
     redact,
     unreadable_error,
 )
+from pipeline.providers.http.pace import NOTHING_SAID, Allowance, Pace
 from pipeline.providers.http.request import Endpoint, ProviderRequest, encode_body, load_body
 from pipeline.providers.http.transfer import (
     REDIRECT,
@@ -40,7 +42,9 @@ _REDIRECTS = range(300, 400)
 class RetryPolicy(NamedTuple):
     """`attempts` are the tries for each answer; `total_seconds` bounds sending and waiting after failures together.
 
-    `read_seconds` are the silence before an answer or within it, `backoff_seconds` the unit of waits that nobody named.
+    Refusals for speed or overload count for neither: they are waited out, until nothing was let through for
+    `patience_seconds`. `read_seconds` are the silence before an answer or within it, `backoff_seconds` the unit of
+    waits that nobody named.
     """
 
     attempts: int = 2
@@ -48,6 +52,7 @@ class RetryPolicy(NamedTuple):
     read_seconds: float = 300.0
     backoff_seconds: float = 1.0
     connect_seconds: float = 30.0
+    patience_seconds: float = 900.0
 
 
 class Response(NamedTuple):
@@ -64,14 +69,14 @@ class Response(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one attempt came to; `pause` are the seconds in which the API wants no further request."""
+    """What one attempt came to, and what its headers leave."""
 
     status: int = 0
     text: str = ""
     body: Any = None
     failure: ProviderError | None = None
     decision: Decision = Decision("no")
-    pause: float = 0.0
+    left: Allowance = NOTHING_SAID
     fault: str = ""
 
 
@@ -85,17 +90,22 @@ class ApiClient:
         concurrency: int = 8,
         check: Callable[[Any], object] = lambda body: None,
         keeps_unread: bool = False,
+        waits: Callable[[float], None] = lambda seconds: None,
+        ends: Callable[[ProviderError, int | None], bool] = ends_the_provider,
     ) -> None:
         """`check` raises ProviderError for a body that came with a success and is no answer.
 
         A client that `keeps_unread` gives back a success that cannot be read or is not whole, for it is paid for;
-        others ask again or raise. SettingsError where the key is nothing that a header can carry.
+        others ask again or raise. `waits` hears the seconds of a wait for a limit, about once a second; `ends` says of
+        a failure and its status whether nothing more is to be asked. SettingsError where the key is nothing that a
+        header can carry.
         """
         self.endpoint = endpoint
         self.policy = policy or RetryPolicy()
         self.check = check
         self.keeps_unread = keeps_unread
-        self.gate = Gate(max(1, concurrency))
+        self.ends = ends
+        self.gate = Gate(max(1, concurrency), self.policy, waits)
         self.headers = {
             "accept": "application/json",
             # Not all that httpx could decode: these two are unpacked here, up to a limit.
@@ -129,9 +139,9 @@ class ApiClient:
     ) -> Response:
         """The answer to a request, after as many attempts as it takes and the policy allows, or at most `attempts`.
 
-        An answer that came back is never asked for again, whatever it says. `sent` requests were made for the same
-        call before; they count as attempts. `content` is sent instead of the request's body, whose headers say what
-        it is.
+        An answer that came back is never asked for again, whatever it says. A refusal for speed is no attempt and is
+        waited out, but not where `attempts` are given. `sent` requests were made for the same call before. `content` is
+        sent instead of the request's body, whose headers say what it is.
 
         Raises:
             ProviderError: there is no answer after all attempts, or nothing more is asked of this API. Its `attempts`
@@ -140,30 +150,33 @@ class ApiClient:
         clock = asyncio.get_running_loop().time
         content = content or (encode_body(request.body) if request.body else b"")
         most = self.policy.attempts if attempts is None else attempts
-        attempt, spent = 0, 0.0
+        attempt, spent = 1, 0.0
         async with self.gate.slots:
             while True:
-                attempt += 1
-                async with self.gate.turn(sent, self.policy.total_seconds) as started:
-                    sent += 1
-                    outcome = await self.attempt(request, content, attempt, self.policy.total_seconds - spent)
-                    spent += clock() - started
+                started = await self.gate.turn(sent)
+                sent += 1
+                outcome = await self.attempt(request, content, attempt, self.policy.total_seconds - spent)
+                took = clock() - started
                 wait = self.learn(outcome, started)
                 if outcome.failure is None:
                     return Response(outcome.status, outcome.text, outcome.body, sent, outcome.fault)
+                if outcome.decision.kind == "limit" and attempts is None and not self.gate.stopped:
+                    continue
+                spent += took
                 late = spent + wait > self.policy.total_seconds
-                if outcome.decision.kind == "no" or attempt >= most or late or self.gate.stopped:
+                if outcome.decision.kind != "transient" or attempt >= most or late or self.gate.stopped:
                     raise _final_error(outcome, sent, outcome.decision.seconds if late else 0.0)
                 await self.gate.rest(wait)
                 spent += wait
+                attempt += 1
 
     async def lines(self, request: ProviderRequest) -> AsyncGenerator[str, None]:
         """The lines of a response of any length, as they come; the request is made again until the first has come."""
         headers = {**request.headers, **self.headers}
-        begun, attempt = False, 0
+        begun, attempt, sent = False, 1, 0
         while True:
-            attempt += 1
-            started = asyncio.get_running_loop().time()
+            started = await self.gate.turn(sent)
+            sent += 1
             try:
                 async with self.connection() as client, opened(client, self.endpoint.url(request), headers) as response:
                     if response.is_success:
@@ -177,9 +190,12 @@ class ApiClient:
                 decision = Decision("no") if begun else _decide_transport(failure, attempt)
                 outcome = Outcome(failure.status or 0, failure=failure, decision=decision)
             wait = self.learn(outcome, started)
-            if outcome.decision.kind == "no" or attempt >= self.policy.attempts or self.gate.stopped:
-                raise _final_error(outcome, attempt, 0.0)
+            if outcome.decision.kind == "limit" and not self.gate.stopped:
+                continue
+            if outcome.decision.kind != "transient" or attempt >= self.policy.attempts or self.gate.stopped:
+                raise _final_error(outcome, sent, 0.0)
             await self.gate.rest(wait)
+            attempt += 1
 
     async def attempt(self, request: ProviderRequest, content: bytes, attempt: int, seconds: float) -> Outcome:
         """What one request came to within so many seconds; a failure is a value here."""
@@ -216,12 +232,12 @@ class ApiClient:
     def judge(self, received: RawResponse, attempt: int, now: float) -> Outcome:
         status, headers, key = received.status, received.headers, self.endpoint.key
         text = hide_key(received.text, key)
-        pause = exhausted_seconds(headers, now)
+        left = allowance(headers, now)
         keeps = self.keeps_unread and status in _SUCCESSES
         body: Any = None
         if fault := received.fault:
             if keeps:
-                return Outcome(status, text, pause=pause, fault=str(fault))
+                return Outcome(status, text, left=left, fault=str(fault))
             return Outcome(fault.status or 0, failure=fault, decision=_decide_transport(fault, attempt))
         try:
             if status in _REDIRECTS:
@@ -237,30 +253,28 @@ class ApiClient:
             self.check(body)
         except ProviderError as failure:
             if keeps and failure.kind in ("network", "bad_response"):
-                return Outcome(status, text, body, pause=pause)
+                return Outcome(status, text, body, left=left)
             passing = failure.kind == "network"
             decision = decide(None if passing else status, headers, text, attempt, now)
-            return Outcome(status, text, body, failure, decision, pause)
+            return Outcome(status, text, body, failure, decision, left)
         except RecursionError:
             deep = ProviderError("The payload is nested too deeply to be a provider's answer.")
-            return Outcome(status, text, failure=None if keeps else deep, pause=pause)
-        return Outcome(status, text, body, pause=pause)
+            return Outcome(status, text, failure=None if keeps else deep, left=left)
+        return Outcome(status, text, body, left=left)
 
     def learn(self, outcome: Outcome, started: float) -> float:
-        """Report the outcome to the gate, and give the seconds to wait before this call's next request."""
+        """Report the outcome to the gate, and give the seconds to wait before this call's next attempt."""
         decision, failure = outcome.decision, outcome.failure
-        self.gate.pause(outcome.pause)
-        if failure is None:
-            self.gate.widen()
-            return 0.0
-        if ends_the_provider(failure, outcome.status):
-            self.gate.close(_final_error(outcome, 0, 0.0))
-        # Provider-named waits get a little more, so that those who were refused together do not return together.
+        # Waits that the provider named get a little more, so that those who were refused together do not come together.
         spread = min(1.0, decision.seconds / 10) if decision.stated else decision.seconds * self.policy.backoff_seconds
         wait = (decision.seconds if decision.stated else 0.0) + random.uniform(0.0, spread)
-        if decision.kind == "rate_limit":
-            self.gate.narrow(started)
-            self.gate.pause(wait)
+        if failure and decision.kind == "limit":
+            self.gate.refuse(_final_error(outcome, 0, 0.0), started, wait if decision.stated else None)
+            return 0.0
+        if outcome.status:
+            self.gate.pace.answer(asyncio.get_running_loop().time(), outcome.left)
+        if failure and self.ends(failure, outcome.status):
+            self.gate.close(_final_error(outcome, 0, 0.0))
         return wait
 
 
@@ -298,49 +312,35 @@ def _final_error(outcome: Outcome, sent: int, wait: float) -> ProviderError:
 
 
 class Gate:
-    """One provider's door: at most `most` calls at a time, fewer after a refusal for speed, none before `opens`."""
+    """One provider's door: at most `most` calls at a time, as fast as it lets through, and none once it is shut."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, policy: RetryPolicy, waits: Callable[[float], None] = lambda seconds: None) -> None:
         self.slots = asyncio.Semaphore(most)
-        self.most = most
-        self.allowed = most
-        self.under_way = 0
-        self.opens = 0.0
-        self.narrowed = 0.0
-        self.good_answers = 0
+        self.first = asyncio.Lock()
+        self.pace = Pace(policy.backoff_seconds)
+        self.patience = policy.patience_seconds
+        self.waits = waits
         self.shut: ProviderError | None = None
-        self.moved = asyncio.Condition()
         self.stopped = False
         self.resting: set[asyncio.Task[Any] | None] = set()
 
-    @asynccontextmanager
-    async def turn(self, sent: int, patience: float) -> AsyncIterator[float]:
-        """The time on the loop's clock at which a request may be sent, once it may; the turn ends with the block.
+    async def turn(self, sent: int) -> float:
+        """Wait until a request may be sent, and give the time on the loop's clock; `sent` were for this call before.
 
-        `sent` requests were made for the call so far; `patience` is the longest wait that makes sense, in seconds.
-        ProviderError where the door is shut, or opens only after that.
+        ProviderError where the door is shut.
         """
+        clock = asyncio.get_running_loop().time
         with self.rests():
-            async with self.moved:
-                await self.moved.wait_for(lambda: self.under_way < self.allowed)
-                self.under_way += 1
-        try:
-            with self.rests():
-                await self._wait_until_open(sent, patience)
-            yield asyncio.get_running_loop().time()
-        finally:
-            self.under_way -= 1
-            async with self.moved:
-                self.moved.notify(max(1, self.allowed - self.under_way))
-
-    async def _wait_until_open(self, sent: int, patience: float) -> None:
-        while (wait := self.opens - asyncio.get_running_loop().time()) > 0 or self.shut:
-            if self.shut:
-                raise ProviderError(str(self.shut), self.shut.kind, status=self.shut.status, attempts=sent)
-            if wait > patience:
-                words = f"The provider asked to be left alone for {wait:.0f} seconds more, longer than a call may take."
-                raise ProviderError(words, "rate_limit", attempts=sent)
-            await asyncio.sleep(wait)
+            async with self.first:
+                while (wait := self.pace.wait(clock())) > 0 and not self.shut:
+                    if wait >= 1:
+                        self.waits(wait)
+                    await asyncio.sleep(min(wait, 1.0))  # the door may be shut meanwhile
+                if self.shut:
+                    raise ProviderError(str(self.shut), self.shut.kind, status=self.shut.status, attempts=sent)
+                now = clock()
+                self.pace.start(now)
+        return now
 
     async def rest(self, seconds: float) -> None:
         """Wait so long; a stop ends it, and the task with it."""
@@ -362,26 +362,44 @@ class Gate:
         tasks = [task for task in self.resting if task is not None and task.cancel()]
         return len(tasks)
 
-    def pause(self, seconds: float) -> None:
-        """Let nothing start for so long; an earlier, longer pause stays."""
-        self.opens = max(self.opens, asyncio.get_running_loop().time() + seconds)
-
-    def narrow(self, started: float) -> None:
-        """Let half as many through, once for all the requests that were under way at the first refusal."""
-        if started >= self.narrowed:
-            self.allowed = max(1, self.allowed // 2)
-            self.narrowed = asyncio.get_running_loop().time()
-            self.good_answers = 0
-
-    def widen(self) -> None:
-        """Count a good answer; a round of them lets one more through."""
-        self.good_answers += 1
-        if self.good_answers >= self.allowed and self.allowed < self.most:
-            self.allowed += 1
-            self.good_answers = 0
+    def refuse(self, failure: ProviderError, started: float, seconds: float | None) -> None:
+        """Slow down; shut the door where nothing was let through for as long as the patience, or will not be."""
+        now = asyncio.get_running_loop().time()
+        self.pace.refuse(now, started, seconds)
+        since = self.pace.refused_since
+        begun = now if since is None else since
+        if max(now, self.pace.opens) - begun < self.patience:
+            return
+        limit = _span_words(self.patience)
+        words = f"It has let nothing through for {limit}"
+        if now - begun < self.patience:
+            words = f"It asks to be left alone for {_span_words(self.pace.opens - now)}, longer than {limit}"
+        said = f"{str(failure).rstrip('.')}. {words}."
+        self.close(ProviderError(said, failure.kind, status=failure.status))
 
     def close(self, failure: ProviderError) -> None:
         """Fail every further call as this one failed, unsent; the first reason stays."""
         if self.shut is None:
             words = f"{str(failure).rstrip('.')}. So nothing more is asked of this provider in this run."
             self.shut = ProviderError(words, failure.kind, status=failure.status)
+
+
+def waiting(tell: Callable[[str], None]) -> Callable[[float], None]:
+    """Reports waits for a limit, of which it hears every second, once a minute."""
+    told = -60.0
+
+    def waits(seconds: float) -> None:
+        nonlocal told
+        if time.monotonic() - told >= 60:
+            told = time.monotonic()
+            tell(f"A limit of speed is waited for: the next request goes out in {_span_words(seconds)}.")
+
+    return waits
+
+
+def _span_words(seconds: float) -> str:
+    """A span of time in its largest unit, such as `15 minutes`."""
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length or abs(seconds - length) < length / 20:
+            return counted(round(seconds / length), unit)
+    return counted(round(seconds), "second")

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import ErrorKind
+from pipeline.providers.http.pace import Allowance
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object, is_error, load_body
 
 _MAX_MESSAGE = 400
@@ -52,21 +53,32 @@ _WRONG_KEY = re.compile(
     re.IGNORECASE,
 )
 _NO_MONEY = re.compile(
-    r"insufficient_quota|credit_balance|credit balance|spend_?\s?limit|organization_usage_limit|usage limits?\b|PerDay",
+    r"insufficient_quota|credit[_ ]balance|spend(?:ing)?[_\s]?limit|organization_usage_limit|usage limits?\b|PerDay"
+    r"|(?:any|available|enough|insufficient|out of) (?:funds|credits)\b",
     re.IGNORECASE,
 )
+# OpenAI's code, Perplexity's type, Anthropic's "model: name", and what the others write around the name.
+_NO_MODEL = re.compile(
+    r"model_not_found|invalid_model|^model: \S+$|not a valid model|(?:invalid|unknown|no such) model\b"
+    r"|\bmodels?\b[^\n]{0,80}?(?:does not exist|not found|(?:was|been|is) (?:retired|deprecated|decommissioned))",
+    re.IGNORECASE | re.MULTILINE,
+)
 _WORDS_OF_KIND: dict[ErrorKind, str] = {
-    "auth": "authentication_error permission_error invalid_api_key unauthenticated permission_denied",
+    "auth": "authentication_error invalid_api_key unauthenticated",
+    "no_permission": "permission_error permission_denied",
     "quota": "billing_error",
     "rate_limit": "rate_limit_error rate_limit_exceeded resource_exhausted slow_down too_many_requests",
     "timeout": "timeout_error deadline_exceeded",
     "server": "api_error overloaded_error server_error internal internal_server_error unavailable",
 }
+ENDING: tuple[ErrorKind, ...] = ("auth", "no_permission", "unknown_model", "quota")
+"""What no further call to the provider can do better."""
+OVERLOADED = (503, 529)
 _KIND_BY_WORD = {word: kind for kind, words in _WORDS_OF_KIND.items() for word in words.split()}
 _KIND_BY_STATUS: dict[int, ErrorKind] = {
     401: "auth",
     402: "quota",
-    403: "auth",
+    403: "no_permission",
     408: "timeout",
     429: "rate_limit",
     # Tavily's for a plan and for pay-as-you-go that are used up.
@@ -133,11 +145,13 @@ def _error_words(body: Any, fields: dict[str, Any]) -> str:
 
 
 def error_kind(status: int | None, words: str) -> ErrorKind:
-    """What the words say of key and money first, then the status, then the error's type."""
+    """What the words say of key, money and model first, then the status, then the error's type."""
     if _WRONG_KEY.search(words):
         return "auth"
     if _NO_MONEY.search(words):
         return "quota"
+    if status in (None, 400, 404, 410, 422) and _NO_MODEL.search(words) and not _FORM_FIELDS.search(words):
+        return "unknown_model"
     # xAI and OpenRouter refuse a question for its content with the status of a wrong key; the next one may be harmless.
     if status == 403 and _REFUSED_CONTENT.search(words):
         return "bad_response"
@@ -189,11 +203,12 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 class Decision(NamedTuple):
     """What to do after a failed request: nothing more, or another one after so many seconds.
 
-    `stated` says that the provider named the seconds: at least so long. Otherwise they are the upper end of a random
-    wait, in units of the policy's backoff.
+    After a `limit`, for speed or overload, it is no further attempt. `stated` says that the provider named the seconds:
+    at least so long. Otherwise they are the upper end of a random wait, in units of the policy's backoff; after a limit
+    they are 0, for the pace says when.
     """
 
-    kind: Literal["no", "transient", "rate_limit"]
+    kind: Literal["no", "transient", "limit"]
     seconds: float = 0.0
     stated: bool = False
 
@@ -214,22 +229,21 @@ def decide(status: int | None, headers: Mapping[str, str], body: str, attempt: i
     told = _stated_seconds(headers, body, now)
     if told is not None:
         return Decision(kind, told, stated=True)
-    resets = [wait for wait, remaining in _limit_waits(headers, now) if remaining in (0, None)]
-    if kind == "rate_limit" and resets:
-        return Decision(kind, min(max(resets), _LONGEST_WAIT), stated=True)
-    # Anthropic asks for 5 to 60 seconds when it is overloaded: https://docs.anthropic.com/en/api/errors, read 2026-11.
-    return Decision(kind, backoff_seconds(attempt, 10.0 if status == 529 else 1.0))
+    resets = [wait for wait, left, _ in _limit_waits(headers, now) if left in (0, None)]
+    if kind == "limit":
+        return Decision(kind, min(max(resets), _LONGEST_WAIT), stated=True) if resets else Decision(kind)
+    return Decision(kind, backoff_seconds(attempt))
 
 
-def _retry_kind(status: int, headers: Mapping[str, str], body: str) -> Literal["no", "transient", "rate_limit"]:
+def _retry_kind(status: int, headers: Mapping[str, str], body: str) -> Literal["no", "transient", "limit"]:
     kind = unreadable_error(body, status).kind
-    if kind in ("auth", "quota") or re.search(r"request too large|request_too_large", body, flags=re.IGNORECASE):
+    if kind in ENDING or re.search(r"request too large|request_too_large", body, flags=re.IGNORECASE):
         return "no"
     advice = headers.get("x-should-retry", "").strip().lower()
     if advice == "false":
         return "no"
-    if kind == "rate_limit":
-        return "rate_limit"
+    if kind == "rate_limit" or (status in OVERLOADED and kind == "server"):
+        return "limit"
     passing = kind in ("server", "timeout") and status not in (501, 505)
     return "transient" if advice == "true" or passing or status in (408, 409) else "no"
 
@@ -239,11 +253,16 @@ def ends_the_provider(failure: ProviderError, status: int | None) -> bool:
     words = str(failure)
     is_retired = re.search(r"retired|deprecated", words, flags=re.IGNORECASE) and not _FORM_FIELDS.search(words)
     retired = status == 400 and bool(is_retired)
-    return failure.kind in ("auth", "quota") or status in (404, 410) or retired
+    return failure.kind in ENDING or status in (404, 410) or retired
 
 
-def backoff_seconds(attempt: int, base: float = 1.0) -> float:
-    return min(base * 2.0 ** (attempt - 1), _LONGEST_WAIT)
+def is_limit(failure: ProviderError) -> bool:
+    """Whether it is a refusal for speed or overload, which costs nothing and passes."""
+    return failure.kind == "rate_limit" or (failure.kind == "server" and failure.status in OVERLOADED)
+
+
+def backoff_seconds(attempt: int) -> float:
+    return min(2.0 ** (attempt - 1), _LONGEST_WAIT)
 
 
 def _stated_seconds(headers: Mapping[str, str], body: str, now: float) -> float | None:
@@ -268,10 +287,18 @@ def _body_seconds(body: str) -> float | None:
     return _duration_seconds(words[1]) if words and _DURATION.fullmatch(words[1]) else None
 
 
-def exhausted_seconds(headers: Mapping[str, str], now: float) -> float:
-    """How long to start nothing new after this response: a limit has 0 left; at most a minute, 0 where none has."""
-    waits = [wait for wait, remaining in _limit_waits(headers, now) if remaining == 0]
-    return min(max([*waits, _window_seconds(headers) or 0.0]), _LONGEST_WAIT)
+def allowance(headers: Mapping[str, str], now: float) -> Allowance:
+    """What the limits in the headers leave; a limit with 0 left is a pause of at most a minute.
+
+    Four times what is left until the reset: so a window of time is used up in it, and of a bucket that is filled
+    steadily, whose reset moves, a fifth is kept. At least one request a minute is left.
+    """
+    limits = _limit_waits(headers, now)
+    waits = [wait for wait, left, _ in limits if left == 0]
+    pause = min(max([*waits, _window_seconds(headers) or 0.0]), _LONGEST_WAIT)
+    some = [(wait, left) for wait, left, name in limits if left and wait > 1 and "token" not in name]
+    rates = [(max(4 * left / wait, 1 / _LONGEST_WAIT), wait) for wait, left in some]
+    return Allowance(pause, *min(rates)) if rates else Allowance(pause)
 
 
 def _window_seconds(headers: Mapping[str, str]) -> float | None:
@@ -288,8 +315,8 @@ def _window_seconds(headers: Mapping[str, str]) -> float | None:
     return max(waits, default=None)
 
 
-def _limit_waits(headers: Mapping[str, str], now: float) -> list[tuple[float, int | None]]:
-    """For each limit that the headers name: seconds to its reset, and how much of it is left, None where not said."""
+def _limit_waits(headers: Mapping[str, str], now: float) -> list[tuple[float, int | None, str]]:
+    """For each limit that the headers name: seconds to its reset, how much is left, None where not said, its name."""
     there = time_there(headers, now)
     waits = []
     for name, value in headers.items():
@@ -297,7 +324,7 @@ def _limit_waits(headers: Mapping[str, str], now: float) -> list[tuple[float, in
             wait = wait_seconds(value, there)
             left = headers.get(name.replace("reset", "remaining"), "").strip()
             if wait is not None:
-                waits.append((wait, int(left) if left.isascii() and left.isdigit() and len(left) < 20 else None))
+                waits.append((wait, int(left) if left.isascii() and left.isdigit() and len(left) < 20 else None, name))
     return waits
 
 

@@ -46,6 +46,7 @@ def test_questions_are_counted_by_arm_and_with_their_providers(tmp_path: Path) -
     narratives = tmp_path / "narratives.csv"
     narratives.write_text("narrative_id,prompt\nn1,One is so.\nn2,Two is so.\nn3,Three is so.\n", encoding="utf-8")
     words = ["pipeline", "ask", str(narratives), "--out", str(tmp_path / "run"), "--replay", str(tmp_path / "payloads")]
+    words += ["--allow-missing", "6"]
     for arm, replies in (
         ("plain", {"n1": (said("No."), 200), "n2": (said("No", stop="content_filter"), 200)}),
         ("mad", {"n1": (said("Yes."), 200), "n2": (BROKEN, 500), "n3": (BROKEN, 500)}),

@@ -75,8 +75,8 @@ def test_a_success_that_cannot_be_read_is_kept_with_its_body_and_bought_again_on
         first = ask(server, "openai")
         previews = [ask(server, "openai", "--dry-run", *more) for more in ([], ["--retry", "bad_response"])]
         assert [json.loads(each.stdout)["calls"] for each in previews] == [0, 1]
-        again = ask(server, "openai", "--strict")
-        assert (first.exit_code, again.exit_code, len(server.calls)) == (0, 1, 3)
+        again = ask(server, "openai")
+        assert (first.exit_code, again.exit_code, len(server.calls)) == (1, 1, 3)
         [error] = read_errors(folder / "run")
         assert (error.kind, error.status, error.narrative_id, error.attempts) == ("bad_response", 200, "N1", 1)
         assert said in error.message
@@ -87,7 +87,7 @@ def test_a_success_that_cannot_be_read_is_kept_with_its_body_and_bought_again_on
         assert "2 kept, 0 new, 0 failed, 1 unread, spent now 0.00 USD (0.00 in all)" in again.stderr
         assert f"kept in {BAD_RESPONSES}" in again.stderr
         assert "Asking" not in again.stderr
-        told = ask(server, "openai", "--retry", "bad_response", "--strict")
+        told = ask(server, "openai", "--retry", "bad_response")
     assert (told.exit_code, len(server.calls), read_errors(folder / "run")) == (0, 4, [])
     assert check_file(folder / "run" / "openai.csv") == []
     assert [each.narrative_id for each in read_answers(folder / "run" / "openai.csv")] == ["N0", "N1", "N2"]
@@ -197,7 +197,7 @@ def test_bodies_of_a_paused_turn_reach_the_limit_now_and_at_the_next_start(folde
         assert len(server.calls) == 3
         done = ask(server, "claude", *options[:2], "--max-cost", "3", "--max-rows", "1", **prices)
         assert len(server.calls) == 4
-    assert (read_manifest(folder / "run").stopped, first.exit_code, again.exit_code) == ("", 0, 0)
+    assert (read_manifest(folder / "run").stopped, first.exit_code, again.exit_code) == ("", 1, 1)
     assert "2 calls are left" in first.stderr
     assert "3 calls are left" in again.stderr
     assert spent(done) == "1.00 USD (3.00 in all)"
@@ -419,12 +419,14 @@ def test_settings_choose_geminis_api_and_claudes_search_tool(folder: Path) -> No
     assert (counts.input_tokens, counts.output_tokens, counts.searches) == (10, 5, 2)
 
 
-def test_the_time_that_a_call_may_take_is_an_option(folder: Path) -> None:
+def test_how_long_a_limit_is_waited_for_is_an_option(folder: Path) -> None:
     refused = Status(429, {"retry-after": "30"}, {"error": {"message": "slow down"}})
     with ProviderServer([refused] * 3) as server:
-        done = ask(server, "openai", "--max-rows", "1", "--timeout", "2", "--read-timeout", "1")
+        done = ask(server, "openai", "--max-rows", "1", "--patience", "20")
         assert (done.exit_code, len(server.calls)) == (1, 1)
     [error] = read_errors(folder / "run")
-    assert "longer than a call may take" in error.message
+    assert "slow down. It asks to be left alone for 3" in error.message
+    assert "longer than 20 seconds. So nothing more is asked" in error.message
+    assert f"openai  rate_limit  1  {error.message[:30]}" in " ".join(done.stderr.split("\n"))
     wrong = CliRunner().invoke(main, ["pipeline", "ask", "narratives.csv", "--out", "x", "--timeout", "0"])
     assert wrong.exit_code == 2

@@ -53,7 +53,15 @@ def questions(tmp_path: Path) -> tuple[Path, Path]:
 def start(questions: tuple[Path, Path], out: Path, *options: str) -> subprocess.Popen[bytes]:
     narratives, replay = questions
     command = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "ask", str(narratives)]
-    command += ["--out", str(out), "--replay", str(replay), *options]
+    command += [
+        "--out",
+        str(out),
+        "--replay",
+        str(replay),
+        "--allow-missing",
+        str(NARRATIVES * len(PROVIDERS)),
+        *options,
+    ]
     return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
 
 

@@ -256,7 +256,7 @@ def test_a_creation_that_was_not_sent_made_nothing(servers: BatchServers) -> Non
         return failures
 
     async def too_early(api: BatchApi, client: ApiClient) -> list[ProviderError]:
-        client.gate.pause(10 * QUICK.total_seconds)
+        client.gate.close(ProviderError("Too early.", "rate_limit"))
         return (await twice(api, client))[:1]
 
     shut, early = talk(servers, "claude", twice), talk(servers, "claude", too_early)

@@ -107,7 +107,7 @@ def test_ask_makes_nothing_without_a_key_and_reports_answers(narratives: Path, m
     manifest = json.loads((folder / "run" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["providers"]["claude"]["model_asked"] == "from-file"
     result = ask(narratives, "--providers", "grok,claude", "--model", "xai=grok-9")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "not answered: 1 not_recorded (see errors.jsonl)" in result.stderr
     error = json.loads((folder / "run" / "errors.jsonl").read_text(encoding="utf-8"))
     assert (error["provider"], error["model"], error["row"]) == ("grok", "grok-9", 1)

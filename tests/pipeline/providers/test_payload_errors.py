@@ -1,4 +1,5 @@
 import json
+import math
 import re
 from typing import Any
 
@@ -11,10 +12,10 @@ from pipeline.core.schema import PROVIDERS, ProviderName
 from pipeline.providers import read_payload
 from pipeline.providers.http.failure import (
     Decision,
+    allowance,
     backoff_seconds,
     decide,
     ends_the_provider,
-    exhausted_seconds,
     payload_error,
     redact,
     unreadable_error,
@@ -143,12 +144,12 @@ RECORDED = {name: each and Decision(*each) for name, each in CASES["recorded"].i
 
 @pytest.mark.parametrize(("headers", "seconds"), CASES["waits"], ids=lambda value: str(value)[:60])
 def test_the_wait_is_the_first_that_the_headers_name(headers: dict[str, str], seconds: float) -> None:
-    assert decide(429, headers, "slow down", 1, NOW) == Decision("rate_limit", seconds, stated=True)
+    assert decide(429, headers, "slow down", 1, NOW) == Decision("limit", seconds, stated=True)
 
 
 @pytest.mark.parametrize("value", ["", "soon", "-5", "nan", "inf", "1e9", "9" * 40, "５", "Mon, 99 Foo 2024", "1s 2x"])
 def test_a_header_that_names_no_time_is_as_good_as_none(value: str) -> None:
-    assert decide(429, {"retry-after": value, "x-ratelimit-reset": value}, "", 1, NOW) == Decision("rate_limit", 1.0)
+    assert decide(429, {"retry-after": value, "x-ratelimit-reset": value}, "", 1, NOW) == Decision("limit")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_a_header_that_names_no_time_is_as_good_as_none(value: str) -> None:
     ],
 )
 def test_the_body_names_the_wait_where_no_header_does(error: dict[str, object], seconds: float) -> None:
-    assert decide(429, {}, json.dumps({"error": error}), 1, NOW) == Decision("rate_limit", seconds, stated=True)
+    assert decide(429, {}, json.dumps({"error": error}), 1, NOW) == Decision("limit", seconds, stated=True)
 
 
 @pytest.mark.parametrize(("status", "headers", "body", "kind"), CASES["kinds"])
@@ -174,7 +175,59 @@ def test_the_wait_that_nobody_named_doubles_up_to_a_minute() -> None:
 
 @pytest.mark.parametrize(("headers", "seconds"), CASES["nothing_left"], ids=lambda value: str(value)[:60])
 def test_a_limit_with_nothing_left_is_waited_for(headers: dict[str, str], seconds: float) -> None:
-    assert exhausted_seconds(headers, NOW) == pytest.approx(seconds)
+    assert allowance(headers, NOW).pause == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("left", "reset", "rate"),
+    [
+        pytest.param("30", "20s", 6.0, id="four times what is left until the reset"),
+        pytest.param("30", str(NOW + 20), 6.0, id="a moment of the Unix clock"),
+        pytest.param("0", "20s", math.inf, id="nothing left is a pause"),
+        pytest.param("119", "500ms", math.inf, id="full again within a second"),
+        pytest.param("1", "2h", 1 / 60, id="at least one a minute"),
+        pytest.param("many", "20s", math.inf, id="no number"),
+    ],
+)
+def test_what_is_left_of_a_limit_says_how_fast_to_ask(left: str, reset: str, rate: float) -> None:
+    headers = {"x-ratelimit-remaining-requests": left, "x-ratelimit-reset-requests": reset}
+    assert allowance(headers, NOW).rate == pytest.approx(rate)
+    tokens = {name.replace("requests", "tokens"): value for name, value in headers.items()}
+    assert allowance(tokens, NOW).rate == math.inf
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (404, {"message": "The model `gpt-9` does not exist.", "code": "model_not_found"}, "unknown_model"),
+        (404, {"type": "not_found_error", "message": "model: claude-nine"}, "unknown_model"),
+        (
+            404,
+            {"message": "models/gemini-9 is not found for API version v1beta.", "status": "NOT_FOUND"},
+            "unknown_model",
+        ),
+        (400, {"message": "Invalid model 'sonar-9'.", "type": "invalid_model"}, "unknown_model"),
+        (400, {"message": "x/y is not a valid model ID", "code": 400}, "unknown_model"),
+        (400, "Model not found: grok-9", "unknown_model"),
+        (404, {"message": "Not Found"}, "bad_response"),
+        (400, {"message": "Unsupported parameter: 'temperature' is not supported with this model."}, "bad_response"),
+        (400, {"message": "`response_format` of this model is deprecated"}, "bad_response"),
+        (403, {"message": "Your project has no access to model `gpt-9`", "code": "model_not_found"}, "no_permission"),
+        (403, {"status": "PERMISSION_DENIED", "message": "The API is not enabled"}, "no_permission"),
+        (403, "Your newly created team doesn't have any credits or licenses yet.", "quota"),
+        (429, "Your team has either used all available credits or reached its monthly spending limit.", "quota"),
+        (429, {"code": "insufficient_quota", "message": "You exceeded your current quota"}, "quota"),
+    ],
+    ids=str,
+)
+def test_an_unknown_model_missing_permission_and_empty_quota_end_the_provider(
+    status: int, error: object, kind: str
+) -> None:
+    body = json.dumps({"error": error})
+    failure = unreadable_error(body, status)
+    assert failure.kind == kind
+    assert decide(status, {}, body, 1, NOW) == NO
+    assert ends_the_provider(failure, status) is (kind != "bad_response" or status == 404)
 
 
 @pytest.mark.parametrize(("words", "ends"), CASES["retired"])

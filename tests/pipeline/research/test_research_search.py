@@ -104,7 +104,7 @@ LASTING: dict[str, tuple[str, Answer, str, str]] = {
             {"error": {"code": "RATE_LIMITED"}}, 429, {"X-RateLimit-Remaining": "1, 0", "X-RateLimit-Reset": "1, 86400"}
         ),
         "rate_limit",
-        "86400 seconds away",
+        "left alone for 1 day",
     ),
 }
 
