@@ -37,6 +37,7 @@ class BatchDesk:
             work.selection.endpoints[provider], policy, 1, waits=waits, ends=lambda failure, status: False
         )
         self.refused_since: float | None = None
+        self.overloaded: dict[str, ProviderError] = {}
         self.calls = BatchCalls(work, provider, api)
         self.calls.check(work.ledger.of(provider), work.expected)
         self.chunks: Iterator[Chunk] = iter(())
@@ -247,7 +248,7 @@ class BatchDesk:
             self.waiting += self.calls.again(calls, tries)
             return
         words = "The provider neither answered when the batch was made, nor has it."
-        self.calls.fail(calls, ProviderError(words, "network", attempts=tries))
+        self.calls.fail(calls, self.overloaded.get(batch.name) or ProviderError(words, "network", attempts=tries))
 
     async def send(self) -> None:
         if self.put_off and not self.open():
@@ -311,7 +312,9 @@ class BatchDesk:
         except ProviderError as failure:
             if failure.is_lost:
                 self.given_up[name] = asyncio.get_running_loop().time() + shared.policy.settle_seconds
-                self.tries[name] -= is_limit(failure) and self.is_patient()
+                if is_limit(failure):
+                    self.tries[name] -= self.is_patient()
+                    self.overloaded[name] = failure
                 self.tell(f"{printable(str(failure))} It is looked for before it is sent again.")
             else:
                 self.refuse(batch, chunk, failure)

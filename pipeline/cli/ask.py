@@ -51,7 +51,7 @@ class _CallBars(ProgressBars):
         from pipeline.providers.http.client import waiting
 
         if self.console.is_terminal:
-            self.report(provider, words=f"waits {seconds:.0f} s for its limit")
+            self.report(provider, words=f"waits {max(1.0, seconds):.0f} s for its limit")
         else:
             self.waits.setdefault(provider, waiting(lambda words: self.tell(f"{provider}: {words}")))(seconds)
 

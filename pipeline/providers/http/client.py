@@ -1,6 +1,7 @@
 """The only HTTP to other people's APIs: a request out, its answer back, with retries, limits and a hidden key."""
 
 import asyncio
+import math
 import random
 import ssl
 import time
@@ -333,7 +334,7 @@ class Gate:
         with self.rests():
             async with self.first:
                 while (wait := self.pace.wait(clock())) > 0 and not self.shut:
-                    if wait >= 1:
+                    if wait >= 1 or self.pace.base < math.inf:
                         self.waits(wait)
                     await asyncio.sleep(min(wait, 1.0))  # the door may be shut meanwhile
                 if self.shut:
@@ -385,14 +386,14 @@ class Gate:
 
 
 def waiting(tell: Callable[[str], None]) -> Callable[[float], None]:
-    """Reports waits for a limit, of which it hears every second, once a minute."""
-    told = -60.0
+    """Reports waits for a limit, of which it hears every second, once in five minutes."""
+    told = -math.inf
 
     def waits(seconds: float) -> None:
         nonlocal told
-        if time.monotonic() - told >= 60:
+        if time.monotonic() - told >= 300:
             told = time.monotonic()
-            tell(f"A limit of speed is waited for: the next request goes out in {_span_words(seconds)}.")
+            tell(f"A limit of speed is waited for; the next request goes out in {_span_words(max(1.0, seconds))}.")
 
     return waits
 

@@ -352,7 +352,7 @@ def test_a_creation_that_is_refused_for_speed_costs_no_attempt_and_is_left_when_
         manifest = start(server, "claude", policy=policy, told=told)
         assert (manifest.answers, manifest.errors) == (5, {})
         server.refusals["grok"] = [(status, "Slow down.")] * 1000
-        with pytest.raises(InputError, match=f"5 {'rate_limit' if status == 429 else 'network'}"):
+        with pytest.raises(InputError, match=f"5 {'rate_limit' if status == 429 else 'server'}"):
             run_batches(server, NARRATIVES, Path("another"), "grok", policy=policy._replace(patience=0.3))
     assert sum("Slow down" in line for line in told) >= 1
 
