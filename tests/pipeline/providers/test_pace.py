@@ -45,6 +45,7 @@ def simulate(bucket: Bucket, runs: int, headers: str, calls: int = 300, seed: in
     chance, order = random.Random(seed), count()
     paces = [Pace(1.0, chance.uniform) for _ in range(runs)]
     left, done, shares, refused, now = [calls] * runs, [0] * runs, list[float](), 0, 0.0
+    events: list[tuple[float, int, int, bool | None, float, Allowance]]
     events = [(0.0, next(order), run, None, 0.0, Allowance()) for run in range(runs) for _ in range(4)]
     while events:
         now, _, run, good, sent, said = heapq.heappop(events)
