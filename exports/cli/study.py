@@ -40,8 +40,8 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
     The commands of a month are run one after the other, each shown as you would type it: `pipeline ask` and `sources`,
     `annotation plan`, which draws the sample, `setup` and `push` into a round of the month's name, and, when the
     annotators are done, `exports csv` and `results`; from the second month on `study trend`. Where people are needed
-    the command says so and ends. Started again, by you or every night, it goes on from there; a month that has its
-    results is finished. The present month is that of UTC.
+    the command says so and ends, and so it does where calls are missing, then with exit code 1. Started again, by you
+    or every night, it goes on from there; a month that has its results is finished. The present month is that of UTC.
 
     STUDY.toml names the narratives and has a table of options for each command; `citejury init` writes one. Paths in
     it are from its folder, and so is citejury.toml. The same narratives and seed draw the same sample every month, so

@@ -60,6 +60,7 @@ def said_of(run_command: Callable[[Words], None], as_is: bool = False) -> str:
     """What the month of the study here waits for."""
     stopped = work_at(read_study_file(Path("study.toml")), MONTH, run_command, as_is)
     assert stopped
+    assert stopped.exit_code == ("people are needed" not in stopped.said)
     return stopped.said
 
 
