@@ -329,7 +329,9 @@ def missing_rows(manifest: RunManifest, out: Path) -> list[str]:
     Safe for a terminal; a row may have several lines.
     """
     missing = manifest.last.missing if manifest.last else {}
-    first = {(error.provider, error.kind): error.message for error in reversed(read_errors(out))} if missing else {}
+    first: dict[tuple[str, str], str] = {}
+    for error in read_errors(out) if missing else ():
+        first.setdefault((error.provider, error.kind), error.message)
     rows = [
         (provider, kind, str(count), printable(first.get((provider, kind), "")))
         for provider, kinds in missing.items()
