@@ -141,10 +141,8 @@ class Stratification(NamedTuple):
     """The stratum of each place: a sample of n has the first n of them, so that a larger one holds the smaller."""
 
     def sizes(self, narratives: int) -> dict[str, int]:
-        counts = dict.fromkeys(self.members, 0)
-        for stratum in self.turns[:narratives]:
-            counts[stratum] += 1
-        return counts
+        counts = Counter(self.turns[:narratives])
+        return {stratum: counts[stratum] for stratum in self.members}
 
 
 class Draw(NamedTuple):

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotation.cli.options import (
-    FILE,
-    TASK_NAMES,
-    api_url_option,
-    flag,
-    named_server,
-    preset,
-    several,
-    tasks_option,
-    workspace_option,
-)
+from annotation.cli import options
 from annotation.cli.setup import named_again
 from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.errors import BadRowsError, InputError, NotFoundError, OutputError
@@ -40,8 +30,8 @@ _RATE = click.option(
     "0.1.",
 )
 _LOCALE = click.option("--locale", help="Which datasets, for all of them: en, de or ja.")
-_ROUND = preset("--round", "round_name", default="production", help="Round of annotation.")
-_DRY_RUN = flag("--dry-run", help="Say what would be done, and write nothing.")
+_ROUND = options.preset("--round", "round_name", default="production", help="Round of annotation.")
+_DRY_RUN = options.flag("--dry-run", help="Say what would be done, and write nothing.")
 
 
 @click.group()
@@ -54,19 +44,19 @@ def controls() -> None:
 @click.option(
     "--out",
     required=True,
-    type=FILE,
+    type=options.FILE,
     metavar="CONTROLS.csv",
     help="The file to go through; its records are written beside it.",
 )
-@preset(
+@options.preset(
     "--number",
     type=click.IntRange(1),
     default=18,
     help="Units of each task and language; in retrieval all passages of an answer come together.",
 )
-@tasks_option
-@preset("--seed", type=int, default=0, help="What is drawn by lot.")
-@flag("--force", help="Replace the file, and what was filled in there.")
+@options.tasks_option
+@options.preset("--seed", type=int, default=0, help="What is drawn by lot.")
+@options.flag("--force", help="Replace the file, and what was filled in there.")
 def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...], seed: int, force: bool) -> None:
     """Make controls from records, for a person to confirm: CONTROLS.csv.
 
@@ -125,11 +115,11 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
 @click.argument("records", nargs=-1, type=PATH, metavar="[RECORDS…]")
 @_RATE
 @_DRY_RUN
-@several("--skip-label", "skipped", metavar="LABEL", help="Do not score this label")
-@workspace_option
+@options.several("--skip-label", "skipped", metavar="LABEL", help="Do not score this label")
+@options.workspace_option
 @_LOCALE
 @_ROUND
-@api_url_option
+@options.api_url_option
 def push(
     path: Path,
     records: tuple[Path, ...],
@@ -173,7 +163,7 @@ def push(
         )
     found = read_controls(path, _read_records(records or (records_path(path),)), skipped)
 
-    with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("records") as bars:
+    with options.named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("records") as bars:
         where = (argilla, settings.workspace, campaign)
         report = push_controls(*where, found.units, dry_run=dry_run, progress=bars.report, **chosen)
     _tell_controls(report)
@@ -225,20 +215,22 @@ def _report_rates(rates: Sequence[float]) -> None:
 
 
 @controls.command("repeat", cls=SectionedCommand, rare="--seed --locale --round --workspace --api-url")
-@preset(
+@options.preset(
     "--share",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.05,
     help="Share of the units that each person submitted.",
 )
-@preset("--distance", type=click.IntRange(1), default=30, help="How many units she has submitted since, at least.")
+@options.preset(
+    "--distance", type=click.IntRange(1), default=30, help="How many units she has submitted since, at least."
+)
 @_RATE
 @_DRY_RUN
-@preset("--seed", type=int, default=0, help="What is drawn by lot.")
-@workspace_option
+@options.preset("--seed", type=int, default=0, help="What is drawn by lot.")
+@options.workspace_option
 @_LOCALE
 @_ROUND
-@api_url_option
+@options.api_url_option
 def repeat(
     workspace: str | None, locale: str | None, round_name: str, api_url: str | None, dry_run: bool, **chosen: Any
 ) -> None:
@@ -256,7 +248,7 @@ def repeat(
     from annotation.campaign.routing import standing_workspaces
     from annotation.quality.control_push import datasets_of, push_repeats
 
-    with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("units") as bars:
+    with options.named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("units") as bars:
         names = standing_workspaces(argilla, campaign, settings.workspace)
         datasets, people = datasets_of(argilla, names, round_name, locale)
         reports = push_repeats(argilla, datasets, people, dry_run=dry_run, progress=bars.report, **chosen)
@@ -293,7 +285,7 @@ def practice() -> None:
 
 @practice.command("show")
 @_workspace_option
-@api_url_option
+@options.api_url_option
 def show(workspace: str | None, api_url: str | None) -> None:
     """Print who has passed which practice, and how far the others are.
 
@@ -307,7 +299,7 @@ def show(workspace: str | None, api_url: str | None) -> None:
     from annotation.quality.practice import standings_of
 
     rows = []
-    with named_server(workspace, api_url) as (argilla, settings, campaign):
+    with options.named_server(workspace, api_url) as (argilla, settings, campaign):
         for dataset in _practices(argilla, campaign, settings.workspace):
             for each in standings_of(argilla, dataset):
                 right = f"{each['right']} of {each['known']}, {each['wanted']} wanted"
@@ -322,10 +314,12 @@ def show(workspace: str | None, api_url: str | None) -> None:
 
 @practice.command("open")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; all if not given.")
+@click.option(
+    "--task", "tasks", multiple=True, type=click.Choice(options.TASK_NAMES), help="Only this task; all if not given."
+)
 @click.option("--locale", help="Only the practice in this language; all if not given.")
 @_workspace_option
-@api_url_option
+@options.api_url_option
 def open_list(
     names: tuple[str, ...], tasks: tuple[str, ...], locale: str | None, workspace: str | None, api_url: str | None
 ) -> None:
@@ -340,7 +334,7 @@ def open_list(
     from annotation.campaign.people import find_user
     from annotation.quality.practice import open_for
 
-    with named_server(workspace, api_url) as (argilla, settings, campaign):
+    with options.named_server(workspace, api_url) as (argilla, settings, campaign):
         users = [find_user(argilla, name) for name in names]
         chosen = [
             dataset

@@ -8,6 +8,7 @@ import click
 
 from annotation.cli.options import TASK_NAMES, flag, preset
 from pipeline.cli.options import PATH, SectionedCommand, log, named_model
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import Table
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
@@ -80,7 +81,6 @@ def _choose(options: SimpleNamespace, settings: "Settings") -> "ChosenModel | No
 
 def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     from annotation.judge.run import beside, status_table
-    from pipeline.core.errors import BadRowsError, InputError
     from pipeline.models.structured import spent_words
 
     tally = outcome.tally

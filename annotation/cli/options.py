@@ -21,6 +21,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 flag = partial(click.option, is_flag=True)
 preset = partial(click.option, show_default=True)
+seed = partial(preset, "--seed", type=click.IntRange(0, 2**32 - 1), default=0)
 
 
 def several(*names: str, **attributes: Any) -> "Callable[[click.decorators.FC], click.decorators.FC]":

@@ -11,7 +11,8 @@ import click
 
 from annotation.cli.options import preset
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
-from pipeline.core.terminal import ProgressBars
+from pipeline.core.errors import BadRowsError
+from pipeline.core.terminal import ProgressBars, printable
 
 
 def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -101,8 +102,6 @@ def plan(
     from annotation.campaign.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, plan_lines, write_plan
     from annotation.campaign.routing import as_it_stands, locale_for, standing_workspaces
     from annotation.push.record_sources import read_source
-    from pipeline.core.errors import BadRowsError
-    from pipeline.core.terminal import printable
     from pipeline.settings import read_settings
 
     check_plan_folder(folder)

@@ -22,9 +22,8 @@ from pipeline.core.terminal import ProgressBars
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
 
-_home_option = preset(
-    "--home", type=FOLDER, default=Path("citejury-home"), help="Home of the server, as in `citejury annotation serve`."
-)
+_home = partial(preset, "--home", type=FOLDER, default=Path("citejury-home"))
+_home_option = _home(help="Home of the server, as in `citejury annotation serve`.")
 _DEFAULT_PORT = 6900
 
 
@@ -44,9 +43,7 @@ class _Interval(click.ParamType[timedelta]):
 
 
 @click.command(cls=SectionedCommand, rare="--host --hold-minutes --keep --backup-to")
-@preset(
-    "--home", type=FOLDER, default=Path("citejury-home"), help="Folder that keeps the server's database and secrets."
-)
+@_home(help="Folder that keeps the server's database and secrets.")
 @preset("--host", default="127.0.0.1", help="Address to listen at.")
 @click.option(
     "--port",

@@ -21,6 +21,7 @@ from annotation.cli.options import (
 )
 from pipeline.cli.options import SectionedCommand, log, tell_next
 from pipeline.core.tables import Table
+from pipeline.core.terminal import printable
 
 if TYPE_CHECKING:
     from annotation.argilla.client import Argilla
@@ -231,7 +232,6 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
     from annotation.argilla.client import is_loopback
     from annotation.campaign.people import read_passwords
     from annotation.campaign.share import share_sheets
-    from pipeline.core.terminal import printable
 
     known = read_passwords(passwords) if passwords else None
     with named_server(workspace, api_url) as (argilla, settings, campaign):

@@ -12,6 +12,7 @@ import click
 from annotation.cli.options import FILE, api_url_option, flag, preset, several, tasks_option
 from exports.cli import read_labels
 from pipeline.cli.options import PATH, SectionedCommand, log
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
@@ -134,7 +135,6 @@ def push(
     from annotation.campaign.file import read_campaign
     from exports.adjudicate.adjudication import find_homes, refuse_annotators, split_units
     from exports.adjudicate.push import push_units
-    from pipeline.core.errors import BadRowsError
     from pipeline.settings import read_settings
 
     if disputes is None and blind is None:
@@ -259,7 +259,6 @@ def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
 
 def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
     from exports.statistics.disagreements import find_disagreements, rank_together
-    from pipeline.core.errors import InputError
 
     tables = [ratings for ratings in _read_ratings(paths) if not tasks or ratings.task in tasks]
     found = rank_together(find_disagreements(ratings, labels) for ratings in tables)
@@ -274,7 +273,6 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
     from exports.adjudicate.adjudication import find_disputes
     from exports.reading.controls import read_control_votes
     from exports.reading.judgements import read_judges
-    from pipeline.core.errors import InputError
 
     read = read_judges([path])
     for remark in read.remarks:
@@ -284,9 +282,7 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
         raise InputError(f"`{path.name}` holds judgements of {len(read.judges)} judges ({names}). Give one judge's.")
     ((name, judged),) = read.judges.items()
     found = find_disputes(_read_ratings([export]), read_control_votes([export]), judged, tasks, labels)
-    statuses = Counter[str]()
-    for units in judged.values():
-        statuses.update(units.statuses)
+    statuses = sum((Counter(units.statuses) for units in judged.values()), Counter[str]())
     by_status = printable(", ".join(f"{status} {count}" for status, count in sorted(statuses.items())))
     for count, what in (
         (statuses.total(), f"that cannot be used, by status: {by_status}"),

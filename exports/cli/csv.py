@@ -10,19 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import (
-    annotators_option,
-    anonymized_option,
-    api_url_option,
-    flag,
-    named_workspaces,
-    rounds_option,
-    several,
-    spreadsheet_option,
-    tasks_option,
-    workspaces_option,
-)
+from annotation.cli import options
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
+from pipeline.core.errors import OutputError
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, interrupted_by
 
@@ -69,9 +59,9 @@ SINCE = click.Option(
     "--spreadsheet-safe --api-url",
 )
 @click.argument("out", type=PATH)
-@flag("--update", help="Bring the export in OUT up to date; it keeps its own options.")
-@workspaces_option
-@tasks_option
+@options.flag("--update", help="Bring the export in OUT up to date; it keeps its own options.")
+@options.workspaces_option
+@options.tasks_option
 @click.option(
     "--until",
     metavar="TIME",
@@ -84,8 +74,8 @@ SINCE = click.Option(
     callback=_read_moment,
     help="Responses as they were at this moment, from the history that citejury's own server keeps.",
 )
-@annotators_option
-@several("--language", "languages", metavar="CODE", help="Only records of this language, such as de")
+@options.annotators_option
+@options.several("--language", "languages", metavar="CODE", help="Only records of this language, such as de")
 @click.option(
     "--round",
     "rounds",
@@ -94,19 +84,19 @@ SINCE = click.Option(
     help="Only this round of annotation, such as calibration; may be given more than once. Rounds with suggestions "
     "are left out unless named.",
 )
-@flag("--with-controls", help="Put responses to controls and repeats among the others; not for agreement.")
-@flag("--text-pair", help="Append the columns text and text_pair, for training.")
-@flag("--extended", help="Append statuses, ids, times, broken rules, provenance, round, dataset and workspace.")
-@flag("--discarded", help="Write discarded responses too, to <task>_discarded.csv.")
-@anonymized_option
+@options.flag("--with-controls", help="Put responses to controls and repeats among the others; not for agreement.")
+@options.flag("--text-pair", help="Append the columns text and text_pair, for training.")
+@options.flag("--extended", help="Append statuses, ids, times, broken rules, provenance, round, dataset and workspace.")
+@options.flag("--discarded", help="Write discarded responses too, to <task>_discarded.csv.")
+@options.anonymized_option
 @click.option(
     "--key-file",
     type=PATH,
     help="Where the pseudonyms are kept, outside OUT; OUT.annotators.json beside it if not given.",
 )
-@spreadsheet_option
-@flag("--yes", help="Do not ask before rows vanish whose responses are gone from the server.")
-@api_url_option
+@options.spreadsheet_option
+@options.flag("--yes", help="Do not ask before rows vanish whose responses are gone from the server.")
+@options.api_url_option
 def csv_command(
     out: Path,
     update: bool,
@@ -176,7 +166,6 @@ def csv_command(
 
 
 def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:
-    from pipeline.core.errors import OutputError
 
     log(_change_table(changes, out))
     if yes or not changes.total("gone"):
@@ -228,19 +217,19 @@ _KINDS = {"insert": "given", "update": "changed", "delete": "deleted"}
 
 @click.command(cls=SectionedCommand, rare="--annotator --key-file --spreadsheet-safe --api-url")
 @click.argument("out", type=PATH)
-@workspaces_option
-@tasks_option
-@rounds_option
-@annotators_option
-@anonymized_option
+@options.workspaces_option
+@options.tasks_option
+@options.rounds_option
+@options.annotators_option
+@options.anonymized_option
 @click.option(
     "--key-file",
     type=PATH,
     help="Where the pseudonyms are kept; that of `exports csv` gives the same ones. OUT.annotators.json beside OUT if "
     "not given.",
 )
-@spreadsheet_option
-@api_url_option
+@options.spreadsheet_option
+@options.api_url_option
 def history(
     out: Path, workspaces: tuple[str, ...], key_file: Path | None, api_url: str | None, **wanted: object
 ) -> None:
@@ -260,7 +249,7 @@ def history(
     from exports.csv.schema import ExportFilters
 
     filters = ExportFilters.model_validate(wanted)
-    named = named_workspaces(workspaces, api_url)
+    named = options.named_workspaces(workspaces, api_url)
     with interrupted_by(signal.SIGTERM), named as (client, names, _), ProgressBars("changes") as bars:
         written = export_history(client, names, out, filters, key_file=key_file, progress=bars.report)
     log(_history_summary(written.changes))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from annotation.cli.options import FOLDER, api_url_option, decisions_option, named_workspaces, preset, several
+from annotation.cli.options import FOLDER, api_url_option, decisions_option, named_workspaces, preset, seed, several
 from exports.cli.csv import SINCE, csv_command
 from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.tables import Table
-from pipeline.core.terminal import ProgressBars, interrupted_by
+from pipeline.core.terminal import ProgressBars, counted, interrupted_by, printable
 
 if TYPE_CHECKING:
     from exports.dataset.splits import SplitShares
@@ -53,7 +53,7 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
     callback=_read_split,
     help="Shares of the records in percent.",
 )
-@preset("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the splits and of the intervals.")
+@seed(help="Seed of the splits and of the intervals.")
 @preset(
     "--consensus",
     "rule",
@@ -178,7 +178,6 @@ def feedback(out: Path, paths: tuple[Path, ...], decisions: Path | None, fewest:
     """
     from annotation.campaign.file import read_campaign
     from exports.report.feedback import write_feedback
-    from pipeline.core.terminal import counted, printable
 
     if paths and any(server.values()):
         raise click.UsageError("`--workspace` and `--api-url` say what to read from Argilla; leave `--from` out.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
-from annotation.cli.options import FILE, FOLDER, flag, preset, several
+from annotation.cli.options import FILE, FOLDER, flag, preset, seed, several
 from exports.cli import read_labels
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.terminal import ProgressBars, interrupted_by
@@ -78,7 +78,7 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     default=2000,
     help="Resamples behind each interval; 10000 for figures to be published.",
 )
-@preset("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the resampling.")
+@seed(help="Seed of the resampling.")
 @safe_tables_option
 @several(
     "--judge", "judges", type=PATH, metavar="JUDGEMENTS", help="Compare a judge's answers (JSON Lines) with the jury's"
@@ -274,7 +274,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     metavar="FILE.csv",
     help="Decisions of `exports adjudicate read`; only with --consensus adjudicated.",
 )
-@preset("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the sign flips behind p.")
+@seed(help="Seed of the sign flips behind p.")
 @safe_tables_option
 @_schema_option("results.json", "exports.statistics.results_schema")
 def results(

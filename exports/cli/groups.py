@@ -19,7 +19,8 @@ from exports.cli.csv import csv_command, history
 from exports.cli.dataset import dataset, feedback
 from exports.cli.figures import agreement, results
 from pipeline.cli.options import log
-from pipeline.core.terminal import ProgressBars, interrupted_by
+from pipeline.core.errors import InputError
+from pipeline.core.terminal import ProgressBars, counted, interrupted_by, printable
 
 if TYPE_CHECKING:
     from annotation.argilla.client import Argilla
@@ -73,8 +74,6 @@ def teardown(
     """
     from annotation.argilla.client import open_argilla
     from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down
-    from pipeline.core.errors import InputError
-    from pipeline.core.terminal import counted, printable
     from pipeline.settings import read_settings
 
     settings = read_settings(workspace=workspace, api_url=api_url)

@@ -12,6 +12,7 @@ import click
 
 from annotation.cli.options import flag
 from pipeline.cli.options import STUDY, log, tell_next
+from pipeline.core.errors import CitejuryError, InputError
 from pipeline.core.terminal import SIGNAL_EXITS, counted, printable
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
         months_to_do,
         read_study_file,
     )
-    from pipeline.core.errors import InputError
     from pipeline.core.files import locked_folder
 
     now = month_now()
@@ -98,7 +98,6 @@ def _work(
     """Go through the months; what each waits for, and those that something stopped, which keep no other waiting."""
     from exports.cli import plain_error
     from exports.study import CommandFailedError, month_now, work_at
-    from pipeline.core.errors import CitejuryError
 
     waiting, failed = [], []
     now = month_now()
@@ -208,8 +207,6 @@ def trend(path: Path) -> None:
 @contextmanager
 def _folder_of(path: Path) -> Iterator[Path]:
     """The study's file as seen from its folder, in which the commands run; a `cd` is shown where that is another."""
-    from pipeline.core.errors import InputError
-
     if not path.parent.is_dir():
         raise InputError(f"There is no study {str(path)!r}. `citejury init` writes one to begin with.")
     if path.parent.resolve() != Path.cwd():
@@ -230,7 +227,6 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
     from difflib import get_close_matches
 
     from exports.study import COMMANDS, command_words
-    from pipeline.core.errors import InputError
 
     words, where = COMMANDS[part], f"`[{part}]` in `{file}`"
     command = _command_of(words)

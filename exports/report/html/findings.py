@@ -49,7 +49,8 @@ def findings_section(results: Results, agreement: Agreement) -> Element:
 def _finding_figure(finding: Finding, results: Results) -> Element:
     body = html.element("tbody", (_rate_row(name, rate) for name, rate in _rates(finding, results.by[:1])))
     ticks = html.scale(_WHOLE, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")))
-    foot = html.row("", ticks, "", "")
+    axis = html.element("tbody", html.row("", ticks, "", ""), class_="axis")
+    heads = html.heads(("", "Share of answers", "[95 %]", "of"))
     caption = html.element("caption", html.quoted(finding.title), " by group")
     reading = f"{_READING} {words.FINDING_VALUES[results.consensus]} {words.left_out_sentence(finding)}".rstrip()
     return html.element(
@@ -58,14 +59,7 @@ def _finding_figure(finding: Finding, results: Results) -> Element:
         html.element(
             "p", f"An answer counts if the jury says: {words.definition(finding).replace('_', ' ')}.", class_="note"
         ),
-        html.element(
-            "table",
-            caption,
-            html.heads(("", "Share of answers", "[95 %]", "of")),
-            body,
-            html.element("tbody", foot, class_="axis"),
-            class_="rates",
-        ),
+        html.element("table", caption, heads, body, axis, class_="rates"),
         html.element("p", reading, class_="note"),
     )
 
