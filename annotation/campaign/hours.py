@@ -146,8 +146,7 @@ def measured_likeness(
     Labels are pooled, each with its own rate, grounding and generation together. What is assumed counts like `weight`
     units or narratives.
     """
-    agreement = _Pooled()
-    likeness = _Pooled()
+    agreement, likeness = _Pooled(), _Pooled()
     providers = {record.record_uuid: record.provider for record in population.records}
     units = 0
     told: set[str] = set()

@@ -346,6 +346,5 @@ def _repeat_body(record: Mapping[str, Any], user_id: str, rate: float, taken: Se
     )
     metadata = {HIDDEN: {**hidden, "record_uuid": uuid}, ASSIGNMENT: again.model_dump(mode="json")}
     body = {"fields": record["fields"], "metadata": metadata, "external_id": uuid}
-    if record["external_id"] == unit_id(record):  # of the same kind as the one that it repeats
-        return body | {"external_id": unit_id(body)}
-    return body | {"external_id": opaque_id(uuid, record["fields"]["chunk"], taken)}
+    has_own = record["external_id"] == unit_id(record)  # of the same kind as the one that it repeats
+    return body | {"external_id": unit_id(body) if has_own else opaque_id(uuid, record["fields"]["chunk"], taken)}

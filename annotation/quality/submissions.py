@@ -108,12 +108,10 @@ def last_of(found: Sequence[Forecast]) -> Forecast:
     return Forecast(None, NOBODY_LEFT if is_stuck else _NOTHING_WANTING)
 
 
-def _weights(backlogs: Iterable[Backlog]) -> Mapping[TaskName, float]:
+def _weights(backlogs: Sequence[Backlog]) -> Mapping[TaskName, float]:
     """Seconds that a unit of each task took in the last 24 hours, or what stands for them."""
-    by_task: defaultdict[TaskName, list[Work]] = defaultdict(list)
-    for backlog in backlogs:
-        by_task[backlog.task].append(backlog.today)
-    sums = {task: together(works) for task, works in by_task.items()}
+    tasks = dict.fromkeys(each.task for each in backlogs)
+    sums = {task: together(each.today for each in backlogs if each.task == task) for task in tasks}
     known = {task: work.seconds / work.timed for task, work in sums.items() if work.seconds}
     mean = sum(known.values()) / len(known) if known else 1.0
     return {task: known.get(task, mean) for task in sums}

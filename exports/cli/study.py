@@ -54,37 +54,28 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
         citejury study run study.toml --dry-run
         citejury study run study.toml --month 2026-11 --as-is
     """
-    from exports.study import (
-        PARTS,
-        Month,
-        begun_months,
-        checked_month,
-        command_words,
-        month_now,
-        months_to_do,
-        read_study_file,
-    )
+    from exports import study as monthly
     from pipeline.core.files import locked_folder
 
-    now = month_now()
-    only = checked_month(only, now) if only else None
+    now = monthly.month_now()
+    only = monthly.checked_month(only, now) if only else None
     with _folder_of(path) as file:
-        told = read_study_file(file)
-        _check_options(told, file, Month(Path(told.months) / (only or now)))
+        told = monthly.read_study_file(file)
+        _check_options(told, file, monthly.Month(Path(told.months) / (only or now)))
         if not Path(told.narratives).is_file():
             raise InputError(
                 f"`narratives` in `{file}` is {told.narratives!r}, and there is no such file. A path in it is from its "
                 "folder."
             )
         if dry_run:
-            for part in PARTS:
-                words = command_words(told, part, Month(Path(told.months) / (only or now)))
+            for part in monthly.PARTS:
+                words = monthly.command_words(told, part, monthly.Month(Path(told.months) / (only or now)))
                 click.echo(f"citejury {printable(shlex.join(words))}")
             log("Nothing was run. Next: the same command without `--dry-run`")
             return
         with locked_folder(Path(told.months), "study run"):
-            waiting, failed = _work(ctx, told, months_to_do(told, now, only), as_is)
-            finished = [month for month in begun_months(told) if month.finished]
+            waiting, failed = _work(ctx, told, monthly.months_to_do(told, now, only), as_is)
+            finished = [month for month in monthly.begun_months(told) if month.finished]
             if _trend_is_due(told, finished):
                 _run(ctx, ("study", "trend", file.name))
         _tell_end(waiting, failed, finished)

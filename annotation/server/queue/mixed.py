@@ -85,14 +85,12 @@ async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: M
     rates: defaultdict[str, float] = defaultdict(float)
     units: defaultdict[str, int] = defaultdict(int)
     waiting: defaultdict[str, int] = defaultdict(int)
-    begun = set()
     for _, answer, purpose, rate, pending, answered in rows:
         purposes[answer] = purpose
         rates[purpose] = max(rates[purpose], rate or 0.0)
         units[answer] += 1
         waiting[answer] += pending and not answered
-        if answered:
-            begun.add(answer)
+    begun = {answer for _, answer, *_, answered in rows if answered}
     before, held_units = await _other_units(db, dataset_id, user_id, holds)
     new = [answer for answer in purposes if waiting[answer] and answer not in begun and answer not in holds]
     answers = Counter(purposes.values())
