@@ -69,12 +69,13 @@ def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _archive_url(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
+    if url is None:
+        return None
     from pipeline.core.errors import InputError
-    from pipeline.sources.guard import web_target
+    from pipeline.sources.guard import web_target  # httpx, which nothing needs offline
 
     try:
-        if url is not None:
-            web_target(url)
+        web_target(url)
     except InputError as error:
         raise click.BadParameter(f"{error} It is what a page's URL is put behind: http://…/timemap/link/") from error
     return url
