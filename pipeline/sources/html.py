@@ -1,35 +1,29 @@
 """What an HTML page says: its main text, a paragraph, list item or table row a line; its title, language and headings.
 
-Trafilatura keeps the line ends of the HTML within a paragraph, which no browser shows. Of text in a `div` it loses what
-stands before and between `<code>` and the like, half of a manual's sentences; it takes DocBook's boxes, which are
-called `sidebar`, for menus, and anchors that lead nowhere for links. So the page's tree is made such as it reads.
+Trafilatura tells the main text from what surrounds it. Of that text it loses what stands in or behind tags that it does
+not know, in lists within cells, in captions and in boxes whose class sounds like an advertisement's. So the page's tree
+is made such as it reads, and blocks that a reader sees among those that it found are put back in their places.
 """
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
-from itertools import islice
-from statistics import median
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
-from pipeline.sources.decode import stored_text
+from pipeline.sources.decode import CONTROL, stored_text
 from pipeline.sources.headings import LEVELS, NamedHeading, html_headings
 from pipeline.sources.quality import markup_of_404
 from pipeline.text.words import UNSPACED
 
-_NO_TEXT = frozenset(("script", "style", "template", "svg", "math", "head", "select", "iframe", "object", "canvas"))
+_NO_TEXT = frozenset(("script", "style", "template", "svg", "head", "select", "iframe", "object", "canvas"))
 _BLOCKS = """address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1
-h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tr ul"""
+h2 h3 h4 h5 h6 header hr legend li main nav ol p pre section summary table tr ul"""
 _BREAKS = frozenset(_BLOCKS.split())
 _CELLS = ("td", "th")
 _BETWEEN_CELLS = " | "
 _BREAK = "\u2424"  # the symbol for a line end, as trafilatura makes blanks of line ends
-# Of what trafilatura makes its fallback; of nested ones the outermost.
-_FALLBACK_BLOCKS = "//*[{0}][not(ancestor::*[{0}])]".format(
-    " or ".join(f"self::{name}" for name in ("article", "blockquote", "code", "p", "pre", "q", "quote"))
-)
-_LINES_SEEN = 200
 _BLANKS = re.compile(r"\s+")
 _LEAST_MAIN_TEXT = 100
 _LONGEST_TITLE = 300
@@ -66,30 +60,28 @@ def read_html(page: str, url: str) -> HtmlText:
     markup, elsewhere = markup_of_404(tree, page), _elsewhere(tree)
     _drop_hidden(tree)
     all_headings = tuple(html_headings(tree))
-    _keep_named_sections(tree)
-    seen = _words_seen(tree)
-    text = _main_text(tree, page, url)
+    _make_readable(tree)
+    blocks = _blocks_outside_navigation(tree)
+    seen = _words_of("\n".join({block.text: None for block in blocks}))
+    text = _main_text(tree, page, url, blocks)
     is_paid = re.search(r"\"isAccessibleForFree\"\s*:\s*\"?false", page, flags=re.I) is not None
     share = round((seen & _words_of(f"{title}\n{text}")).total() / seen.total(), 4) if seen else None
     return HtmlText(text, title, language, is_paid, headings, markup, all_headings, seen.total(), share, elsewhere)
 
 
-def _main_text(tree: Any, page: str, url: str) -> str:
+def _main_text(tree: Any, page: str, url: str, seen: "list[_Block]") -> str:
     import trafilatura
 
     length = len(tree.text_content())
     # An index or a table of contents has no main text: to look for one may take half a minute.
     if length > _LONG_LIST and sum(len(link.text_content()) for link in tree.iter("a")) > _LINKS_OF_A_LIST * length:
         return _visible_text(_shown_tree(page))
-    _mark_paragraphs(tree)
-    _keep_named_sections(tree)  # again, with what is a paragraph only now
-    blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
+    text = _with_lost_blocks(text, seen)
     if len(text) < _LEAST_MAIN_TEXT:
         return _visible_text(_shown_tree(page)) or text
-    is_glued = _may_be_glued(text, blocks, page) and _unparted(parted := _parted_text(page)) == _unparted(text)
-    return parted if is_glued else text
+    return text
 
 
 def _keep_named_sections(tree: Any) -> None:
@@ -117,34 +109,6 @@ def _shown_tree(page: str) -> Any:
     tree = _parsed(page)
     _drop_hidden(tree)
     return tree
-
-
-def _may_be_glued(text: str, blocks: str, page: str) -> bool:
-    """Whether the text may be trafilatura's fallback, which is slow to make: a heading shows that it is not."""
-    lines = [_unparted(line) for line in text.split("\n", _LINES_SEEN)[:_LINES_SEEN]]
-    has_blocks = any(len(line) > _LEAST_MAIN_TEXT and line in blocks for line in lines)
-    if re.search(r"application/ld\+json|data-preloaded", page, flags=re.I) or not has_blocks:
-        return True
-    return all(line[:50] in blocks for line in lines)
-
-
-def _unparted(text: str) -> str:
-    return "".join(text.replace("|", " ").split())
-
-
-def _parted_text(page: str) -> str:
-    """What trafilatura falls back on for short pages, a block a line: it glues blocks without a blank between them."""
-    import trafilatura
-
-    tree = _shown_tree(page)
-    _mark_paragraphs(tree)
-    for element in tree.iter(*_BREAKS, *_CELLS):
-        if element.tag in _BREAKS:
-            element.text = _BREAK + (element.text or "")
-            element.tail = _BREAK + (element.tail or "")
-        elif _follows_a_cell(element):
-            element.text = _BETWEEN_CELLS + (element.text or "")
-    return _lines_of(trafilatura.baseline(tree)[1].replace(_BREAK, "\n"))
 
 
 def _lines_of(text: str) -> str:
@@ -217,10 +181,16 @@ _APART_TAGS = "aside button dialog footer label menu nav noframes noscript rp rt
 _APART = _NO_TEXT.union(_APART_TAGS.split())
 _APART_ROLES = "alertdialog banner complementary contentinfo dialog menu menubar navigation search"
 _ROLES = frozenset(_APART_ROLES.split())
-# How sites name such boxes, and the comments of readers: the first or last part of a class or an id (`site-footer`).
-_APART_NAMES = """breadcrumb breadcrumbs comments commentlist cookie cookies disqus footer menu nav navbar navigation
-newsletter recommended related respond share sharedaddy sharing sidebar social trending"""
+# How sites name such boxes, and the comments of readers: a class or an id of nothing but these words (`site-footer`).
+_APART_NAMES = """ad ads advert advertisement author authors bio breadcrumb byline meta promo timestamp breadcrumbs
+comments commentlist cookie cookies disqus footer menu nav navbar navigation newsletter recommended related respond
+share shares sharedaddy sharing sidebar social trending"""
 _NAMES = frozenset(_APART_NAMES.split())
+_PARTS_OF_NAMES = """area article articles banner bar block bottom box btn button buttons component container content
+entry follow form global group header holder icons inline inner item items js l left link links list main media menu
+mobile module more nav notice outer page panel popup post posts primary right row secondary section signup site social
+stories subscribe toolbar tools top widget wrap wrapper"""
+_NAMES_OF_BOXES = _NAMES.union(_PARTS_OF_NAMES.split(), ("",))
 _BOXES = ("div", "form", "li", "ol", "p", "section", "ul")
 _TEASER_ELEMENTS, _TEASER_LETTERS = 30, 300
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
@@ -232,42 +202,135 @@ def _words_of(text: str) -> Counter[str]:
     return Counter(_WORD.findall(_NOT_SEEN.sub("", unicodedata.normalize("NFC", text))))
 
 
-def _words_seen(tree: Any) -> Counter[str]:
-    """The words outside navigation and the like, of a block that stands there several times once.
+class _Block(NamedTuple):
+    """A paragraph, list item, table row or line of code that a reader sees, its blanks made one."""
 
-    A block most of whose letters are links' is navigation. Where the page says what its main part is, that counts.
-    """
+    text: str
+    key: str
+    """Its words without anything between them."""
+    holder: Any
+    """The element that it stands in."""
+
+
+def _key_of(text: str) -> str:
+    return "".join(_WORD.findall(_NOT_SEEN.sub("", unicodedata.normalize("NFC", text))))
+
+
+def _blocks_outside_navigation(tree: Any) -> list[_Block]:
+    """Where the page says what its main part is, that counts."""
     mains = tree.xpath("//main | //*[@role='main']")
-    for root in (mains if len(mains) == 1 else [], [tree]):
-        for each in root:
-            blocks = (text for text, letters, linked in _blocks_seen(each) if 2 * linked <= letters)
-            if seen := _words_of("\n".join(dict.fromkeys(" ".join(block.split()) for block in blocks))):
-                return seen
-    return Counter()
+    for root in (*(mains if len(mains) == 1 else []), tree):
+        if blocks := list(_blocks_seen(root)):
+            return blocks
+    return []
 
 
-def _blocks_seen(tree: Any) -> Iterator[tuple[str, int, int]]:
-    """The words of each block, how many letters they have about, and how many of these are links'."""
+def _blocks_seen(tree: Any) -> Iterator[_Block]:
+    """The blocks outside navigation, which is also a block most of whose letters are links'."""
     from lxml.etree import iterwalk
 
-    block: list[str] = []
+    words: list[str] = []
     letters = linked = links = 0
-    teasers, half = _teasers(tree), len(tree.text_content()) // 2
+    holder, teasers, half = tree, _teasers(tree), len(tree.text_content()) // 2
     walk = iterwalk(tree, events=("start", "end"))
     for event, element in walk:
-        if element.tag in _BREAKS or element.tag in _CELLS:
-            yield "".join(block), letters, linked
-            block, letters, linked = [], 0, 0
+        if element.tag in _BREAKS:
+            if 2 * linked <= letters:
+                yield from _blocks_of("".join(words), holder)
+            words, letters, linked = [], 0, 0
+            holder = element if event == "start" else element.getparent()
+        elif event == "start" and _follows_a_cell(element):
+            words.append(_BETWEEN_CELLS)
         if element.tag == "a":
             links += 1 if event == "start" else -1
-        words = (element.text if event == "start" else element.tail) or ""
+        more = (element.text if event == "start" else element.tail) or ""
         if event == "start" and (element in teasers or _is_apart(element, half)):
             walk.skip_subtree()
         else:
-            block.append(words)
-            letters += len(words.strip())
-            linked += len(words.strip()) if links else 0
-    yield "".join(block), letters, linked
+            words.append(more)
+            letters += len(more.strip())
+            linked += len(more.strip()) if links else 0
+    if 2 * linked <= letters:
+        yield from _blocks_of("".join(words), holder)
+
+
+def _blocks_of(words: str, holder: Any) -> Iterator[_Block]:
+    for line in words.split("\n") if holder is not None and holder.tag == "pre" else [words]:
+        if key := _key_of(line):
+            yield _Block(" ".join(stored_text(line).split()), key, holder)
+
+
+_LEAST_SENTENCE, _LEAST_PARAGRAPH = 20, 100
+_LARGEST_GAP, _LEVELS = 200_000, 4
+_LOOSE = ("article", "div", "figure", "header", "main", "p", "section")
+_FIRM = ("blockquote", "dd", "details", "figcaption", "li", "td", "tr")
+_PARTED = ("blockquote", "dd", "dl", "figure", "li", "ol", "table", "tbody", "td", "thead", "tr", "ul")
+_ENDS = re.compile(r"[.!?:;…。！？]['\"”’»）」)\]]*$")
+
+
+def _with_lost_blocks(text: str, blocks: list[_Block]) -> str:
+    """The text with the blocks that are not in it and stand between two that are, or beside the outermost of these."""
+    lines = text.split("\n")
+    keys = [_key_of(line) for line in lines]
+    number_of_lines, number_of_blocks = Counter(keys), Counter(block.key for block in blocks)
+    places: dict[str, deque[int]] = defaultdict(deque)
+    for place, key in enumerate(keys):
+        if number_of_lines[key] == number_of_blocks[key] or len(key) >= _LEAST_SENTENCE:
+            places[key].append(place)
+    both = [(-1, -1)]
+    for at, block in enumerate(blocks):
+        if places.get(block.key) and (place := places[block.key].popleft()) > both[-1][1]:
+            both.append((at, place))
+    held, whole = set(keys), []
+    for (before, above), (behind, below) in pairwise([*both, (len(blocks), len(lines))]):
+        near = [*(blocks[before : before + 1] if before >= 0 else []), *blocks[behind : behind + 1]]
+        between = blocks[before + 1 : behind]
+        there = set(keys[above + 1 : below])
+        gap = [block for block in between if block.key in there or _is_lost(block, held, near)]
+        whole += [*_filled(lines[above + 1 : below], gap, there), *lines[below : below + 1]]
+    return "\n".join(whole)
+
+
+def _is_lost(block: _Block, held: set[str], near: list[_Block]) -> bool:
+    """Whether it stands in an element that holds what was found, and is no line about author, date or place."""
+    if block.key in held:
+        return False
+    if not near:  # what it falls back on for short pages, in one line, is all in the blocks
+        return True
+    parents = [each.holder.getparent() for each in near]
+    for parent in parents:  # those of lists and tables within them too
+        if parent is not None and parent.tag in _PARTED:
+            parents.append(parent.getparent())
+    is_outer = len(near) < 2
+    is_firm = any(each.tag in _FIRM for each in (block.holder, *islice(block.holder.iterancestors(), 1)))
+    levels = 2 + is_firm if is_outer else _LEVELS + 2 * (block.holder.tag in LEVELS)
+    above = (block.holder, *islice(block.holder.iterancestors(), levels))
+    holders = [each for found in near for each in islice(found.holder.iterancestors(), _LEVELS)]
+    is_within = any(each is parent for parent in parents for each in above)
+    if not is_within and not any(each is holder for holder in holders for each in above[: 1 if is_outer else 2]):
+        return False
+    is_sibling = any(above[1:] and above[1] is parent for parent in parents)
+    is_under_title = near[0].holder.tag in ("h1", "header")
+    is_caption = any("caption" in (each.get("class") or "") for each in above[:2])
+    is_loose = block.holder.tag in _LOOSE and not is_caption and not any(each.tag in _FIRM for each in above)
+    if is_loose and not _ENDS.search(block.text) and (is_outer or is_under_title or not is_sibling):
+        return False
+    held.add(block.key)
+    return True
+
+
+def _filled(lines: list[str], gap: list[_Block], there: set[str]) -> list[str]:
+    """The lines between two that stand in the page too, with what is missing of the page's blocks there."""
+    letters = "".join(block.key for block in gap)
+    if lines and len(letters) < _LARGEST_GAP and all(_key_of(line) in letters for line in lines):
+        return [block.text for block in gap]
+    words = _words_of("\n".join(lines))
+    lost = [block for block in gap if block.key not in there and not _most_in(words, _words_of(block.text))]
+    return [*lines, *(block.text for block in lost)]
+
+
+def _most_in(words: Counter[str], of_block: Counter[str]) -> bool:
+    return 2 * (words & of_block).total() >= of_block.total()
 
 
 def _teasers(tree: Any) -> set[Any]:
@@ -288,14 +351,26 @@ def _teasers(tree: Any) -> set[Any]:
 
 def _is_apart(element: Any, half: int) -> bool:
     """Whether it surrounds the page's own words; by its name where it has no `h1` and not `half` of all letters."""
+    if element.tag in ("button", "label") and _is_text(element):
+        return False
     if not isinstance(element.tag, str) or element.tag in _APART or element.get("role") in _ROLES:
         return True
     if element.tag == "header":
         return next(element.iterancestors("article", "main", "section"), None) is None
     names = f"{element.get('class') or ''} {element.get('id') or ''}" if element.tag in _BOXES else ""
     parts = (re.split("[-_]+", name) for name in names.lower().split())
-    is_named = any(each[0] in _NAMES or each[-1] in _NAMES for each in parts)
+    is_named = any(not _NAMES.isdisjoint(each) and _NAMES_OF_BOXES.issuperset(each) for each in parts)
     return is_named and element.find(".//h1") is None and len(element.text_content()) < half
+
+
+def _is_text(element: Any) -> bool:
+    """Whether a button or label is a heading, a sentence or, of labels, about no field."""
+    around = [above.tag for above in islice(element.iterancestors(), _LEVELS)]
+    if any(tag in LEVELS or tag in ("dt", "summary") for tag in around):
+        return True
+    if element.tag == "label" and element.get("for") is None and "form" not in around:
+        return element.find(".//input") is None
+    return len(words := element.text_content()) >= _LEAST_SENTENCE and _ENDS.search(words.strip()) is not None
 
 
 def _elsewhere(tree: Any) -> str:
@@ -309,52 +384,74 @@ def _elsewhere(tree: Any) -> str:
 
 def _drop_hidden(tree: Any) -> None:
     """Drop what a page hides: no reader sees it, and no judge is to be addressed by it. Scripts show a hidden body."""
+    opened = {
+        name for button in tree.xpath("//*[@aria-expanded]") for name in (button.get("aria-controls") or "").split()
+    }
     for element in tree.xpath("//*[@hidden or @style]"):
+        if element.get("id") in opened or (element.get("hidden") or "").lower() == "until-found":
+            del element.attrib["hidden" if element.get("hidden") is not None else "style"]
+            continue
         styled = re.search(r"display\s*:\s*none|visibility\s*:\s*hidden", element.get("style") or "", flags=re.I)
         if (styled or element.get("hidden") is not None) and element.tag not in ("html", "body"):
             element.drop_tree()
 
 
-_INLINE_TAGS = """a abbr acronym b bdi bdo cite code del dfn em font i img ins kbd mark q s samp small span strong sub
-sup time tt u var wbr"""
-_INLINE = frozenset(_INLINE_TAGS.split())
-# Trafilatura drops what stands in some of these, and what follows others: their text is part of the sentence.
-_UNREAD_INLINE = (
-    *("abbr", "acronym", "bdi", "bdo", "big", "data", "dfn", "font", "ins", "kbd", "mark", "nobr", "output", "samp"),
-    *("rb", "ruby", "small", "time", "tt", "u", "var", "wbr"),
+# Trafilatura knows these within a sentence; it drops what stands in others, and what follows some.
+_KNOWN_INLINE = ("a", "br", "code", "del", "img", "s", "strike", "sub", "sup")
+_TABLE_PARTS = (
+    "html",
+    "body",
+    "title",
+    "meta",
+    "link",
+    "base",
+    "thead",
+    "tbody",
+    "tfoot",
+    "caption",
+    "col",
+    "colgroup",
+    *_CELLS,
 )
-_HOLDERS = ("article", "blockquote", "center", "details", "div", "main", "section", "td")
-# Fewer characters of its own are a button or an advertisement more often than a sentence.
-_LEAST_OWN = 20
-_AROUND = ("aside", "button", "dialog", "footer", "form", "header", "menu", "nav")
+_UNSHOWN = ("annotation", "annotation-xml", "audio", "meter", "progress", "rp", "rt", "video")
+_KNOWN = _BREAKS.union(_NO_TEXT, _APART, _KNOWN_INLINE, _TABLE_PARTS)
 _WRAPPED = "//text()[contains(., '\n')][not(ancestor::pre or ancestor::code or ancestor::textarea)]"
-_CODE_IN_ITEMS = "//code[not(contains(., '\n') or ancestor::pre)][ancestor::li or ancestor::dd or ancestor::td]"
 _DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(@content, 'publican')]"
 
 
-def _mark_paragraphs(tree: Any) -> None:
-    """Make each run of text in such a `div` a `p`, and boxes of DocBook's and what holds anchors part of the text."""
+def _make_readable(tree: Any) -> None:
+    """Make one text of each sentence, and parts of the text of DocBook's boxes."""
+    from lxml.etree import strip_elements, strip_tags
+
     _join_lines(tree)
-    for anchor in tree.xpath(f"//a[not(@href)] | //{' | //'.join(_UNREAD_INLINE)}"):
-        anchor.drop_tag()
-    for reading in tree.xpath("//rt | //rp"):
-        reading.drop_tree()
-    for caption in tree.xpath("//figcaption[ancestor::figure]"):
-        caption.tag = "p"
-        next(caption.iterancestors("figure")).addnext(caption)
-    for element in tree.xpath("//*[contains(name(), '-')]"):  # of the page's own making, shown like a `div` or `span`
-        element.tag = "span" if all(map(_is_inline, element.iterdescendants())) else "div"
-    is_docbook = bool(tree.xpath(_DOCBOOK))
-    if is_docbook:
-        for box in tree.xpath("//div[@class='sidebar']"):
-            box.set("class", "box")
-    for div in [*_paragraphs_of(tree, is_docbook), *_beside_paragraphs(tree)]:
-        if div.tag in ("div", "center") and all(map(_is_inline, div.iterdescendants())):
-            div.tag = "p"
-        else:
-            _part(div)
-    for code in tree.xpath(_CODE_IN_ITEMS):
-        code.drop_tag()  # trafilatura leaves no blank before it there
+    strip_elements(tree, *_UNSHOWN, with_tail=False)
+    _name_tags(tree)
+    strip_tags(tree, "span")
+    for element in tree.iter():  # it leaves texts in many parts, each of which is looked for from the first one
+        element.text, element.tail = (CONTROL.sub("", text) if text else text for text in (element.text, element.tail))
+    divs = [div for div in tree.iter("div") if all(child.tag in _KNOWN_INLINE for child in div)]
+    long = [div for div in divs if len(div.text_content().strip()) >= _LEAST_PARAGRAPH]
+    of_class = Counter(div.get("class") for div in long)
+    for div in long:  # several of a class are paragraphs
+        div.tag = "p" if of_class[div.get("class")] >= 3 else "div"
+    for box in tree.xpath("//div[@class='sidebar']") if tree.xpath(_DOCBOOK) else ():
+        box.set("class", "box")
+    _keep_named_sections(tree)
+
+
+def _name_tags(tree: Any) -> None:
+    """Call all that is unknown `span`, or `div` where a page's own element has no text beside it."""
+    for pair in tree.iter("mfrac", "msup"):
+        for first in pair[: len(pair) == 2]:
+            first.tail = "/" if pair.tag == "mfrac" else "^"
+    for element in tree.xpath("//*"):
+        is_label = element.tag == "label" and _is_text(element)
+        if element.tag == "center" or ("-" in element.tag and not _is_beside_text(element)):
+            element.tag = "div"
+        elif element.tag not in _KNOWN or is_label or (element.tag == "a" and element.get("href") is None):
+            element.tag = "span"
+    for code in tree.xpath("//code[not(contains(., '\n') or ancestor::pre)]"):
+        code.tag = "span"
 
 
 def _join_lines(tree: Any) -> None:
@@ -368,46 +465,7 @@ def _join_lines(tree: Any) -> None:
             text.getparent().text = joined
 
 
-def _paragraphs_of(tree: Any, is_docbook: bool) -> Iterator[Any]:
-    """Each `div` of a class that the page gives to paragraphs, as DocBook does `para`; of several the first counts."""
-    by_class: dict[str, list[Any]] = defaultdict(list)
-    for div in tree.iter("div"):
-        if _has_own_text(div) and (div.get("class") or "").strip():
-            by_class[div.get("class").split()[0]].append(div)
-    for name, divs in by_class.items():
-        lengths = (len(" ".join(div.text_content().split())) for div in divs)
-        # There are several of them, and half are as long as a sentence or two.
-        if (is_docbook and name == "para") or (len(divs) >= 3 and median(lengths) >= 100):
-            yield from divs
-
-
-def _beside_paragraphs(tree: Any) -> Iterator[Any]:
-    """Each `div` with text of its own where an article's paragraphs are, and what holds these where it has some."""
-    parents = dict.fromkeys(p.getparent() for p in tree.iter("p") if len((p.text or "").strip()) >= 40)
-    articles = [*tree.iter("article", "main"), *(each for each in parents if each.tag in _HOLDERS)]
-    found: dict[Any, None] = {}
-    for article in articles:
-        found.update(dict.fromkeys(each for each in article.iter(*_HOLDERS) if _has_own_text(each, _LEAST_OWN)))
-    yield from (each for each in found if not any(above.tag in _AROUND for above in each.iterancestors()))
-
-
-def _has_own_text(element: Any, least: int = 1) -> bool:
-    return sum(len(text.strip()) for text in (element.text or "", *(child.tail or "" for child in element))) >= least
-
-
-def _is_inline(element: Any) -> bool:
-    return not isinstance(element.tag, str) or element.tag in _INLINE
-
-
-def _part(div: Any) -> None:
-    children = list(div)
-    parts = [div.makeelement("p")]
-    parts[0].text, div.text = div.text, None
-    for child in children:
-        if _is_inline(child):
-            parts[-1].append(child)
-        else:
-            line = div.makeelement("p")
-            line.text, child.tail = child.tail, None
-            parts += [child, line]
-    div[:] = [part for part in parts if part.tag != "p" or len(part) or (part.text or "").strip()]
+def _is_beside_text(element: Any) -> bool:
+    before = element.getprevious()
+    text = element.getparent().text if before is None else before.tail
+    return bool((text or "").strip() or (element.tail or "").strip())

@@ -50,10 +50,25 @@ KINDS = {
     "a question": "<details><summary>{w[0]}?</summary><div>{w[1]} {b}</div></details>",
     "an element of the page's own": "<x-note>{a} {w[0]} {b}</x-note>",
     "centred": "<center>{a} {w[0]} {b}</center>",
+    "a div of nothing but a span": "<div><span>{a} {w[0]} {b}</span></div>",
+    "a transcript": "<div><span>{w[0]}</span> {a}</div><div><span>{w[1]}</span> {b}</div>",
+    "an unknown tag": "<p>{a} <o:p>{w[0]}</o:p> <meter></meter> {w[1]} {b}</p>",
+    "elements of the page's own within another": "<x-ask><x-q>{w[0]}?</x-q><x-a>{w[1]} {b}</x-a></x-ask>",
+    "a list in a cell": "<table><tr><th>{w[0]}</th><td><ul><li>{w[1]}</li><li>{w[2]}</li></ul></td></tr></table>",
+    "a caption by class": "<div class=wp-caption><img src=x><p class=wp-caption-text>{w[0]} {b}</p></div>",
+    "code in a figure": "<figure><pre>{w[0]} {b}</pre><figcaption>{w[1]}</figcaption></figure>",
+    "the tail of an item": "<ul><li>{w[0]} {a}<ul><li>{w[1]} {b}</li></ul>{w[2]} {b}</li></ul>",
+    "hidden until found": "<div hidden=until-found><p>{w[0]} {b}</p></div>",
+    "a panel": "<h3><button aria-expanded=false aria-controls=p>{w[0]}?</button></h3><div id=p hidden>{w[1]} {b}</div>",
+    "a formula": "<p>{a} <math><mi>{w[0]}</mi><mo>=</mo><mn>13</mn></math> {w[1]} {b}</p>",
+    "a label": "<p>{a} <label>{w[0]}</label> {b}</p>",
+    "a name that only sounds like a box's": "<div class=share-capital id=related-work><p>{w[0]} {b}</p></div>",
+    "a form without fields": "<form><fieldset><legend>{w[0]}</legend><p>{w[1]} {b}</p></fieldset></form>",
     "a link in a sentence": "<p>{a} <a href='/x'>{w[0]}</a> {b}</p>",
 }
 AROUND = """<header><nav><a href="/">{w[12]}</a> {a}</nav></header><div role="banner">{w[13]} {b}</div>{0}<aside>{w[14]}
-{b}</aside><p hidden>{w[15]} {b}</p><ul><li><a href="/1">{w[11]} {b}</a></li></ul><footer>{w[10]} {b}</footer>"""
+{b}</aside><p hidden>{w[15]} {b}</p><div class=author-bio>{w[9]} {b}</div>
+<ul><li><a href="/1">{w[11]} {b}</a></li></ul><footer>{w[10]} {b}</footer>"""
 
 
 def article(language: str, block: str, around: str = "{0}") -> str:
