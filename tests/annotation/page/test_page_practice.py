@@ -55,6 +55,7 @@ def submit_case(driver: Chrome, answers: dict[str, bool]) -> str:
     return dialog(driver)
 
 
+@pytest.mark.rare
 def test_practice_opens_its_list(
     owner: Argilla, browser: Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from tests.support.page_driver import RECORD_ID, complaints, open_home, shown_te
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
 
+@pytest.mark.rare
 def test_she_is_told_on_her_start_page_and_reads_it_on_the_record_as_text(owner: Argilla, browser: Chrome) -> None:
     work = campaign(owner, records=2, annotators=1, locale="de")
     ((name, password),) = work.passwords.items()

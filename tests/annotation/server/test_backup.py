@@ -122,6 +122,7 @@ def responses_in(database: Path) -> set[str]:
     return found
 
 
+@pytest.mark.rare
 def test_each_backup_under_load_is_one_moment_of_the_server(kept: Kept, tmp_path: Path) -> None:
     assert kept.answers == len(ANNOTATORS) * RECORDS
     for saved in kept.backups:

@@ -53,6 +53,7 @@ TYPED_BY_MISTAKE = "my-real-password"
 PROGRAM = [sys.executable, "-c", "from exports.cli import main; main()"]
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_serve_tells_what_matters_and_no_secret_and_a_signal_leaves_no_process_behind(tmp_path: Path) -> None:
     home = tmp_path / "home"

@@ -38,6 +38,7 @@ def names(lists: list[dict[str, object]]) -> list[object]:
     return [each["name"] for each in lists]
 
 
+@pytest.mark.rare
 def test_she_gets_calibration_first_and_guidelines_as_html(campaign: Start, anna: Argilla, owner: Argilla) -> None:
     def of(locale: str, prefix: str) -> list[str]:
         return [f"{prefix}{name}-{locale}" for name in ORDERED]

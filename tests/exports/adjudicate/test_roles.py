@@ -100,6 +100,7 @@ def study(argilla_server: ServerHandle, owner: Argilla, monkeypatch: pytest.Monk
     return study
 
 
+@pytest.mark.rare
 def test_adjudicators_of_the_campaign_decide_what_is_split_in_their_language_and_nothing_else(study: Study) -> None:
     with study.client("dora") as http:
         assert http.get("/me/datasets").json()["items"] == []  # set-up made her, and put her before nothing
