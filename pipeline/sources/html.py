@@ -23,7 +23,6 @@ h2 h3 h4 h5 h6 header hr legend li main nav ol p pre section summary table tr ul
 _BREAKS = frozenset(_BLOCKS.split())
 _CELLS = ("td", "th")
 _BETWEEN_CELLS = " | "
-_BREAK = "\u2424"  # the symbol for a line end, as trafilatura makes blanks of line ends
 _BLANKS = re.compile(r"\s+")
 _LEAST_MAIN_TEXT = 100
 _LONGEST_TITLE = 300
@@ -62,10 +61,10 @@ def read_html(page: str, url: str) -> HtmlText:
     all_headings = tuple(html_headings(tree))
     _make_readable(tree)
     blocks = _blocks_outside_navigation(tree)
-    seen = _words_of("\n".join({block.text: None for block in blocks}))
+    seen = Counter(_words("\n".join({block.text: None for block in blocks})))
     text = _main_text(tree, page, url, blocks)
     is_paid = re.search(r"\"isAccessibleForFree\"\s*:\s*\"?false", page, flags=re.I) is not None
-    share = round((seen & _words_of(f"{title}\n{text}")).total() / seen.total(), 4) if seen else None
+    share = round((seen & Counter(_words(f"{title}\n{text}"))).total() / seen.total(), 4) if seen else None
     return HtmlText(text, title, language, is_paid, headings, markup, all_headings, seen.total(), share, elsewhere)
 
 
@@ -198,8 +197,8 @@ _NOT_SEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _DATA_OF_SCRIPTS = re.compile(r"__(?:NEXT_DATA|NUXT|NUXT_DATA|INITIAL_STATE|PRELOADED_STATE|APOLLO_STATE)__")
 
 
-def _words_of(text: str) -> Counter[str]:
-    return Counter(_WORD.findall(_NOT_SEEN.sub("", unicodedata.normalize("NFC", text))))
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_NOT_SEEN.sub("", unicodedata.normalize("NFC", text)))
 
 
 class _Block(NamedTuple):
@@ -213,7 +212,7 @@ class _Block(NamedTuple):
 
 
 def _key_of(text: str) -> str:
-    return "".join(_WORD.findall(_NOT_SEEN.sub("", unicodedata.normalize("NFC", text))))
+    return "".join(_words(text))
 
 
 def _blocks_outside_navigation(tree: Any) -> list[_Block]:
@@ -324,8 +323,8 @@ def _filled(lines: list[str], gap: list[_Block], there: set[str]) -> list[str]:
     letters = "".join(block.key for block in gap)
     if lines and len(letters) < _LARGEST_GAP and all(_key_of(line) in letters for line in lines):
         return [block.text for block in gap]
-    words = _words_of("\n".join(lines))
-    lost = [block for block in gap if block.key not in there and not _most_in(words, _words_of(block.text))]
+    words = Counter(_words("\n".join(lines)))
+    lost = [block for block in gap if block.key not in there and not _most_in(words, Counter(_words(block.text)))]
     return [*lines, *(block.text for block in lost)]
 
 
@@ -383,38 +382,38 @@ def _elsewhere(tree: Any) -> str:
 
 
 def _drop_hidden(tree: Any) -> None:
-    """Drop what a page hides: no reader sees it, and no judge is to be addressed by it. Scripts show a hidden body."""
-    opened = {
-        name for button in tree.xpath("//*[@aria-expanded]") for name in (button.get("aria-controls") or "").split()
-    }
-    for element in tree.xpath("//*[@hidden or @style]"):
-        if element.get("id") in opened or (element.get("hidden") or "").lower() == "until-found":
-            del element.attrib["hidden" if element.get("hidden") is not None else "style"]
-            continue
-        styled = re.search(r"display\s*:\s*none|visibility\s*:\s*hidden", element.get("style") or "", flags=re.I)
-        if (styled or element.get("hidden") is not None) and element.tag not in ("html", "body"):
+    """Drop what a page hides: no reader sees it, and no judge is to be addressed by it. Scripts show a hidden body.
+
+    What a search shows is kept, and a panel that a button shows which is itself seen.
+    """
+    marked = [each for each in tree.xpath("//*[@hidden or @style]") if each.tag not in ("html", "body")]
+    hidden = set(filter(_is_hidden, marked))
+    panels = {element.get("id"): element for element in hidden if element.get("id")}
+    buttons = tree.xpath("//*[@aria-expanded][@aria-controls]") if panels else []
+    for _ in range(_LEVELS):  # of panels in panels
+        seen = [button for button in buttons if hidden.isdisjoint((button, *button.iterancestors()))]
+        names = {name for button in seen for name in button.get("aria-controls").split()}
+        hidden.difference_update(panels[name] for name in names.intersection(panels))
+    for element in marked:
+        if element in hidden:
             element.drop_tree()
+        elif element.get("hidden") is not None or _is_hidden(element):
+            for name in ("hidden", "style"):  # for which trafilatura would leave it out
+                element.attrib.pop(name, None)
+
+
+def _is_hidden(element: Any) -> bool:
+    style = element.get("style") or ""
+    if re.search(r"display\s*:\s*none|visibility\s*:\s*hidden", style, flags=re.I):
+        return True
+    return element.get("hidden") is not None and element.get("hidden").lower() != "until-found"
 
 
 # Trafilatura knows these within a sentence; it drops what stands in others, and what follows some.
 _KNOWN_INLINE = ("a", "br", "code", "del", "img", "s", "strike", "sub", "sup")
-_TABLE_PARTS = (
-    "html",
-    "body",
-    "title",
-    "meta",
-    "link",
-    "base",
-    "thead",
-    "tbody",
-    "tfoot",
-    "caption",
-    "col",
-    "colgroup",
-    *_CELLS,
-)
+_TABLE_PARTS = "html body title meta link base thead tbody tfoot caption col colgroup"
 _UNSHOWN = ("annotation", "annotation-xml", "audio", "meter", "progress", "rp", "rt", "video")
-_KNOWN = _BREAKS.union(_NO_TEXT, _APART, _KNOWN_INLINE, _TABLE_PARTS)
+_KNOWN = _BREAKS.union(_NO_TEXT, _APART, _KNOWN_INLINE, _TABLE_PARTS.split(), _CELLS)
 _WRAPPED = "//text()[contains(., '\n')][not(ancestor::pre or ancestor::code or ancestor::textarea)]"
 _DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(@content, 'publican')]"
 

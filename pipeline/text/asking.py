@@ -20,9 +20,8 @@ _WHERE = frozenset(["in", "on", "under", "within", "at", "for", "unter", "auf", 
 _ARTICLES = frozenset(["a", "an", "the", "der", "die", "das", "dem", "den", "einem", "einer", "ein", "eine"])
 _LEAST_STEM = 5
 _ENDING = re.compile(r"(?:ations?|ungen|ung|ingly|ing|ies|ied|ed|es|en|er|em|s|e|n|y)$")
-_SUFFIXES = re.compile(
-    r"(?<=..)[化的性用式]$"
-)  # Signs at the end of a Japanese word that make an adjective or a verb of it
+# Signs at the end of a Japanese word that make an adjective or a verb of it.
+_SUFFIXES = re.compile(r"(?<=..)[化的性用式]$")
 _LONG_VOWEL = re.compile(rf"(?<=[{_KATAKANA}]{{3}})ー$")
 """Sign at the end of a longer loan word that half of all writers leave out: サーバー, サーバ."""
 _OF_A_VERB = re.compile("する|すれ|し|さ|でき")  # What makes a verb of the Japanese noun before it

@@ -49,7 +49,6 @@ JUDGES: dict[str, Judge] = {
 }
 SPREADS = {"strong": (3.0, 0.5), "middling": (2.0, 1.0), "weak": (1.0, 2.0)}
 """Difficulty shared by a narrative's units, and by a unit's votes."""
-SAMPLINGS = ("narratives", "records", "weights")
 
 
 class Design(NamedTuple):

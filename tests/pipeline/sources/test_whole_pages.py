@@ -66,6 +66,15 @@ KINDS = {
     "a form without fields": "<form><fieldset><legend>{w[0]}</legend><p>{w[1]} {b}</p></fieldset></form>",
     "a link in a sentence": "<p>{a} <a href='/x'>{w[0]}</a> {b}</p>",
 }
+UNSEEN = {
+    "a panel whose button is hidden": "<p hidden><button aria-expanded=false aria-controls=p>+</button></p>"
+    "<div id=p hidden><p>{w[0]} {b}</p></div>",
+    "a panel with its own button": "<div id=p hidden><button aria-expanded=false aria-controls=p>+</button>"
+    "<p>{w[0]} {b}</p></div>",
+    "found by a search and hidden by style": "<div hidden=until-found style='display: none'><p>{w[0]} {b}</p></div>",
+    "hidden within a panel": "<h3><button aria-expanded=false aria-controls=p>{w[1]}?</button></h3>"
+    "<div id=p hidden><p>{w[2]} {b}</p><p style='visibility:hidden'>{w[0]} {b}</p></div>",
+}
 AROUND = """<header><nav><a href="/">{w[12]}</a> {a}</nav></header><div role="banner">{w[13]} {b}</div>{0}<aside>{w[14]}
 {b}</aside><p hidden>{w[15]} {b}</p><div class=author-bio>{w[9]} {b}</div>
 <ul><li><a href="/1">{w[11]} {b}</a></li></ul><footer>{w[10]} {b}</footer>"""
@@ -88,6 +97,12 @@ def test_no_visible_word_of_an_article_is_lost(language: str) -> None:
         missing = [word for at, word in enumerate(words) if f"{{w[{at}]}}" in block and word not in found.text]
         lost |= {kind: (missing, found.read_share)} if missing or found.read_share != 1 else {}
     assert lost == {}
+
+
+def test_what_no_click_shows_is_not_read() -> None:
+    word = LANGUAGES["en"][3][0]
+    texts = {kind: read_html(article("en", block), "https://a.example/harbour").text for kind, block in UNSEEN.items()}
+    assert [kind for kind, text in texts.items() if word in text] == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
