@@ -28,7 +28,8 @@ from pipeline.asking.run_state import RunState
 from pipeline.core.errors import BadRowsError, InputError, OutputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen
-from pipeline.models.asking import Replies, ask_together, open_replies
+from pipeline.core.terminal import run_together
+from pipeline.models.asking import Replies, open_replies
 from pipeline.models.completion import STATUSES, Status, Structured
 from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers import ChosenModel
@@ -289,7 +290,7 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
             async with client:
                 asker, units = Asker(client, chosen), work.units(_takes_model)
                 workers = (asking.ask_some(asker, units, total) for _ in range(work.limits.concurrency))
-                await ask_together(asking.state, workers, work.tell)
+                await run_together(asking.state.tasks, workers, partial(asking.state.stop, tell=work.tell))
 
         asyncio.run(ask())
         tally = _write_judgements(work, asking.judged(work.units(_takes_model)))

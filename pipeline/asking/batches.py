@@ -24,7 +24,7 @@ from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest
 from pipeline.asking.run_state import RunState, StopReason
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.schema import PROVIDERS, Price, ProviderName
-from pipeline.core.terminal import stopping_on_signals
+from pipeline.core.terminal import run_together
 from pipeline.providers import get_provider
 from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import batch_price
@@ -73,13 +73,8 @@ def ask_in_batches(
             BatchDesk(work, provider, api, selection.spoken.api_of(provider).batches.doubt())
             for provider, api in apis.items()
         ]
-        try:
-            async with asyncio.TaskGroup() as group:
-                state.tasks += [group.create_task(desk.end_all() if cancel else desk.work()) for desk in desks]
-                with stopping_on_signals(partial(_stop, state, desks, woken, tell)):
-                    await asyncio.gather(*state.tasks, return_exceptions=True)
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
+        workers = (desk.end_all() if cancel else desk.work() for desk in desks)
+        await run_together(state.tasks, workers, partial(_stop, state, desks, woken, tell))
         for desk in desks:
             paused.forget(desk.calls.answered)
         for line in paused.told_anew():

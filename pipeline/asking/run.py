@@ -55,7 +55,7 @@ from pipeline.core.errors import BadRowsError, InputError, ProviderError
 from pipeline.core.files import append_line, locked_folder, time_now
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
-from pipeline.core.terminal import printable, stopping_on_signals
+from pipeline.core.terminal import printable, run_together
 from pipeline.csv.file import answers_file, error_bytes
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of
@@ -135,15 +135,8 @@ async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: 
     """Settle every call that is not answered yet; each provider has as many under way as the limits say."""
     shared = [run.questions.calls(run.manifest.run_id, provider) for provider in run.questions.providers]
     desk = _Desk(run, source, state, BadResponses(run.out), PausedTurns(run.out), report, set())
-    try:
-        async with asyncio.TaskGroup() as group:
-            for calls in shared:
-                for _ in range(state.limits.concurrency):
-                    state.tasks.append(group.create_task(desk.work(calls)))
-            with stopping_on_signals(partial(state.stop, tell=tell)):
-                await asyncio.gather(*state.tasks, return_exceptions=True)
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+    workers = (desk.work(calls) for calls in shared for _ in range(state.limits.concurrency))
+    await run_together(state.tasks, workers, partial(state.stop, tell=tell))
     for calls in shared:  # what a stop has left over
         state.kept += sum(call.answer_id in run.answered[call.provider] for call in calls)
     kept = {each for each in desk.paused.places if any(each in ids for ids in run.answered.values())}

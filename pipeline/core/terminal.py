@@ -4,13 +4,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
+    import asyncio
+
     from rich.progress import TaskID
 
 QUIET_SECONDS = 1.0  # Work that takes no longer draws nothing
@@ -107,6 +109,23 @@ def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
     finally:
         for number, handler in earlier:
             signal.signal(number, handler)
+
+
+async def run_together(
+    tasks: "list[asyncio.Task[None]]",
+    workers: Iterable[Coroutine[Any, Any, None]],
+    stop: Callable[[Literal["SIGINT", "SIGTERM"]], None],
+) -> None:
+    """Run the workers, added to `tasks`, until all are done or a signal stops them; raise the first one's error."""
+    import asyncio
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks += map(group.create_task, workers)
+            with stopping_on_signals(stop):
+                await asyncio.gather(*tasks, return_exceptions=True)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
 
 
 @contextmanager

@@ -10,20 +10,16 @@ import json
 import math
 import os
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
-from pipeline.asking.questions import Tell
-from pipeline.asking.run_state import RunState
 from pipeline.core.errors import InputError, OutputError, ProviderError
 from pipeline.core.files import output_errors
 from pipeline.core.schema import Price
-from pipeline.core.terminal import stopping_on_signals
 from pipeline.models import structured
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured, model_content, plain_reason
 from pipeline.providers import ChosenModel
@@ -50,17 +46,6 @@ def refuse_unknown_price(chosen: ChosenModel, prices: Mapping[str, Price], max_c
         f"`--max-cost` cannot be held: the price of {chosen.model!r} is not known. Write it into `citejury.toml` as "
         f'`[prices."{chosen.model}"]` with `input` and `output` for a million tokens.'
     )
-
-
-async def ask_together(state: RunState, workers: Iterable[Coroutine[Any, Any, None]], tell: Tell) -> None:
-    """Let the workers ask until all are done or a signal stops the run in good order; raise the first one's error."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            state.tasks += map(group.create_task, workers)
-            with stopping_on_signals(partial(state.stop, tell=tell)):
-                await asyncio.gather(*state.tasks, return_exceptions=True)
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
 
 
 class _AnsweredCalls(Protocol):

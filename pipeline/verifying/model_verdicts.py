@@ -9,6 +9,7 @@ reply is kept in a file before anything is done with it, and a run that was stop
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +19,8 @@ from pipeline.asking.questions import Limits, Tell
 from pipeline.asking.run_state import RunState
 from pipeline.citations.addresses import membership_key
 from pipeline.core.schema import Price
-from pipeline.models.asking import Meter, Model, Replies, SpendLimits, ask_together, open_replies
+from pipeline.core.terminal import run_together
+from pipeline.models.asking import Meter, Model, Replies, SpendLimits, open_replies
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
 from pipeline.models.structured import Asker, Spent, accept_body, spent_of
@@ -278,7 +280,7 @@ class OpenClaims:
             async def ask_all() -> None:
                 async with client:
                     workers = (self._ask_some(claims, model, report) for _ in range(self.at_once))
-                    await ask_together(self.state, workers, tell)
+                    await run_together(self.state.tasks, workers, partial(self.state.stop, tell=tell))
 
             asyncio.run(ask_all())
             left = sum(each is None for each in self.decided.values())
