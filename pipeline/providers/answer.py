@@ -115,11 +115,10 @@ def _by_own_list(
     differs = any(number in given and given[number].url != url for number, url in urls)
     agrees = all(number.isdecimal() and attached[int(number) - 1 : int(number)] == (url,) for number, url in urls)
     citations = attached if agrees else distinct([*(url for _, url in urls), *attached])
-    own: dict[int, dict[str, str]] = {}
-    for mark, entries, _ in listed.marks:
-        said = {number: forms.get(link_key(entry.url), entry.url) for number, entry in entries.items() if entry}
-        named = {each: given[each].url for each in said if not said[each] and _names(entries[each], given.get(each))}
-        own[mark.start] = {**dict.fromkeys(entries if differs else (), ""), **said, **named}
+    own = {
+        mark.start: {**dict.fromkeys(entries if differs else (), ""), **_said_of(entries, forms, given)}
+        for mark, entries, _ in listed.marks
+    }
     found: list[Occurrence] = []
     contradicted = 0
     for each in occurrences:
@@ -143,20 +142,31 @@ def _by_own_list(
         for link in listed.links
         if (url := forms.get(link_key(link.url), link.url)) not in placed
     ]
-    taken = {(each.start, each.number) for each in found if each.placement == "marker"}
     numbered = [link for link in find_links(text) if link.kind == "markdown" and NUMBER.fullmatch(link.label)]
     elsewhere = sum(forms.get(link_key(link.url), link.url) not in citations for link in numbered)
-    lost = sum(
+    left = {
+        "marks without a source": _marks_without_source(listed, found) + elsewhere,
+        "sources that the answer's own list contradicts": contradicted,
+    }
+    return citations, found, left
+
+
+def _said_of(
+    entries: Mapping[str, Entry | None], forms: Mapping[str, str], given: Mapping[str, Occurrence]
+) -> dict[str, str]:
+    """The URL of each number that a list has; empty where the entry has none and names no source by site or title."""
+    said = {number: forms.get(link_key(entry.url), entry.url) for number, entry in entries.items() if entry}
+    return said | {each: given[each].url for each in said if not said[each] and _names(entries[each], given.get(each))}
+
+
+def _marks_without_source(listed: OwnList, found: Iterable[Occurrence]) -> int:
+    taken = {(each.start, each.number) for each in found if each.placement == "marker"}
+    return sum(
         not each.opens_entry
         and (each.mark.start, "") not in taken
         and any((each.mark.start, number) not in taken for number in each.entries)
         for each in listed.marks
     )
-    left = {
-        "marks without a source": lost + elsewhere,
-        "sources that the answer's own list contradicts": contradicted,
-    }
-    return citations, found, left
 
 
 def _names(entry: Entry | None, source: Occurrence | None) -> bool:
