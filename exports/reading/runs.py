@@ -12,7 +12,7 @@ from exports.reading.definitions import VerdictReader
 from exports.reading.input_files import input_file
 from exports.reading.provenance import RecordTraces, tell_narratives
 from exports.statistics.ratings import InputFile, IntArray
-from exports.statistics.study import NO_VERDICT, NOT_TOLD, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
+from exports.statistics.study import NO_VERDICT, STATES, UNKNOWN_CITED, VERDICTS, Answers, Column, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, read_errors, read_manifest
 from pipeline.citations.addresses import is_grounding_redirect, site_key
 from pipeline.core.errors import InputError, OutputError
@@ -86,7 +86,7 @@ class AnswerFacts:
             held = source.state == "read" and source.reason in _PAYLOAD_TEXTS
             never_was = may_be_fabricated(source.state, source.archived)
             known = -1 if never_was is None else never_was
-            way = CITED.index(source.cited) if source.cited in CITED else NOT_TOLD
+            way = CITED.index(source.cited) if source.cited in CITED else UNKNOWN_CITED
             self.citations.extend((self.site(source), STATES.index(source.state), held, known, way))
 
     def narrative(self, record: QueryResponse) -> int:
@@ -169,8 +169,8 @@ def _told_provenance(answers: Answers, records: Collection[str]) -> dict[str, di
             states = {f"n_{state}": str(count) for state, count in zip(STATES, counts[row].tolist(), strict=True)}
             unresolved = sum(int(states[f"n_{state}"]) for state in UNRESOLVED)
             totals = {"n_sources": str(int(counts[row].sum())), "n_unresolved": str(unresolved)}
-            *cited, not_told = ways[row].tolist()
-            known = {} if not_told else {f"n_{each}": str(count) for each, count in zip(CITED, cited, strict=True)}
+            *cited, unknown = ways[row].tolist()
+            known = {} if unknown else {f"n_{each}": str(count) for each, count in zip(CITED, cited, strict=True)}
             told[name] = {**columns, **totals, **states, **known}
     return told
 

@@ -165,11 +165,11 @@ def _citation_table(groups: Sequence[schema.CitationGroup], found: schema.Landsc
 
 def _cited_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
     rates = [[each, *each.groups] for each in found.cited.values()]
-    rows: list[tuple[str, ...]] = [("", "told of", *found.cited, "not known")]
+    rows: list[tuple[str, ...]] = [("", "known", *found.cited, "unknown")]
     for at, group in enumerate(groups):
         shares = [words.share(each[at].rate) if narrow else words.rate_estimate(each[at]) for each in rates]
-        told = f"{group.n_citations - group.n_not_told:,}"
-        rows.append((words.group_name(group.by), told, *shares, f"{group.n_not_told:,}"))
+        known = f"{group.n_citations - group.n_cited_unknown:,}"
+        rows.append((words.group_name(group.by), known, *shares, f"{group.n_cited_unknown:,}"))
     return Table(rows, left=1)
 
 

@@ -11,7 +11,7 @@ from exports.statistics.distributions import rounded
 from exports.statistics.groups import AskedOf, Grouping, Records, count_groups, divided
 from exports.statistics.rates import MeasuredColumn, Values, measure_columns, rate_ends, rate_interval
 from exports.statistics.ratings import FloatArray, IntArray
-from exports.statistics.study import NO_VERDICT, NOT_TOLD, STATES, VERDICTS, Answers, RunCounts
+from exports.statistics.study import NO_VERDICT, STATES, UNKNOWN_CITED, VERDICTS, Answers, RunCounts
 from pipeline.records.schema import CITED
 
 _PROVIDER = "model_name"
@@ -34,7 +34,7 @@ def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) ->
     of_citations = np.concatenate([states, answers.excerpts[:, np.newaxis]], axis=1)
     *by_state, excerpts = _measured(answers.cited_by, of_citations, uncompared, seed)
     cited = (answers.cited[:, np.newaxis] == np.arange(len(CITED))).astype(np.float64)
-    cited[answers.cited == NOT_TOLD] = np.nan
+    cited[answers.cited == UNKNOWN_CITED] = np.nan
     landscape = schema.Landscape(
         groups=tuple(group for division in records.divisions for group in _citation_groups(answers, division)),
         without_citations=without,
@@ -94,7 +94,7 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[schema.Ci
         members = division.of_record == group
         own = citations[members]
         ways = answers.cited[division.of_record[answers.cited_by] == group]
-        cited, shown, seen, not_told = (int((ways == way).sum()) for way in (*range(len(CITED)), NOT_TOLD))
+        cited, shown, seen, unknown = (int((ways == way).sum()) for way in (*range(len(CITED)), UNKNOWN_CITED))
         total = int(sites.citations.sum())
         shares = sites.citations / total if total else np.empty(0)
         yield schema.CitationGroup(
@@ -105,7 +105,7 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[schema.Ci
             n_cited=cited,
             n_shown=shown,
             n_seen=seen,
-            n_not_told=not_told,
+            n_cited_unknown=unknown,
             citations_mean=rounded(float(own.mean())) if len(own) else None,
             citations_median=float(np.median(own)) if len(own) else None,
             n_sites=len(sites.citations),
@@ -230,10 +230,10 @@ def _remarks(answers: Answers) -> Iterator[str]:
             "archive was asked for a page that is gone. They are left out of those that may be fabricated. `citejury "
             "pipeline sources --archive` asks."
         )
-    not_told = int((answers.cited == NOT_TOLD).sum())
-    if not_told:
+    unknown = int((answers.cited == UNKNOWN_CITED).sum())
+    if unknown:
         yield (
-            f"Whether the answer's text refers to a source is not known of {not_told:,} of {total:,} sources, whose "
+            f"Whether the answer's text refers to a source is not known of {unknown:,} of {total:,} sources, whose "
             "records an earlier version or somebody else made. `citejury pipeline sources` makes them anew."
         )
     excerpts = int(answers.excerpts.sum())

@@ -188,7 +188,7 @@ class CitationGroup(Frozen):
     """Those that the provider attached to the answer, whose text does not refer to them."""
     n_seen: int
     """Those that the provider only lists as found."""
-    n_not_told: int
+    n_cited_unknown: int
     """Those of records that do not say which of the three they are."""
     citations_mean: float | None
     """Citations an answer, mean; None without answers."""

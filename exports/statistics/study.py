@@ -15,7 +15,7 @@ STATES: tuple[SourceState, ...] = get_args(SourceState)  # The states of a sourc
 Verdict = Literal["affirms", "rejects", "neither"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # What an answer says of its narrative, by its number in `Answers`
 NO_VERDICT = -1  # The number where no patterns are given for the language of the answer
-NOT_TOLD = -1  # The number where a record does not say how a source came with its answer
+UNKNOWN_CITED = -1  # The number where a record does not say how a source came with its answer
 
 
 class VerdictPatterns(Frozen):
@@ -44,7 +44,7 @@ class Answers(NamedTuple):
     cited_by: IntArray  # Answer of each citation, rising: each distinct URL of an answer is one citation
     sites: Column  # The site of each citation (pipeline/contracts/urls.md#site-key); empty where it is not known
     states: IntArray  # Number in `STATES` of what became of each citation's source
-    cited: IntArray  # Number in `CITED` of how each came with its answer, or `NOT_TOLD`
+    cited: IntArray  # Number in `CITED` of how each came with its answer, or `UNKNOWN_CITED`
     excerpts: npt.NDArray[np.bool_]  # Whether all that is held is an excerpt that the provider sent
     never_were: FloatArray  # 1 where what became of its source allows to call it fabricated, else 0; NaN: not known
 

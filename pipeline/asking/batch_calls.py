@@ -28,7 +28,7 @@ class BatchPolicy(NamedTuple):
 
     `poll_seconds` lie between two looks. A batch whose creation was not answered is looked for during `settle_seconds`,
     then it counts as never made. What is held in memory or lost with a batch ends at `requests`. What the provider does
-    not take is sent `attempts` times; refusals for speed or overload do not count, until `patience` seconds of them.
+    not take is sent `attempts` times; rate limits and overload do not count, until `patience` seconds of them.
     """
 
     poll_seconds: float = 60.0

@@ -47,11 +47,11 @@ class _CallBars(ProgressBars):
         self.report(call.provider, self.done[call.provider], total, "")
 
     def wait(self, provider: str, seconds: float) -> None:
-        """Show that a provider's limit is waited for; where nothing is drawn, once a minute."""
+        """Show that a provider's limit is waited for; where nothing is drawn, once in five minutes."""
         from pipeline.providers.http.client import waiting
 
         if self.console.is_terminal:
-            self.report(provider, words=f"waits {max(1.0, seconds):.0f} s for its limit")
+            self.report(provider, words=f"waits {max(1.0, seconds):.0f} s for its rate limit")
         else:
             self.waits.setdefault(provider, waiting(lambda words: self.tell(f"{provider}: {words}")))(seconds)
 
@@ -225,13 +225,19 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
 @click.option("--timeout", default=600, **_SECONDS, help="Longest a call may take in all.")
 @click.option("--read-timeout", default=300, **_SECONDS, help="Longest silence of a provider.")
-@click.option("--patience", default=900, **_SECONDS, help="Longest wait for a limit without any answer.")
+@click.option("--patience", default=900, **_SECONDS, help="Longest wait for a rate limit without any answer.")
 @click.option("--retry", type=click.Choice(["bad_response"]), help="Ask again where a paid reply cannot be read.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @click.option("--batch", is_flag=True, help="Ask in batches: within a day, for about half the price.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
 @click.option("--compress", is_flag=True, help="Keep the answers under zstd, in PROVIDER.csv.zst.")
-@click.option("--allow-missing", type=click.IntRange(min=0), default=0, metavar="N", help="Calls that may be missing.")
+@click.option(
+    "--allow-missing",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Exit code 0 with up to N calls missing.",
+)
 @click.option("--strict", is_flag=True, help="Exit code 1 also where a stored payload has changed.")
 @click.option("--replay", type=PATH, metavar="DIR", help="Answer from stored payloads instead.")
 @click.option("--allow-domain", "allowed_domains", multiple=True, metavar="HOST", help="Search this site only.")
@@ -281,7 +287,7 @@ def ask(
     another provider or more repeats. A reply that was paid for and cannot be read is kept in bad_responses.jsonl; only
     --retry bad_response asks again.
 
-    A refusal for speed or overload (429, 503, 529) costs no attempt: each provider is asked as fast as it lets
+    A rate limit or overload (429, 503, 529) costs no attempt: each provider is asked as fast as it lets
     through, and left once it has let nothing through for --patience seconds. Calls that are missing at the end are
     listed with the reasons, and the exit code is 1 unless --allow-missing N allows so many.
 

@@ -77,7 +77,9 @@ def _archive_url(_: click.Context, __: click.Parameter, url: str | None) -> str 
     try:
         web_target(url)
     except InputError as error:
-        raise click.BadParameter(f"{error} It is what a page's URL is put behind: http://…/timemap/link/") from error
+        raise click.BadParameter(
+            f"{error} Name the address of its TimeMaps, such as https://web.archive.org/web/timemap/link/."
+        ) from error
     return url
 
 

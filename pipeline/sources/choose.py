@@ -329,4 +329,4 @@ def failure_lines(tally: Tally) -> Iterator[str]:
         yield f"Not reached: {states['unreached']:,} of {states.total():,}. That says nothing about these pages."
         yield f"The next run that may ask the web tries them again.{private}"
     if tally.not_asked:
-        yield f"{tally.not_asked:,} of them were not asked, as others of their hosts had failed; they come first then."
+        yield f"{tally.not_asked:,} of these were not asked, as their host had stopped answering; they come first then."

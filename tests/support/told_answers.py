@@ -9,8 +9,8 @@ from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Results
 from exports.statistics.study import (
     NO_VERDICT,
-    NOT_TOLD,
     STATES,
+    UNKNOWN_CITED,
     VERDICTS,
     Answers,
     Column,
@@ -66,7 +66,7 @@ def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | No
         cited_by=np.array([at for at, *_ in cited], np.int64),
         sites=column([site for _, site, *_ in cited]),
         states=np.array([STATES.index("read" if s == "excerpt" else s) for _, _, s, _ in cited], np.int64),
-        cited=np.array([CITED.index(way) if way in CITED else NOT_TOLD for *_, way in cited], np.int64),
+        cited=np.array([CITED.index(way) if way in CITED else UNKNOWN_CITED for *_, way in cited], np.int64),
         excerpts=np.array([s == "excerpt" for _, _, s, _ in cited], np.bool_),
         never_were=np.array([np.nan if (it := never_was(s)) is None else it for _, _, s, _ in cited], np.float64),
     )

@@ -43,7 +43,7 @@ _REDIRECTS = range(300, 400)
 class RetryPolicy(NamedTuple):
     """`attempts` are the tries for each answer; `total_seconds` bounds sending and waiting after failures together.
 
-    Refusals for speed or overload count for neither: they are waited out, until nothing was let through for
+    Rate limits and overload count for neither: they are waited out, until nothing was let through for
     `patience_seconds`. `read_seconds` are the silence before an answer or within it, `backoff_seconds` the unit of
     waits that nobody named.
     """
@@ -140,7 +140,7 @@ class ApiClient:
     ) -> Response:
         """The answer to a request, after as many attempts as it takes and the policy allows, or at most `attempts`.
 
-        An answer that came back is never asked for again, whatever it says. A refusal for speed is no attempt and is
+        An answer that came back is never asked for again, whatever it says. A rate limit is no attempt and is
         waited out, but not where `attempts` are given. `sent` requests were made for the same call before. `content` is
         sent instead of the request's body, whose headers say what it is.
 
@@ -386,14 +386,14 @@ class Gate:
 
 
 def waiting(tell: Callable[[str], None]) -> Callable[[float], None]:
-    """Reports waits for a limit, of which it hears every second, once in five minutes."""
+    """Reports waits for a rate limit, of which it hears every second, once in five minutes."""
     told = -math.inf
 
     def waits(seconds: float) -> None:
         nonlocal told
         if time.monotonic() - told >= 300:
             told = time.monotonic()
-            tell(f"A limit of speed is waited for; the next request goes out in {_span_words(max(1.0, seconds))}.")
+            tell(f"Waiting for a rate limit; the next request goes out in {_span_words(max(1.0, seconds))}.")
 
     return waits
 

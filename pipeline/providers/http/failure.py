@@ -203,9 +203,9 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 class Decision(NamedTuple):
     """What to do after a failed request: nothing more, or another one after so many seconds.
 
-    After a `limit`, for speed or overload, it is no further attempt. `stated` says that the provider named the seconds:
-    at least so long. Otherwise they are the upper end of a random wait, in units of the policy's backoff; after a limit
-    they are 0, for the pace says when.
+    After a `limit`, which is a rate limit or overload, it is no further attempt. `stated` says that the provider named
+    the seconds: at least so long. Otherwise they are the upper end of a random wait, in units of the policy's backoff;
+    after a limit they are 0, for the pace says when.
     """
 
     kind: Literal["no", "transient", "limit"]
@@ -257,7 +257,7 @@ def ends_the_provider(failure: ProviderError, status: int | None) -> bool:
 
 
 def is_limit(failure: ProviderError) -> bool:
-    """Whether it is a refusal for speed or overload, which costs nothing and passes."""
+    """Whether it is a rate limit or overload, which costs nothing and passes."""
     return failure.kind == "rate_limit" or (failure.kind == "server" and failure.status in OVERLOADED)
 
 

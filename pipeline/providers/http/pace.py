@@ -32,7 +32,7 @@ NOTHING_SAID = Allowance()
 class Pace:
     """Requests a second to one API. All moments are seconds of one clock, which the caller reads.
 
-    Until the first refusal only headers slow it down. A refusal for speed counts once for all that was under way.
+    Until the first refusal only headers slow it down. A rate limit counts once for all that was under way.
     """
 
     def __init__(self, unit: float = 1.0, spread: Callable[[float, float], float] = random.uniform) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from exports.cli import main
 from exports.reading.definitions import verdict_readers
 from exports.reading.runs import ReadRuns, read_runs
-from exports.statistics.study import NO_VERDICT, NOT_TOLD, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
+from exports.statistics.study import NO_VERDICT, STATES, UNKNOWN_CITED, VERDICTS, RunCounts, Study, VerdictPatterns
 from pipeline.core.errors import CitejuryError, InputError
 from pipeline.records.run import read_records, write_records
 from pipeline.records.schema import QueryResponse
@@ -158,7 +158,7 @@ def test_how_sources_are_cited_reaches_figures_and_provenance_and_is_unknown_in_
         del source["cited"]
     earlier.write_text(json.dumps(value) + "\n", encoding="utf-8")
     found = read_runs([earlier], {record.record_uuid})
-    assert found.answers.cited.tolist() == [NOT_TOLD, NOT_TOLD]
+    assert found.answers.cited.tolist() == [UNKNOWN_CITED, UNKNOWN_CITED]
     assert "n_cited" not in found.provenance[record.record_uuid]
 
 

@@ -119,8 +119,8 @@ def test_cited_shown_and_seen_are_counted_apart_with_their_denominators() -> Non
     results = measure_results(Study((), {}, {}, answers=told_answers(rows)))
     assert results.landscape is not None
     a, b = (group(results.landscape, model_name=name) for name in "ab")
-    assert (a.n_citations, a.n_cited, a.n_shown, a.n_seen, a.n_not_told) == (5, 1, 1, 2, 1)
-    assert (b.n_citations, b.n_cited, b.n_shown, b.n_seen, b.n_not_told) == (3, 3, 0, 0, 0)
+    assert (a.n_citations, a.n_cited, a.n_shown, a.n_seen, a.n_cited_unknown) == (5, 1, 1, 2, 1)
+    assert (b.n_citations, b.n_cited, b.n_shown, b.n_seen, b.n_cited_unknown) == (3, 3, 0, 0, 0)
     rates = {way: [(each.rate, each.n_units) for each in rate.groups] for way, rate in results.landscape.cited.items()}
     assert rates == {"cited": [(0.25, 4), (1, 3)], "shown": [(0.25, 4), (0, 3)], "seen": [(0.5, 4), (0, 3)]}
     assert results.landscape.cited["seen"].n_units == 7

@@ -112,7 +112,7 @@ def test_what_a_silent_host_was_not_asked_for_comes_first_the_next_time_and_take
         paths = ["/worse", "/bad1", "/bad2", "/busy", "/bad3", "/bad4", "/bad5", "/good"]
         run = write_run(tmp_path / "run", {"One.": [web.url("a.example", path) for path in paths]})
         online = Online(web.client, QUICK._replace(per_host=1, robots=False))
-        assert "1 of them were not asked" in "\n".join(tally_lines(read_pages(run, online).tally))
+        assert "1 of these were not asked" in "\n".join(tally_lines(read_pages(run, online).tally))
         assert web.paths("a.example") == paths[:-1]
         later.append(True)
         read_pages(run, online)

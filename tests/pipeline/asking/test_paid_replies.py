@@ -430,7 +430,7 @@ def test_how_long_a_limit_is_waited_for_is_an_option(folder: Path) -> None:
     with ProviderServer([Status(429), Good(), Status(503)]) as server:
         waited = ask(server, "openai", "--out", "waited", "--attempts", "1")
         assert (waited.exit_code, len(server.calls)) == (0, 5)
-    assert waited.stderr.count("openai: A limit of speed is waited for; the next request goes out in 1 second.") == 1
+    assert waited.stderr.count("openai: Waiting for a rate limit; the next request goes out in 1 second.") == 1
     assert f"openai  rate_limit  1  {error.message[:30]}" in " ".join(done.stderr.split("\n"))
     wrong = CliRunner().invoke(main, ["pipeline", "ask", "narratives.csv", "--out", "x", "--timeout", "0"])
     assert wrong.exit_code == 2
