@@ -137,8 +137,8 @@ endef
 	@echo 'Installed.' >&2
 
 .venv/developers: pyproject.toml docker/constraints.txt
-	@echo 'Installing citejury and what its developers need into .venv: about 190 packages, 330 MB to fetch.' >&2
-	$(call installed,server$(comma)postgresql$(comma)research$(comma)cluster$(comma)dev)
+	@echo 'Installing citejury and what its developers need into .venv: about 180 packages, 330 MB to fetch.' >&2
+	$(call installed,server$(comma)postgresql$(comma)research$(comma)dev)
 	@touch .venv/citejury
 	@echo 'Installed.' >&2
 

@@ -38,7 +38,7 @@ from pipeline.providers.cost import cost_of, expected_usage, price_advice, price
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.request import load_body
 from pipeline.sources.guard import guarded_client
-from pipeline.sources.redirects import cites_redirects, look_up_redirects
+from pipeline.sources.redirects import look_up_redirects
 
 OPTION_NAMES = {
     "allowed_domains": "allow-domain",
@@ -183,7 +183,7 @@ def ask_providers(
     async def ask() -> RunManifest:
         async with LiveAnswers(selection, policy or RetryPolicy(), limits.concurrency, tell, waits) as answers:
             manifest = await ask_narratives(questions, out, answers, report, tell, limits)
-        if redirect_client and cites_redirects(out):
+        if redirect_client:
             await look_up_redirects(out, redirect_client, tell)
         return manifest
 

@@ -30,7 +30,7 @@ from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import batch_price
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.sources.guard import guarded_client
-from pipeline.sources.redirects import cites_redirects, look_up_redirects
+from pipeline.sources.redirects import look_up_redirects
 
 DEFAULT_POLICY = BatchPolicy()
 
@@ -84,7 +84,7 @@ def ask_in_batches(
 
     async def ask() -> RunManifest:
         manifest = await settle_run(questions, out, settle, limits, tell=tell)
-        if redirect_client and cites_redirects(out) and not manifest.unsettled:
+        if redirect_client and not manifest.unsettled:
             await look_up_redirects(out, redirect_client, tell)
         return manifest
 

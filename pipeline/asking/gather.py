@@ -3,8 +3,7 @@
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 
@@ -13,14 +12,12 @@ from pipeline.citations.addresses import source_domain, url_host
 from pipeline.core.prompts import text_digest
 from pipeline.core.terminal import printable
 from pipeline.records.causes import NOT_ASKED, may_pass, state_of
-from pipeline.records.citation_form import CITATIONS
 from pipeline.sources.extract import Extractor
-from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, Trail, host_of
+from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, host_of
 from pipeline.sources.politeness import UNREACHABLE
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage, row_from_page
 
-_URL, _REASON, _DETAIL = (StoredPage._fields.index(name) for name in ("url", "reason", "detail"))
 _ARCHIVE_SECONDS = 30.0
 _NO_SITES = ("example", "invalid", "test")  # https://www.rfc-editor.org/rfc/rfc6761: nobody ever has a site there
 
@@ -39,20 +36,6 @@ class Wanted(NamedTuple):
     known: bool = False  # something has come of it before, which is kept where it is not asked itself
 
 
-class FoundPage(NamedTuple):
-    """What came of one page: `row` is as the store's columns hold it, None where it has not changed since.
-
-    `onward` is where a redirect leaves the site that the fetcher keeps to; then nothing else is known yet.
-    """
-
-    row: tuple[Any, ...] | None
-    reason: str
-    status: int | None
-    size: int
-    seconds: float
-    onward: Trail | None = None
-
-
 class Gathered(NamedTuple):
     """How many pages gave an answer, good or bad; `kept` could not be read anew, and `away` was the network."""
 
@@ -61,72 +44,65 @@ class Gathered(NamedTuple):
     away: bool = False
 
 
-async def find_page(page: Wanted, fetcher: Fetcher, extractor: Extractor, trail: Trail | None = None) -> FoundPage:
-    """Fetch and read one page; `trail` is how far another fetcher has come with it."""
-    fetched = await fetcher.fetch(page.url, page.etag, page.last_modified, trail)
-    if fetched.not_modified or fetched.onward:
-        return FoundPage(None, "page", 304, 0, fetched.seconds, fetched.onward)
-    found = await _extracted_page(fetched, extractor) if fetched.reason == "page" else _stored_page(fetched)
-    # Packing takes tenths of a second for 10 MB; in a thread, the other pages go on meanwhile.
-    row = await asyncio.to_thread(row_from_page, found)
-    return FoundPage(row, found.reason, found.status, len(found.raw), fetched.seconds)
-
-
 class Intake:
-    """Takes what came of pages into the store, and counts it."""
+    """Fetches and reads pages, takes what came of them into the store, and counts it."""
 
-    def __init__(self, store: Store, run_id: str, robots: bool, report: Report) -> None:
+    def __init__(self, fetcher: Fetcher, extractor: Extractor, store: Store, run_id: str, report: Report) -> None:
+        self.fetcher = fetcher
+        self.extractor = extractor
         self.store = store
         self.run_id = run_id
-        self.robots = robots
         self.report = report
-        self.unreached: list[tuple[Any, ...]] = []
+        self.unreached: list[StoredPage] = []
         self.kept: list[str] = []
         self.fetched = 0
 
-    def keep(self, page: Wanted, found: FoundPage) -> None:
+    async def take(self, page: Wanted) -> None:
         """Store a page unless that would replace a text or nobody was reached; leave a `fetch_result` in the trace."""
-        if found.row and found.reason not in UNREACHABLE and not _loses_text(page, found):
-            self.store.put_row(found.row)
-        came = {"status": found.status, "bytes": found.size, "reason": found.reason}
-        taken = {"latency_ms": round(found.seconds * 1000), "robots_respected": self.robots}
-        self.store.put_event(
-            self.run_id, "fetch_result", {"url": page.url, **came, **taken, "cached": found.row is None}
-        )
-
-    def count(self, page: Wanted, found: FoundPage) -> None:
-        asked_or_new = found.row is not None and not (page.known and NOT_ASKED in found.row[_DETAIL])
-        if found.row and asked_or_new and found.reason in UNREACHABLE and not page.held:
-            self.unreached.append(found.row)
-        lost = _loses_text(page, found)
-        if lost:
+        fetched = await self.fetcher.fetch(page.url, page.etag, page.last_modified)
+        found = None if fetched.not_modified else await _read_page(fetched, self.extractor)
+        reason = found.reason if found else "page"
+        loses_text = page.held and reason not in READ
+        if loses_text:
             self.kept.append(page.url)
-        self.report(page.url, "page" if lost else found.reason)
+        elif found and reason not in UNREACHABLE:
+            # Packing takes tenths of a second for 10 MB; in a thread, the other pages go on meanwhile.
+            self.store.put_row(await asyncio.to_thread(row_from_page, found))
+        elif found and not (page.known and NOT_ASKED in found.detail):
+            self.unreached.append(found)
+        self.store.put_event(
+            self.run_id,
+            "fetch_result",
+            {
+                "url": page.url,
+                "status": fetched.status,
+                "bytes": len(found.raw) if found else 0,
+                "reason": reason,
+                "latency_ms": round(fetched.seconds * 1000),
+                "robots_respected": self.fetcher.policy.robots,
+                "cached": found is None,
+            },
+        )
+        self.report(page.url, "page" if loses_text else reason)
         self.fetched += 1
 
-    def end(self, away: bool, answered: bool) -> Gathered:
-        """What came of fetching; that nobody was reached is stored now, and not at all where the network was away.
-
-        Where nobody `answered`, that a name is not found says more of the network here than of the name.
-        """
-        for row in () if away else self.unreached:
-            self.store.put_row(row if answered else _doubted(row))
+    def end(self, away: bool) -> Gathered:
+        """What came of fetching; that nobody was reached is stored now, and not at all where the network was away."""
+        for page in () if away else self.unreached:
+            self.store.put_page(page if self.fetcher.network.answered else _doubted(page))
         return Gathered(self.fetched, tuple(sorted(self.kept)), away)
 
 
-def _doubted(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    if row[_REASON] != "no_host_twice" or url_host(row[_URL]).rpartition(".")[2] in _NO_SITES:
-        return row
-    changes = {_REASON: "no_such_host", _DETAIL: f"{row[_DETAIL]}, but nobody else was reached either"}
-    return tuple(changes.get(place, value) for place, value in enumerate(row))
+def _doubted(page: StoredPage) -> StoredPage:
+    """Where nobody answered, that a name is not found says more of the network here than of the name."""
+    if page.reason != "no_host_twice" or url_host(page.url).rpartition(".")[2] in _NO_SITES:
+        return page
+    return page._replace(reason="no_such_host", detail=f"{page.detail}, but nobody else was reached either")
 
 
-def _loses_text(page: Wanted, found: FoundPage) -> bool:
-    """Whether storing what was found would replace a text that is held by a failure."""
-    return page.held and found.reason not in READ
-
-
-async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
+async def _read_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
+    if fetched.reason != "page":
+        return _stored_page(fetched)
     extracted = await extractor.extract(
         fetched.body, fetched.content_type, fetched.charset, fetched.final_url, fetched.url
     )
@@ -224,14 +200,8 @@ async def gather_pages(
 ) -> Gathered:
     """Fetch, read and store these pages, each as soon as it is read, `workers` at a time; what came of it."""
     queues = HostQueues(wanted, fetcher.policy.per_host)
-    running: dict[asyncio.Task[FoundPage], tuple[Wanted, deque[Wanted]]] = {}
-    intake = Intake(store, run_id, fetcher.policy.robots, report)
-
-    async def take(page: Wanted) -> FoundPage:
-        found = await find_page(page, fetcher, extractor)
-        intake.keep(page, found)
-        return found
-
+    running: dict[asyncio.Task[None], deque[Wanted]] = {}
+    intake = Intake(fetcher, extractor, store, run_id, report)
     try:
         async with asyncio.TaskGroup() as group:
             while True:
@@ -240,18 +210,18 @@ async def gather_pages(
                     taken = queues.take()
                     if taken is None:
                         break
-                    running[group.create_task(take(taken[0]))] = taken
+                    page, host = taken
+                    running[group.create_task(intake.take(page))] = host
                 if not running:
                     break
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
-                    page, host = running.pop(task)
-                    queues.give_back(host)
-                    intake.count(page, task.result())
+                    queues.give_back(running.pop(task))
+                    task.result()
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     network = fetcher.network
-    return intake.end(network.away and (bool(queues.take()) or not network.answered), network.answered)
+    return intake.end(network.away and (bool(queues.take()) or not network.answered))
 
 
 class Online(NamedTuple):
@@ -273,8 +243,6 @@ def fetch_missing(
     """
     wanted = list(missing_pages(keys, store, online.refresh))
     begin(len(wanted))
-    if not wanted:
-        return ask_archive(store, keys, online, Gathered())
     silent_before = {host_of(page.url) for page in wanted if page.silent}
 
     async def fetch() -> Gathered:
@@ -285,13 +253,14 @@ def fetch_missing(
         ):
             return await gather_pages(wanted, fetcher, extractor, store, report, run_id)
 
-    return ask_archive(store, keys, online, asyncio.run(fetch()))
+    gathered = asyncio.run(fetch()) if wanted else Gathered()
+    if online.archive and not gathered.away:
+        _ask_archive(store, keys, online)
+    return gathered
 
 
-def ask_archive(store: Store, keys: Sequence[str], online: Online, gathered: Gathered) -> Gathered:
+def _ask_archive(store: Store, keys: Sequence[str], online: Online) -> None:
     """Keep what the archive says of those of the pages that are gone; what it has said is asked again to refresh."""
-    if not online.archive or gathered.away:
-        return gathered
     from pipeline.sources.archive import look_up
 
     outcomes = ((key, store.outcome(key)) for key in keys)
@@ -311,13 +280,3 @@ def ask_archive(store: Store, keys: Sequence[str], online: Online, gathered: Gat
         asyncio.run(ask())
     for why, count in (+unclear).most_common(3):
         online.tell(f"The archive gave no clear answer for {count:,} of {len(wanted):,} pages: {printable(why)}")
-    return gathered
-
-
-def look_up_targets(run: Path, online: Online, tell: Tell) -> None:
-    """Add the targets of redirects to the run's `citations.jsonl`, as far as they are missing and found."""
-    from pipeline.sources.redirects import cites_redirects, look_up_redirects
-
-    if not cites_redirects(run) or not (run / CITATIONS).is_file():
-        return
-    asyncio.run(look_up_redirects(run, online.client, tell))

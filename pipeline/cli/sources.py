@@ -1,10 +1,10 @@
 """The command `citejury pipeline sources`."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pipeline.asking.gather import Online
-    from pipeline.asking.run_sources import Fetch, RunSources
+    from pipeline.asking.run_sources import RunSources
     from pipeline.sources.store import Store
-
-# Dask takes `HOST:PORT` for `tcp://HOST:PORT`.
-_SCHEDULER = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([^\s/:\[\]]+|\[[0-9A-Fa-f:.%]+\]):(?P<port>[0-9]{1,5})")
 
 
 @contextmanager
@@ -95,14 +92,12 @@ def _check_together(given: Mapping[str, Any]) -> None:
         raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
     if given["offline"] and (given["archive"] or given["archive_url"]):
         raise click.UsageError("`--archive` asks an archive, and `--offline` asks nobody; leave one out.")
-    if given["offline"] and given["scheduler"]:
-        raise click.UsageError("`--scheduler` lets a cluster ask the web, and `--offline` asks nobody; leave one out.")
 
 
 @click.command(
     cls=SectionedCommand,
     check=_check_together,
-    rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh --scheduler --archive-url",
+    rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh --archive-url",
 )
 @click.argument("run", type=PATH)
 @click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File of records to write.")
@@ -129,7 +124,6 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @allow_address_option
 @click.option("--refresh", is_flag=True, help="Ask again for pages that are held, whether they have changed.")
 @archive_options
-@click.option("--scheduler", metavar="ADDRESS", help="Let a Dask cluster read the pages (tcp://HOST:8786).")
 @stoppable()
 def sources(
     run: Path,
@@ -145,7 +139,6 @@ def sources(
     refresh: bool,
     archive: bool,
     archive_url: str | None,
-    scheduler: str | None,
 ) -> None:
     """Read the pages that the answers in the folder RUN cite, and write one record an answer for the jury.
 
@@ -170,19 +163,21 @@ def sources(
     if not run.is_dir():
         raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
     check_counts_tokens()  # before a page is fetched
-    found = _SCHEDULER.fullmatch(scheduler or "")
-    if scheduler is not None and not (found and 0 < int(found["port"]) < 65536):
-        raise InputError(
-            f"{scheduler!r} is no address of a Dask scheduler. Write `--scheduler tcp://HOST:PORT`, as `dask "
-            "scheduler` says it when it starts."
-        )
     path = store or run.absolute().parent / "store.db"  # beside the run folder, which others share
     limits = PassageLimits(passages, context_tokens, chunk_tokens)
     with opened_store(path, store is not None, offline and not added) as held, PagesBar() as bar:
         fetch = None
-        if not offline:
+        if not offline:  # without the web, nothing that asks it is loaded
+            import asyncio
+
+            from pipeline.asking.gather import fetch_missing
+            from pipeline.records.run import read_told_run
+            from pipeline.sources.redirects import look_up_redirects
+
             online = open_web(allowed, concurrency, bar.tell, refresh, archive_of(archive, archive_url))
-            fetch = _run_fetch(run, online, bar, scheduler, allowed)
+            run_id = read_told_run(run).run_id
+            asyncio.run(look_up_redirects(run, online.client, bar.tell))
+            fetch = partial(fetch_missing, online=online, run_id=run_id, report=bar.settle, begin=bar.expect)
         made = write_run_records(run, out, held, limits, fetch, added, bar.tell)
     _end_sources(made, run, out, path)
 
@@ -232,30 +227,6 @@ def open_web(
 def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]) -> None:
     for address, port in allowed:
         tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
-
-
-def _run_fetch(
-    run: Path, online: "Online", bar: PagesBar, scheduler: str | None, allowed: tuple[tuple[str, int], ...]
-) -> "Fetch":
-    from pipeline.asking.gather import ask_archive, fetch_missing, look_up_targets
-    from pipeline.core.errors import NotInstalledError
-    from pipeline.records.run import read_told_run
-
-    run_id = read_told_run(run).run_id
-    if scheduler is None:
-        look_up_targets(run, online, bar.tell)
-        return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.settle, bar.expect)
-    try:
-        from pipeline.asking.cluster import Cluster, fetch_on_cluster
-    except ImportError as error:
-        raise NotInstalledError(
-            "Reading pages on a cluster needs the library distributed. Run `pip install '.[cluster]'` in the checkout "
-            "of citejury, here and on every machine of the cluster, or leave out `--scheduler`."
-        ) from error
-    look_up_targets(run, online, bar.tell)
-    cluster = Cluster(scheduler, online.policy, allowed, online.refresh)
-    told = (run_id, bar.settle, bar.expect, bar.tell)
-    return lambda store, keys: ask_archive(store, keys, online, fetch_on_cluster(store, keys, cluster, *told))
 
 
 def _end_sources(made: "RunSources", run: Path, out: Path, store: Path) -> None:

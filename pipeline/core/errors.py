@@ -84,10 +84,6 @@ class RecordsMovedError(ArgillaError):
     """Records were deleted while they were read, so some of the others were passed over."""
 
 
-class ClusterError(CitejuryError):
-    """The Dask cluster is not there, or did not do what was asked."""
-
-
 class NotInstalledError(CitejuryError):
     """A library is not installed: one of an extra, or one for which there is no wheel for this machine."""
 

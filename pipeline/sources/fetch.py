@@ -12,25 +12,17 @@ from typing import NamedTuple, Self
 
 import httpx
 
-from pipeline.citations.addresses import canonical_url, reason_without_page, site_key
+from pipeline.citations.addresses import canonical_url, reason_without_page
 from pipeline.core.errors import InputError
 from pipeline.providers.http.failure import time_there, wait_seconds
 from pipeline.sources import exchange as http
 from pipeline.sources.guard import web_target
 from pipeline.sources.politeness import MAX_BYTES as ROBOTS_BYTES
-from pipeline.sources.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
+from pipeline.sources.politeness import UNREACHABLE, HostQueue, Network, Rules, read_rules
 
 _REASONS = {401: "login", 402: "paywall", 407: "login"}
 _PDF = "application/pdf"
 _PDF_TYPES = ("application/x-pdf", *http.UNTOLD, *http.DOWNLOADS)
-
-
-class Trail(NamedTuple):
-    """How far the redirects of one URL were followed, for whoever goes on."""
-
-    url: str
-    seen: tuple[str, ...]
-    spent: float
 
 
 class Fetched(NamedTuple):
@@ -50,8 +42,6 @@ class Fetched(NamedTuple):
     not_modified: bool = False  # The page is still what `etag` or `last_modified` stand for; then there is no body
     leads_back: bool = False
     """The page leads by itself to where its reader has been, so that only what it says itself is to be read."""
-    onward: Trail | None = None
-    """Where a redirect leaves the site that the fetcher keeps to; then nothing else is known yet."""
 
 
 def _to_fetched(came: http.Exchange, start: Fetched, conditional: bool) -> Fetched:
@@ -107,7 +97,6 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524
 
 
 class FetchPolicy(NamedTuple):
-    user_agent: str = ""  # `User-Agent` of every request; empty is the client's own, `citejury/<version>`
     max_bytes: int = 10_000_000  # A body is read up to so many bytes, packed or unpacked
     max_seconds: float = 60.0  # One URL's requests take so long together; waiting for a turn is not counted
     per_host: int = 2
@@ -125,61 +114,22 @@ class _TimeBudget:
     spent: float = 0.0
 
 
-class RobotsVerdict(NamedTuple):
-    """What robots.txt of one site says: rules, or why nothing of the site may be asked for."""
-
-    rules: Rules = Rules()
-    reason: str = ""
-    detail: str = ""
-
-
-class SiteMemory(NamedTuple):
-    robots: Mapping[str, RobotsVerdict] = {}
-    hosts: Mapping[str, HostMemory] = {}
-
-
-class _LeavesSiteError(Exception):
-    pass
-
-
 class Fetcher:
     """Fetches pages for one session; an asynchronous context, in which robots.txt is asked for once a site."""
 
     def __init__(
-        self,
-        client: httpx.AsyncClient,
-        policy: FetchPolicy | None = None,
-        silent_before: Collection[str] = (),
-        everyone: asyncio.Semaphore | None = None,
+        self, client: httpx.AsyncClient, policy: FetchPolicy | None = None, silent_before: Collection[str] = ()
     ) -> None:
-        """`client` is a guarded one; whoever made it closes it. Several fetchers share `everyone`.
+        """`client` is a guarded one; whoever made it closes it.
 
         That hosts, as `host_of` names them, are silent again that were `silent_before` says nothing about the network.
         """
         self.client = client
         self.policy = FetchPolicy() if policy is None else policy
-        self.everyone = everyone or asyncio.Semaphore(self.policy.concurrency)
+        self.everyone = asyncio.Semaphore(self.policy.concurrency)
         self.hosts: dict[str, HostQueue] = {}
-        self.robots: dict[str, asyncio.Future[RobotsVerdict]] = {}
+        self.robots: dict[str, asyncio.Task[Rules | http.Exchange]] = {}
         self.network = Network(silent_before)
-        self.site: str | None = None
-
-    def keep_to(self, site: str, memory: SiteMemory) -> None:
-        """Ask the hosts of one site only, by its `site_key`, and go on with them where somebody else stopped.
-
-        A redirect to another site is then given back as `onward`. The first request to a host waits as any other.
-        """
-        self.site = site
-        for origin, verdict in memory.robots.items():
-            self.robots[origin] = asyncio.get_running_loop().create_future()
-            self.robots[origin].set_result(verdict)
-        for host, known in memory.hosts.items():
-            self.hosts[host] = HostQueue(self.policy.per_host, self.policy.delay)
-            self.hosts[host].remember(known)
-
-    def memory(self) -> SiteMemory:
-        robots = {origin: asked.result() for origin, asked in self.robots.items() if asked.done()}
-        return SiteMemory(robots, {host: queue.memory() for host, queue in self.hosts.items()})
 
     async def __aenter__(self) -> Self:
         return self
@@ -191,11 +141,11 @@ class Fetcher:
             asked.cancel()
         await asyncio.gather(*self.robots.values(), return_exceptions=True)
 
-    async def fetch(self, url: str, etag: str = "", last_modified: str = "", trail: Trail | None = None) -> Fetched:
+    async def fetch(self, url: str, etag: str = "", last_modified: str = "") -> Fetched:
         """What became of the URL; `etag` and `last_modified` of an earlier time ask for a body only if it changed.
 
-        Both must come from a response of this very URL, not from where it redirected to. `trail` is how far another
-        fetcher has come with it. Nothing that the web does is an error.
+        Both must come from a response of this very URL, not from where it redirected to. Nothing that the web does is
+        an error.
         """
         asked = url
         try:
@@ -204,37 +154,31 @@ class Fetcher:
         except InputError as error:
             return Fetched(url, url, fetched_at=_moment(), reason=reason_without_page(asked), detail=str(error))
         conditions = {"If-None-Match": _header_value(etag), "If-Modified-Since": _header_value(last_modified)}
-        trail = trail or Trail(asked, (), 0.0)
-        budget, seen = _TimeBudget(self.policy.max_seconds, trail.spent), [*trail.seen]
-        sent = {name: value for name, value in conditions.items() if value and not seen}
-        try:
-            came, final_url = await self.follow(trail.url, sent, budget, seen)
-        except _LeavesSiteError as leaving:
-            onward = Trail(str(leaving), tuple(seen), budget.spent)
-            return Fetched(asked, onward.url, seconds=budget.spent, onward=onward)
-        if seen and came.reason in _NO_HOST:  # the cited page is there, and says where it went
+        budget = _TimeBudget(self.policy.max_seconds)
+        sent = {name: value for name, value in conditions.items() if value}
+        came, final_url = await self.follow(asked, sent, budget)
+        if final_url != asked and came.reason in _NO_HOST:  # the cited page is there, and says where it went
             came = came._replace(reason="network", detail=f"it redirects to {host_of(final_url)!r}, and {came.detail}")
         start = Fetched(asked, final_url, fetched_at=_moment(), seconds=budget.spent)
-        return _to_fetched(came, start, conditional=any(conditions.values()))
+        return _to_fetched(came, start, conditional=bool(sent))
 
     async def look(self, url: str, accept: str, most: int) -> http.Exchange:
         """What comes of asking for data of any type, whose first `most` bytes are enough."""
-        came, _ = await self.follow(url, {"Accept": accept}, _TimeBudget(self.policy.max_seconds), [], most)
+        came, _ = await self.follow(url, {"Accept": accept}, _TimeBudget(self.policy.max_seconds), most)
         return came
 
     async def follow(
-        self, url: str, conditions: Mapping[str, str], budget: _TimeBudget, seen: list[str], beginning: int = 0
+        self, url: str, conditions: Mapping[str, str], budget: _TimeBudget, beginning: int = 0
     ) -> tuple[http.Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is.
 
         A page that leads its reader elsewhere by itself is a redirect too, but for one that leads in a circle: that one
-        shows what it has. `seen` are the URLs asked before, to which those that lead on are added.
+        shows what it has.
         """
+        seen: list[str] = []
         headers = {"Accept": _ACCEPT, **conditions}
         came = http.Exchange()
         while len(seen) <= _MAX_REDIRECTS:
-            if self.site is not None and site_key(url) != self.site:
-                raise _LeavesSiteError(url)
             closed = await self.closed(url)
             if closed is not None:
                 return closed, url
@@ -260,31 +204,31 @@ class Fetcher:
             self.robots[site] = asyncio.create_task(self.read_robots(site))
         # Others wait for the same file, so that one who leaves does not take it away.
         said = await asyncio.shield(self.robots[site])
-        if said.reason:
-            return http.Exchange(reason=said.reason, detail=said.detail)
-        if said.rules.allow(parsed.raw_path.decode("ascii")):
+        if isinstance(said, http.Exchange):
+            return said
+        if said.allow(parsed.raw_path.decode("ascii")):
             return None
         return http.Exchange(reason="robots", detail=f"robots.txt of {parsed.host} closes it to us")
 
-    async def read_robots(self, site: str) -> RobotsVerdict:
-        """What the robots.txt of a site says; with the longer delay, if it names one, noted for its host."""
+    async def read_robots(self, site: str) -> Rules | http.Exchange:
+        """The rules of a site, or why nothing of it may be asked for; a longer delay is noted for its host."""
         url = f"{site}/robots.txt"
         budget = _TimeBudget(min(20.0, self.policy.max_seconds))
         for hop in range(6):  # RFC 9309 2.3.1.2 asks for at least five redirects
             came = await self.ask(url, {"Accept": "text/plain,*/*;q=0.5"}, budget, ROBOTS_BYTES, follows=hop > 0)
             if not came.location:
                 said = await _judge_robots(came, site, first=hop == 0)
-                queue = self.queue(site)
-                queue.delay = max(queue.delay, min(said.rules.delay, _LONGEST_DELAY))
+                if isinstance(said, Rules):
+                    queue = self.queue(site)
+                    queue.delay = max(queue.delay, min(said.delay, _LONGEST_DELAY))
                 return said
             url = came.location
-        return RobotsVerdict()  # RFC 9309 2.3.1.2: as if there were none
+        return Rules()  # RFC 9309 2.3.1.2: as if there were none
 
     async def ask(
         self, url: str, headers: Mapping[str, str], budget: _TimeBudget, beginning: int = 0, follows: bool = False
     ) -> http.Exchange:
         queue = self.queue(url)
-        named = {"User-Agent": self.policy.user_agent} if self.policy.user_agent else {}
         limit = beginning or self.policy.max_bytes
         unfound = 0
         for attempt in range(self.policy.retries + 1):
@@ -293,7 +237,7 @@ class Fetcher:
                 if given_up is not None:
                     return given_up
                 left = budget.seconds - budget.spent
-                limits = http.RequestLimits(limit, left, {**named, **headers}, beginning=bool(beginning))
+                limits = http.RequestLimits(limit, left, headers, beginning=bool(beginning))
                 came = await http.exchange(self.client, url, limits)
             budget.spent += came.seconds
             queue.reached = queue.reached or came.reached
@@ -317,23 +261,21 @@ class Fetcher:
         host = host_of(url)
         if host not in self.hosts:
             self.hosts[host] = HostQueue(self.policy.per_host, self.policy.delay)
-            if self.site is not None:
-                self.hosts[host].pause(self.policy.delay)
         return self.hosts[host]
 
 
-async def _judge_robots(came: http.Exchange, site: str, first: bool) -> RobotsVerdict:
+async def _judge_robots(came: http.Exchange, site: str, first: bool) -> Rules | http.Exchange:
     """RFC 9309 2.3.1: 4xx opens all, 5xx and silence close all for now. No redirect led to the `first`."""
     if not came.reason and came.status is not None and came.status < 500:
         # Large files take a while to read, in which others go on.
-        return RobotsVerdict(await asyncio.to_thread(read_rules, came.body)) if came.body else RobotsVerdict()
+        return await asyncio.to_thread(read_rules, came.body) if came.body else Rules()
     if first and came.reason in (*UNREACHABLE, "refused"):
-        return RobotsVerdict(reason=came.reason, detail=came.detail)
+        return http.Exchange(reason=came.reason, detail=came.detail)
     why = came.detail if came.reason else f"status {came.status}"
     reason = "robots" if came.reason else f"status_{came.status}"  # one that may pass, and is asked about again
     if came.reason in (*UNREACHABLE, "refused"):  # where a redirect leads, so that the site itself is there
         reason = "network" if came.reason in _NO_HOST else came.reason
-    return RobotsVerdict(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
+    return http.Exchange(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
 
 
 def _retry_wait(came: http.Exchange, attempt: int, backoff: float, now: float) -> float | None:

@@ -38,7 +38,7 @@ class Network:
 
     def __init__(self, silent_before: Collection[str] = ()) -> None:
         self.silent_before = frozenset(silent_before)
-        self.silent: dict[str, str] = {}
+        self.silent: set[str] = set()
         self.answered = False
 
     @property
@@ -57,7 +57,7 @@ class Network:
 
     def miss(self, host: str, reason: str) -> None:
         if host not in self.silent_before and not (reason == "no_such_host" and self.answered):
-            self.silent[host] = reason
+            self.silent.add(host)
 
 
 def _is_no_name(host: str) -> bool:
@@ -65,13 +65,6 @@ def _is_no_name(host: str) -> bool:
         return bool(ip_address(host.strip("[]")))
     except ValueError:
         return host.rpartition(".")[2] == "localhost"
-
-
-class HostMemory(NamedTuple):
-    delay: float
-    wait: float  # Seconds from now on in which it is not to be asked
-    silence: tuple[Exchange, ...]
-    reached: bool
 
 
 class HostQueue:
@@ -83,15 +76,6 @@ class HostQueue:
         self.opens = 0.0
         self.silence: list[Exchange] = []
         self.reached = False
-
-    def remember(self, memory: HostMemory) -> None:
-        """Go on where somebody else stopped asking it, perhaps a moment ago."""
-        self.delay, self.silence, self.reached = memory.delay, list(memory.silence), memory.reached
-        self.pause(max(memory.wait, memory.delay))
-
-    def memory(self) -> HostMemory:
-        wait = max(self.opens - asyncio.get_running_loop().time(), 0.0)
-        return HostMemory(self.delay, wait, tuple(self.silence), self.reached)
 
     @asynccontextmanager
     async def turn(self, everyone: asyncio.Semaphore, follows: bool = False) -> AsyncIterator[None]:

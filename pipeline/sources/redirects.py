@@ -91,20 +91,20 @@ async def _target_of(url: str, client: httpx.AsyncClient) -> tuple[str, str]:
     return "", reason
 
 
-def cites_redirects(run: Path) -> bool:
-    """Whether the run has answers of a provider that cites redirect links."""
-    return any(provider.cites_redirects and answers_file(run, provider.name).is_file() for provider in every_provider())
-
-
 async def look_up_redirects(
-    out: Path, redirect_client: "Callable[[], httpx.AsyncClient]", report: Callable[[str], None]
+    out: Path, redirect_client: Callable[[], httpx.AsyncClient], report: Callable[[str], None]
 ) -> None:
-    """Look up the targets of redirects, note them in `citations.jsonl`, and report how many were found."""
+    """Look up the targets of redirects that a run cites, note them in `citations.jsonl`, and report how many it found.
+
+    A run without answers of a provider that cites such links is left alone, and nobody is asked.
+    """
+    citing = [provider.name for provider in every_provider() if provider.cites_redirects]
+    if not (out / CITATIONS).is_file() or not any(answers_file(out, name).is_file() for name in citing):
+        return
     with locked_folder(out):
         async with redirect_client() as client:
             found = await resolve_citations(out / CITATIONS, client)
     missing = ", ".join(f"{count} {reason}" for reason, count in found.reasons.items())
     if found.targets or missing:
         rest = f"; not found: {missing}, tried again at the next start" if missing else ""
-        names = ", ".join(provider.name for provider in every_provider() if provider.cites_redirects)
-        report(f"{names}: {len(found.targets)} targets of redirect links found{rest}.")
+        report(f"{', '.join(citing)}: {len(found.targets)} targets of redirect links found{rest}.")

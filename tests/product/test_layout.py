@@ -25,7 +25,7 @@ ORDER = {
 # The server's parts by the name that running guardians and older images know.
 OLD_NAME = "annotation.embedded"
 HEAVY = {*("argilla", "argilla_server", "pandas", "datasets", "numpy", "pydantic", "httpx", "idna", "jinja2", "rich")}
-HEAVY |= {"py3langid", "uvicorn", "distributed", "dask"}
+HEAVY |= {"py3langid", "uvicorn"}
 HELP_PAGES = ([], ["pipeline"], ["annotation", "push"], ["exports", "csv"], ["demo"])
 HTTP_FOLDERS = (
     *("annotation.argilla.client", "annotation.server", "pipeline.asking", "pipeline.providers.http"),

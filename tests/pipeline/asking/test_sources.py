@@ -26,7 +26,6 @@ from tests.support.web import Asked, Page, Site, Web
 HONEY = "Raw honey is safe for adults, say the doctors of the clinic. Babies below one year must not eat it at all."
 BEES = "Bees make honey from the nectar of flowers. A hive of bees makes thirty kilograms of honey in a good year."
 POLICY = FetchPolicy(delay=0, retries=0, max_seconds=30)
-NO_ADDRESSES = ("hello", "127.0.0.1", "tcp://127.0.0.1", "tcp://:1", "tcp://h:99999", "http://h:1", "tcp://h:1/x")
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
 
 
@@ -250,8 +249,6 @@ def test_without_a_store_and_offline_nobody_has_tried_yet(tmp_path: Path) -> Non
         (["--allow-address", "127.0.0.1"], 2, "ADDRESS:PORT"),
         (["--allow-address", "here:80"], 2, "ADDRESS:PORT"),
         (["--passages", "0"], 2, "--passages"),
-        (["--offline", "--scheduler", "tcp://127.0.0.1:1"], 2, "leave one out"),
-        *((["--scheduler", address], 1, f"{address!r} is no address of a Dask") for address in NO_ADDRESSES),
     ],
 )
 def test_options_that_cannot_be_are_refused(tmp_path: Path, options: Sequence[str], code: int, words: str) -> None:
