@@ -408,15 +408,3 @@ def refuse_open_batches(out: Path, providers: Iterable[ProviderName]) -> None:
             f"{str(out)!r} has batches under way ({told}), whose calls would be paid twice. Collect them with the same "
             "command and `--batch`, or end them with `--batch-cancel`."
         )
-
-
-def _follow(batches: dict[str, Batch], line: LedgerLine) -> None:
-    if line.step == "planned":
-        batches[line.name] = Batch(
-            line.name, line.provider, line.timestamp, "", line.model, line.said, calls=line.calls
-        )
-    elif line.step in ("collected", "dropped"):
-        batches.pop(line.name, None)
-    else:
-        batch = batches.get(line.name) or Batch(line.name, line.provider, line.timestamp)
-        batches[line.name] = batch._replace(batch_id=line.batch_id, calls=line.calls or batch.calls)

@@ -32,8 +32,9 @@ async def added_page(key: str, file: Path, extractor: "Extractor") -> StoredPage
     What makes a fetched page useless, such as a notice of cookies on it, is the user's to judge.
     """
     body = read_file(file)
-    media_type = _media_type_of(file, body)
-    extracted = await extractor.extract(body, media_type, "", key)
+    extracted = await extractor.extract(body, MEDIA_TYPES.get(file.suffix.lower(), ""), "", key)
+    if extracted.reason == "not_text":
+        raise InputError(f"{str(file)!r} is none of PDF, HTML, Markdown and plain text; nothing else is read.")
     if not extracted.text.strip():
         why = extracted.detail or extracted.reason
         raise InputError(f"{str(file)!r} holds no text that can be read ({why}); save the page anew, or as plain text.")
@@ -48,21 +49,6 @@ def read_file(file: Path) -> bytes:
         return file.read_bytes()
     except (FileNotFoundError, IsADirectoryError) as error:
         raise InputError(f"There is no file {str(file)!r} to add; `--add` wants the URL and then the file.") from error
-
-
-def _media_type_of(file: Path, body: bytes) -> str:
-    """The file's media type, by its beginning or its name."""
-    beginning = body[:1024].lstrip().lower()
-    if beginning.startswith(b"%pdf-"):
-        return "application/pdf"
-    named = MEDIA_TYPES.get(file.suffix.lower(), "")
-    if named:
-        return named
-    if beginning.startswith((b"<!doctype html", b"<html")):
-        return "text/html"
-    if b"\0" in body[:1024]:
-        raise InputError(f"{str(file)!r} is none of PDF, HTML, Markdown and plain text; nothing else is read.")
-    return "text/plain"
 
 
 def _page_of_file(key: str, body: bytes, extracted: "Extracted") -> StoredPage:

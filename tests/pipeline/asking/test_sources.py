@@ -179,6 +179,7 @@ def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"Honey is safe.": [f"{paywalled}#top"]})
     (tmp_path / "page.txt").write_text(HONEY, encoding="utf-8")
     (tmp_path / "empty.txt").write_text(" \n", encoding="utf-8")
+    (tmp_path / "page.docx").write_bytes(bytes(range(256)))
     file = str(tmp_path / "page.txt")
     result = command(run, "--offline", "--add", paywalled, file, "--add", other, file)
     assert result.exit_code == 0, result.stderr
@@ -186,7 +187,8 @@ def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
     (record,) = records_in(tmp_path)
     assert (record.sources[0].reason, record.context_set) == ("added", HONEY)
     assert (command(run, "--offline").exit_code, records_in(tmp_path)) == (0, [record])
-    for bad in (["paper", file], [paywalled, "nowhere.pdf"], [paywalled, str(tmp_path / "empty.txt")]):
+    unread = ([paywalled, str(tmp_path / name)] for name in ("nowhere.pdf", "empty.txt", "page.docx"))
+    for bad in (["paper", file], *unread):
         assert command(run, "--offline", "--add", *bad, out="other.jsonl").exit_code == 1
         assert not (tmp_path / "other.jsonl").exists()
 
