@@ -23,6 +23,7 @@ from pipeline.core.files import SETTINGS_FILE
 from pipeline.core.prompts import PromptSettings, Wording
 from pipeline.core.schema import Price, ProviderName, what_is_needed
 from pipeline.providers import every_provider
+from pipeline.providers.cost import read_model_list
 
 
 class Settings(BaseSettings):
@@ -54,12 +55,19 @@ class Settings(BaseSettings):
     """Model to ask for, by provider."""
     prices: dict[str, Price] = Field(default_factory=dict)
     """Price of each model: `input` and `output` for a million tokens, `search` for a thousand searches."""
+    model_list: str = ""
+    """A newer list of models and prices, a file in the form of `pipeline/providers/models.toml`."""
     base_urls: dict[str, str] = Field(default_factory=dict)
     """Where a provider is reached, by provider, such as a proxy or a compatible server; its key goes there."""
     prompts: PromptSettings = PromptSettings()
     """What the providers are told and asked: `system` and `user_template`, in `[prompts.de]` for German narratives."""
     resolve_redirects: bool = True
     """Whether the targets of redirect links, which expire after weeks, are looked up at the end of a run."""
+
+    @property
+    def known_prices(self) -> dict[str, Price]:
+        """The prices that are known of models; `prices` go before those of the list."""
+        return read_model_list(self.model_list).prices() | self.prices
 
     @property
     def apis(self) -> dict[ProviderName, str]:

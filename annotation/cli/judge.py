@@ -60,7 +60,7 @@ def judge(**given: Any) -> None:
     options = SimpleNamespace(**given)
     settings = read_settings()
     chosen = _choose(options, settings)
-    limits = Limits(options.concurrency, options.max_cost, settings.prices)
+    limits = Limits(options.concurrency, options.max_cost, settings.known_prices)
     with ProgressBars("units", remaining=True) as bars:
         tasks, report = options.task_names or TASKS, partial(bars.report, "judging")
         work = Work(options.records, options.out, tasks, options.explain, options.sample, limits, report, bars.tell)

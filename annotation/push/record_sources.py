@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 from annotation.argilla.rendering import one_line
 from pipeline.citations.addresses import document_id
 from pipeline.core.errors import BadRowsError, InputError
-from pipeline.core.lines import delimiter_of, numbered_rows
+from pipeline.core.lines import numbered_rows, table_rows
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
 from pipeline.core.tables import unescaped
 from pipeline.csv.file import is_answers_file
@@ -42,7 +42,7 @@ def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
 
 def _read_ids(path: Path) -> frozenset[str]:
     """As a spreadsheet may have saved them."""
-    rows = numbered_rows(path, delimiter=delimiter_of(path, _COLUMN))
+    rows = table_rows(path, _COLUMN)
     _, names = next(rows, (1, []))
     header = [name.strip() for name in names]
     if header.count(_COLUMN) != 1:

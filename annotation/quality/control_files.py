@@ -13,7 +13,7 @@ from annotation.argilla.tasks import lot
 from annotation.quality.planting import Planted
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.files import staged_file
-from pipeline.core.lines import delimiter_of, numbered_rows
+from pipeline.core.lines import table_rows
 from pipeline.core.tables import Table, unescaped
 from pipeline.core.terminal import counted
 from pipeline.records.run import write_records
@@ -122,7 +122,7 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """First the header, each name with itself."""
-    rows = numbered_rows(path, delimiter=delimiter_of(path, "record_uuid"))
+    rows = table_rows(path, "record_uuid")
     header = [cell.strip() for cell in next(rows, (1, [""]))[1]]
     yield 1, dict(zip(header, header, strict=True))
     for line, cells in rows:

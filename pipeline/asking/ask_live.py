@@ -1,16 +1,14 @@
 """Narratives put to the providers themselves: those that there is a key for, each with its model and connections."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import httpx
 
-from pipeline.asking.paid_replies import BadResponses
 from pipeline.asking.questions import (
     NEW_TURN,
     NO_LIMITS,
@@ -29,12 +27,12 @@ from pipeline.asking.questions import (
     read_arms,
 )
 from pipeline.asking.run import ask_narratives
-from pipeline.asking.run_folder import OpenRun, ProviderCounts, RunManifest, look_into
+from pipeline.asking.run_folder import RunManifest
 from pipeline.core.errors import InputError, ProviderError, SettingsError
 from pipeline.core.prompts import DEFAULT_PROMPTS, Prompts
 from pipeline.core.schema import PROVIDERS, AskOptions, Price, ProviderName
 from pipeline.providers import every_provider, find_key, get_provider, read_base_urls, recognise
-from pipeline.providers.cost import cost_of, expected_usage, price_advice, price_of
+from pipeline.providers.cost import missing_price, price_advice
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.request import load_body
 from pipeline.sources.guard import guarded_client
@@ -120,16 +118,28 @@ def select_providers(
     spoken: Spoken = USUAL,
     prompts: Prompts = DEFAULT_PROMPTS,
     arms: Sequence[str] = (),
+    *,
+    kept: Mapping[str, Mapping[ProviderName, str]] = {},
+    needs_keys: bool = True,
 ) -> ProviderSelection:
-    """Those who are named, else those whose key is set; each call to a named one without a key fails."""
+    """Those who are named, else those whose key is set; each call to a named one without a key fails.
+
+    Models that nobody names are those that a run has `kept` by arm, else the default. Where nothing is sent nobody
+    `needs_keys`, and without any all are selected.
+    """
     keys = {provider.name: find_key(provider.key_variables, environment) for provider in every_provider()}
     providers = tuple(provider for provider in PROVIDERS if (provider in named if named else keys[provider]))
-    with_key = [provider for provider in providers if keys[provider]]
+    if not needs_keys:
+        providers = providers or PROVIDERS
+    with_key = [provider for provider in providers if keys[provider] or not needs_keys]
     if not with_key:
         wanted = " or ".join(f"`{get_provider(provider).key_variables[0]}`" for provider in named or PROVIDERS)
         raise SettingsError(f"There is no key, so nobody can be asked; set {wanted}, or answer with `--replay DIR`.")
     urls = read_base_urls(base_urls)
-    asked = {provider: models.get(provider) or spoken.api_of(provider).model for provider in providers}
+    of_arms = {arm: {each: name for each, name in own.items() if each not in models} for arm, own in kept.items()}
+    kept_by_all = kept.get("", {})
+    usual = {provider: spoken.api_of(provider).model for provider in providers}
+    asked = {each: models.get(each) or kept_by_all.get(each) or usual[each] for each in providers}
     selection = ProviderSelection(
         providers,
         {provider: get_provider(provider).endpoint(urls[provider], keys[provider]) for provider in with_key},
@@ -137,12 +147,17 @@ def select_providers(
         options,
         spoken,
         prompts=prompts,
-        arms=read_arms(arms, Arm("", asked, prompts, options), providers),
+        arms=read_arms(arms, Arm("", asked, prompts, options), providers, of_arms),
     )
     notes = [
         f"{provider} is skipped: `{get_provider(provider).key_variables[0]}` is not set."
-        for provider in named or PROVIDERS
+        for provider in (named or PROVIDERS if needs_keys else ())
         if not keys[provider]
+    ]
+    notes += [
+        f"{provider}: this run goes on with {asked[provider]}; a new one would ask {usual[provider]}."
+        for provider in providers
+        if asked[provider] != usual[provider] and not models.get(provider) and not arms
     ]
     notes += [
         f"{provider} ({arm.models[provider]}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent."
@@ -193,75 +208,17 @@ def ask_providers(
 def refuse_unknown_prices(
     selection: ProviderSelection, prices: Mapping[str, Price], trusts_stated: bool = True
 ) -> None:
-    """Refuse a limit of cost that cannot be held: a model has no price, and its provider states no cost to trust."""
-    for provider in selection.endpoints:
-        for model in selection.models_of(provider):
-            if model not in prices and not (trusts_stated and get_provider(provider).states_cost):
-                raise InputError(
-                    f"`--max-cost` cannot be held: the price of {model!r} ({provider}) is not known. Write it into "
-                    f"{price_advice(model)}"
-                )
-
-
-class Preview(NamedTuple):
-    """What would be asked of one provider.
-
-    `cost` is None without a price, `basis` what it is reckoned from; `url` and `body` are the first request's, `arms`
-    has each arm's.
-    """
-
-    provider: ProviderName
-    model: str
-    url: str
-    calls: int
-    answered: int
-    cost: float | None
-    basis: str
-    body: Mapping[str, Any]
-    arms: Mapping[str, Mapping[str, Any]]
-
-
-def preview_run(
-    questions: Questions, out: Path, selection: ProviderSelection, prices: Mapping[str, Price], retry_bad: bool = False
-) -> list[Preview]:
-    """What would be asked, provider by provider; those without a key are left out. Errors as `open_run`."""
-    run = look_into(out, questions)
-    asked = [provider for provider in selection.providers if provider in selection.endpoints]
-    unread = set() if retry_bad else set(BadResponses(out, mend=False).places)
-    return [_preview(run, provider, selection, prices, unread) for provider in asked]
-
-
-def _preview(
-    run: OpenRun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price], unread: set[str]
-) -> Preview:
-    questions, answered = run.questions, run.answered[provider] | unread
-    characters: Counter[str] = Counter()
-    longest: Counter[str] = Counter()
-    calls: Counter[str] = Counter()
-    shown: dict[str, dict[str, Any]] = {}
-    for call in questions.calls(run.manifest.run_id, provider):
-        if call.answer_id in answered:
-            continue
-        if call.arm not in shown:
-            request = selection.request(call)
-            shown[call.arm] = {"url": selection.endpoints[provider].url(request), "body": request.body}
-        characters[call.model] += len(call.prompt)
-        longest[call.model] += (call.options or selection.options).max_tokens
-        calls[call.model] += 1
-    open_calls = calls.total()
-    earlier = run.manifest.providers.get(provider, ProviderCounts())
-    priced = earlier.answers + earlier.bad_replies - earlier.unpriced
-    usages = {model: expected_usage(characters[model], longest[model], number) for model, number in calls.items()}
-    costs = [cost_of(usage, price_of(prices, model)) for model, usage in usages.items()]
-    cost, basis = None, "no price of this model in the settings"
-    if priced > 0:
-        cost, basis = earlier.cost / priced * open_calls, f"the mean of {priced} replies in the folder"
-    elif costs and None not in costs:
-        cost = sum(filter(None, costs), 0.0)
-        basis = "the prompts' length, the longest answers and one search a call"
-        basis += "; pages that a search brings in come on top"
-    models = ", ".join(selection.models_of(provider))
-    first: dict[str, Any] = next(iter(shown.values()), {"url": "", "body": {}})
-    arms = {name: each for name, each in shown.items() if name}
-    settled = questions.calls_each() - open_calls
-    return Preview(provider, models, first["url"], open_calls, settled, cost, basis, first["body"], arms)
+    """Refuse a limit of cost that cannot be held: a price is missing, and the provider states no cost to trust."""
+    missing = {
+        model: f"{words} ({provider})"
+        for provider in selection.endpoints
+        for model in selection.models_of(provider)
+        if (words := missing_price(model, prices.get(model)))
+        and not (trusts_stated and get_provider(provider).states_cost)
+    }
+    if missing:
+        are = "are" if len(missing) > 1 else "is"
+        raise InputError(
+            f"`--max-cost` cannot be held: {' and '.join(missing.values())} {are} not known. Write it into "
+            f"{price_advice(*missing)}"
+        )

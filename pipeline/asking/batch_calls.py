@@ -16,7 +16,7 @@ from pipeline.core.schema import ProviderName
 from pipeline.core.terminal import counted
 from pipeline.providers import get_provider
 from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, split_items
-from pipeline.providers.cost import batch_price, cost_of, expected_usage
+from pipeline.providers.cost import Usage, batch_price, cost_of
 from pipeline.providers.http.request import load_body
 
 Progress = Callable[[ProviderName, int, int, str], None]
@@ -213,7 +213,7 @@ class BatchCalls:
         """What calls to a model will about cost: the longest answers and one search each."""
         price = self.limits.prices.get(model)
         characters, tokens_out = sum(each.characters for each in calls), sum(each.max_tokens for each in calls)
-        usage = expected_usage(characters, tokens_out, len(calls))
+        usage = Usage(characters // 4, tokens_out, len(calls))  # a token of English has about four characters
         return cost_of(usage, batch_price(price, self.api.token_price))
 
     # What becomes of calls

@@ -1,22 +1,37 @@
-"""The input: a CSV file of narratives, one a row, checked whole so that everything wrong with it is told at once.
+"""The input: a CSV file or spreadsheet of narratives, one a row, checked whole: all that is wrong is told at once.
 
-Spreadsheets write CSV in their own ways: with `;` where the comma is for decimals, or with tabs. Those are read as they
-are; their own formats are not, and the refusal says how to save the file.
+What spreadsheets write is read as it is. What may be meant otherwise is a doubt, shown before anything is paid.
+
+Source: pipeline/contracts/run_folder.md#input.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import file_digest
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.core.errors import BadRowsError, InputError
-from pipeline.core.lines import delimiter_of, numbered_rows, open_csv
+from pipeline.core.lines import by_lines, header_key, known_encoding, open_csv, table_rows
 from pipeline.core.schema import Frozen, Narrative
+
+if TYPE_CHECKING:
+    from pipeline.core.spreadsheet import Sheet
 
 _TEXT_COLUMNS = ("prompt", "narrative_prompt")
 # Such as `de`, `de-AT` or `pt_BR`.
 _LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_].*)?", re.IGNORECASE | re.ASCII)
+_ISO_639_1 = """
+aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo
+es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg
+ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn
+no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta
+te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+"""
+_LONGEST = 20_000
+_NO_FILE_NAME = re.compile(r'[\x00-\x1f/\\:<>"|?*]|^\.{0,2}$|[. ]$')  # of Windows, and of the shared folders of others
 
 
 class NarrativesFile(Frozen):
@@ -30,20 +45,44 @@ class NarrativesFile(Frozen):
     """How many narratives it holds."""
 
 
+class _Columns(NamedTuple):
+    """Where a narrative's id, text, type and language are in a row, and the names without empty ones at the end."""
+
+    id: int
+    text: int
+    kind: int | None
+    language: int | None
+    names: Sequence[str]
+
+
 class NarrativesCsv:
-    """The narratives of a file that was found right, read from it anew at each pass and never held as a whole.
+    """The narratives of a file that was found right, read from it anew at each pass; only a spreadsheet is held whole.
 
     They come in the order of the file, never none; other columns are ignored, ids may repeat. The text is in
-    `text_column`, by default `prompt`, else `narrative_prompt`. Commas, semicolons or tabs between the columns, a byte
-    order mark, empty lines and cells of any size are fine.
+    `text_column`, by default `prompt`, else `narrative_prompt`; case, blanks and underscores of names do not matter.
+    `doubts` are sentences on what may be meant otherwise, `notes` on what was left out.
     """
 
-    def __init__(self, path: Path, id_column: str = "narrative_id", text_column: str | None = None) -> None:
-        """Check the file, whole, and count its narratives; an InputError or a BadRowsError says all that is wrong."""
+    def __init__(
+        self,
+        path: Path,
+        id_column: str = "narrative_id",
+        text_column: str | None = None,
+        encoding: str = "",
+        sheet: str = "",
+    ) -> None:
+        """Check the file, whole, and count its narratives; an InputError or a BadRowsError says all that is wrong.
+
+        An EncodingError is for a file that is neither UTF-8 nor UTF-16, where `encoding` does not name what it is.
+        """
         self.path = path
         self.columns = (id_column, text_column)
+        self.encoding = known_encoding(encoding) if encoding else ""
+        self.sheet = _sheet_of(path, sheet)
+        self.row = "row" if self.sheet else "line"
         problems: list[str] = []
-        self.count = sum(1 for _ in _stream_narratives(path, id_column, text_column, problems.append))
+        look = _Look()
+        self.count = sum(1 for each in self._stream(problems.append, look) if look.at(each))
         if problems:
             many = len(problems) > 1
             what = f"{len(problems)} rows that cannot be asked; mend or remove them" if many else "a bad row"
@@ -54,73 +93,142 @@ class NarrativesCsv:
             digest = file_digest(file, "sha256").hexdigest()
         # No path, which may name a person.
         self.file = NarrativesFile(file=path.name, sha256=digest, rows=self.count)
+        self.doubts = by_lines(look.doubts, self.row)
+        self.notes = by_lines({"empty, and left out": look.empty} if look.empty else {}, self.row)
+        if self.sheet and self.sheet.others and not sheet:
+            others = ", ".join(map(repr, self.sheet.others))
+            self.notes.append(f"the sheet {self.sheet.name!r} is read; `--sheet` names another: {others}")
 
     def __len__(self) -> int:
         return self.count
 
     def __iter__(self) -> Iterator[Narrative]:
-        return _stream_narratives(self.path, *self.columns, self.refuse)
+        return self._stream(self.refuse, _Look())
 
     def refuse(self, problem: str) -> None:
         raise InputError(f"{str(self.path)!r} was changed while it was read: {problem}.")
 
+    def _stream(self, bad_row: Callable[[str], None], look: "_Look") -> Iterator[Narrative]:
+        rows = iter(self.sheet.rows) if self.sheet else table_rows(self.path, self.columns[0], self.encoding)
+        _, header = next(rows, (1, []))
+        columns = _find_columns(self.path, header, *self.columns)
+        for line, cells in rows:
+            if not any(map(str.strip, cells)):
+                look.empty.append(line)
+            elif problem := _row_problem(cells, columns):
+                bad_row(f"{self.row} {line}: {problem}")
+            else:
+                yield look.narrative(cells, columns, line)
 
-def _stream_narratives(
-    path: Path, id_column: str, text_column: str | None, bad_row: Callable[[str], None]
-) -> Iterator[Narrative]:
+
+def sample_rows(path: Path, id_column: str, encoding: str) -> list[str]:
+    """Three rows that show whether the encoding is right: those with letters beyond ASCII."""
+    rows = (" | ".join(cells) for _, cells in table_rows(path, id_column, encoding))
+    return list(islice((row for row in rows if not row.isascii()), 3))
+
+
+def _sheet_of(path: Path, name: str) -> "Sheet | None":
     with open_csv(path) as file:
-        if file.read(4) in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):  # .xlsx, .ods and .numbers are archives; .xls
-            raise InputError(
-                f"{str(path)!r} is a spreadsheet and not CSV. Open it, choose `Save As` with the type `CSV UTF-8 "
-                "(Comma delimited)` in Excel or `Text CSV` in LibreOffice, and name the file that this writes; `;` or "
-                "tabs between the columns are fine."
-            )
-    rows = numbered_rows(path, delimiter=delimiter_of(path, id_column))
-    _, header = next(rows, (1, []))
-    id_at, text_at, kind_at, language_at = _find_columns(path, header, id_column, text_column)
-    for line, cells in rows:
-        problem = _row_problem(cells, header, id_at, text_at)
-        if problem:
-            bad_row(f"line {line}: {problem}")
-            continue
-        language = language_at is not None and _LANGUAGE_CODE.fullmatch(cells[language_at].strip())
-        yield Narrative(
-            narrative_id=cells[id_at],
-            narrative_type=cells[kind_at] if kind_at is not None else "",
-            language=language[1].lower() if language else "",
-            prompt=cells[text_at],
+        start = file.read(4)
+    if start == b"\xd0\xcf\x11\xe0":
+        raise InputError(
+            f"{str(path)!r} is a spreadsheet and not CSV, in the form of Excel before 2007 or with a password. Open it "
+            "and choose `Save As` with the type `Excel Workbook (.xlsx)` or `CSV UTF-8 (Comma delimited)`."
+        )
+    if start == b"PK\x03\x04":
+        from pipeline.core.spreadsheet import read_sheet
+
+        return read_sheet(path, name)
+    if name:
+        raise InputError(f"{str(path)!r} is no .xlsx file, so it has no sheet {name!r}; leave out `--sheet`.")
+    return None
+
+
+class _Look:
+    def __init__(self) -> None:
+        self.empty: list[int] = []
+        self.doubts: defaultdict[str, list[int]] = defaultdict(list)
+        self.seen: dict[str, dict[int, int]] = {}
+        self.language = ""
+
+    def narrative(self, cells: Sequence[str], columns: _Columns, line: int) -> Narrative:
+        self.language = cells[columns.language].strip() if columns.language is not None else ""
+        code = _LANGUAGE_CODE.fullmatch(self.language)
+        return Narrative(
+            narrative_id=str(cells[columns.id]),
+            narrative_type=str(cells[columns.kind]) if columns.kind is not None else "",
+            language=code[1].lower() if code else "",
+            prompt=str(cells[columns.text]),
             line=line,
         )
 
+    def at(self, narrative: Narrative) -> bool:
+        """Note what is to be doubted of the narrative that came last."""
+        name, line = narrative.narrative_id, narrative.line
+        told = f"{name[:60]!r}{'…' if len(name) > 60 else ''}"
+        texts = self.seen.setdefault(name, {})
+        first = texts.setdefault(hash(narrative.prompt), line)
+        other = next(iter(texts.values()))
+        no_file = _NO_FILE_NAME.search(name) or len(name.encode("utf-8", "replace")) > 230
+        no_code = self.language and narrative.language not in _ISO_639_1.split()
+        for is_so, doubt in (
+            (first != line, f"the id {told} and its text stand in {first} already, and are asked and paid once more"),
+            (first == line != other, f"the id {told} stands in {other} with another text; each is asked under this id"),
+            (no_code, f"the language {self.language[:60]!r} is no code of two letters such as `de` or `pt-BR`"),
+            (len(narrative.prompt) > _LONGEST, f"the text has more than {_LONGEST:,} letters"),
+            (first == line and no_file, f"the id {told} cannot be the name of a file, which `--replay` needs"),
+        ):
+            if is_so:
+                self.doubts[doubt].append(line)
+        return True
 
-def _find_columns(
-    path: Path, header: Sequence[str], id_column: str, text_column: str | None
-) -> tuple[int, int, int | None, int | None]:
-    """Where a narrative's id, text, type and language are in a row; the last two are None where there are none."""
-    if not header:
+
+def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column: str | None) -> _Columns:
+    names = [name.replace("\ufeff", "") for name in header]
+    while names and not names[-1].strip():
+        names.pop()  # Excel writes the empty columns of the sheet too
+    if not names:
         raise InputError(f"{str(path)!r} is empty; it needs a header with `{id_column}` and `{_TEXT_COLUMNS[0]}`.")
-    repeated = [name for name, count in Counter(header).items() if count > 1]
+    repeated = [name for name, count in Counter(names).items() if name.strip() and count > 1]
     if repeated:
         raise InputError(f"{str(path)!r} has the column {repeated[0]!r} more than once; rename all but one of them.")
     ids, texts = (id_column,), (text_column,) if text_column else _TEXT_COLUMNS
-    id_at, text_at = (next((header.index(name) for name in names if name in header), None) for names in (ids, texts))
+    id_at, text_at = _find(path, names, ids), _find(path, names, texts)
     if id_at is None or text_at is None:
         lacking = [(ids, "--id-column")] * (id_at is None) + [(texts, "--text-column")] * (text_at is None)
-        names = " and no column ".join(" or ".join(f"`{name}`" for name in each) for each, _ in lacking)
-        found = ", ".join(map(repr, header))
+        wanted = " and no column ".join(" or ".join(f"`{name}`" for name in each) for each, _ in lacking)
+        found = ", ".join(repr(str(name)) for name in names)
         options = " and ".join(f"`{option}`" for _, option in lacking)
-        raise InputError(f"{str(path)!r} has no column {names}; found {found}. Name the right one with {options}.")
-    kind, language = (header.index(name) if name in header else None for name in ("narrative_type", "language"))
-    return id_at, text_at, kind, language
+        raise InputError(f"{str(path)!r} has no column {wanted}; found {found}. Name the right one with {options}.")
+    kind, language = _find(path, names, ("narrative_type",)), _find(path, names, ("language",))
+    return _Columns(id_at, text_at, kind, language, names)
 
 
-def _row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at: int) -> str:
-    if len(cells) != len(header):
-        return f"cells found {len(cells)}, wanted {len(header)}"
-    if not cells[id_at].strip():
-        return f"the `{header[id_at]}` column is empty, every narrative needs an id"
-    if not cells[text_at].strip():
-        return f"the `{header[text_at]}` column is empty, every narrative needs a text"
+def _find(path: Path, names: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """Where the first of the wanted columns is, by its very name before one that is spelt otherwise."""
+    for name in wanted:
+        if name in names:
+            return names.index(name)
+    for name in wanted:
+        places = [place for place, each in enumerate(names) if header_key(each) == header_key(name)]
+        if len(places) > 1:
+            found = " and ".join(repr(str(names[place])) for place in places)
+            raise InputError(f"{str(path)!r} has the column {name!r} more than once, as {found}; rename all but one.")
+        if places:
+            return places[0]
+    return None
+
+
+def _row_problem(cells: Sequence[str], columns: _Columns) -> str:
+    width = len(columns.names)
+    if len(cells) < width or any(map(str.strip, cells[width:])):
+        return f"cells found {len(cells)}, wanted {width}"
+    for place in (each for each in columns[:4] if each is not None):
+        if why := getattr(cells[place], "why", ""):
+            return f"the `{columns.names[place].strip()}` column {why}"
+    for place, needed in ((columns.id, "an id"), (columns.text, "a text")):
+        if not cells[place].strip():
+            return f"the `{columns.names[place].strip()}` column is empty, every narrative needs {needed}"
     if any("\0" in cell for cell in cells):
         return "it holds a NUL character, which no text has"
     return ""

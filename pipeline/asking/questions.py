@@ -84,8 +84,13 @@ class ArmFile(Frozen):
     `temperature`, `max_tokens`."""
 
 
-def read_arms(given: Sequence[str], base: Arm, providers: Sequence[ProviderName]) -> tuple[Arm, ...]:
-    """The arms of `--arm NAME:FILE`, in their order; `base` is what they leave as it is."""
+def read_arms(
+    given: Sequence[str],
+    base: Arm,
+    providers: Sequence[ProviderName],
+    kept: Mapping[str, Mapping[ProviderName, str]] = {},
+) -> tuple[Arm, ...]:
+    """The arms of `--arm NAME:FILE`, in their order; `base` is what they leave as it is, `kept` their models so far."""
     arms: dict[str, Arm] = {}
     for each in given:
         name, _, file = each.partition(":")
@@ -102,7 +107,8 @@ def read_arms(given: Sequence[str], base: Arm, providers: Sequence[ProviderName]
                 f"`--arm` names {alike!r} and {name!r}, which differ only by case: on macOS and Windows their folders "
                 "would be one. Give one another name."
             )
-        arms[name] = _to_arm(name, Path(file), base, providers)
+        models = {**base.models, **kept.get(name, {})}
+        arms[name] = _to_arm(name, Path(file), base._replace(models=models), providers)
     return tuple(arms.values())
 
 

@@ -57,6 +57,7 @@ from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.core.terminal import printable, run_together
 from pipeline.csv.file import answers_file, error_bytes
+from pipeline.csv.rows import answer_problems
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of
 from pipeline.providers.http.failure import unreadable_error
@@ -222,6 +223,9 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
             raise unreadable_error(reply.text, reply.status)
         body = load_body(reply.text)
         answer = read_body(call.provider, body)
+        stored = _stored_answer(call, reply, answer, requested)
+        for column, found, wanted in answer_problems(stored):
+            raise ProviderError(f"No row of CSV v2 can hold the answer: {column}: found {found}, wanted {wanted}.")
     except ProviderError as failure:
         is_unread = reply.is_paid and failure.kind == "bad_response" and (reply.status or 200) < 400
         bad = BadResponse.of(call, reply, requested)
@@ -230,7 +234,6 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
         settled = store_failure(out, call, reply, failure, requested)
         usage = bad.usage() if is_unread else Usage()
         return settled._replace(usage=usage, is_unread=is_unread, is_old=is_old, model=reply.model)
-    stored = _stored_answer(call, reply, answer, requested)
     usage_of = get_provider(call.provider).usage
     usage = usage_of(body)
     append_indexed(answers_file(out, call.provider), stored, answer, usage)
@@ -264,11 +267,11 @@ def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> 
         narrative_type=call.narrative.narrative_type,
         narrative_prompt=call.narrative.prompt,
         model_name=call.provider,
-        model_version=answer.model or call.model or reply.model or "unknown",
+        model_version=answer.model.strip() or call.model or reply.model or "unknown",
         answer_id=call.answer_id,
         answer_prompt=call.prompt,
         answer_text=answer.text,
-        answer_raw_json=reply.text,
+        answer_raw_json=reply.text.removeprefix("\ufeff"),
         answer_timestamp=timestamp,
         citations=answer.citations,
         domains=answer.domains,

@@ -68,7 +68,8 @@ def migrate(v1: Path, v2: Path) -> None:
     """Turn a CSV file of schema v1 into CSV v2.
 
     Citations are read from `raw_json` again by today's rules. Rows with an `error` go to a file beside V2.csv that is
-    named like it and ends in `.errors.jsonl`. An existing V2.csv is never overwritten.
+    named like it and ends in `.errors.jsonl`. A row that cannot be taken over goes, whole and with the reason, to one
+    that ends in `.left.jsonl`; the others are migrated, and the exit code is 1. An existing file is never overwritten.
 
     \b
     Example:
@@ -79,9 +80,13 @@ def migrate(v1: Path, v2: Path) -> None:
     migrated = migrate_file(v1, v2)
     for note in migrated.notes:
         log(note)
+    for line in migrated.left:
+        log(f"not migrated, and kept in {migrated.left_path}: {line}")
     beside = f" (in {migrated.errors_path})" if migrated.errors else ""
     log(f"{v2}: answers {migrated.answers:,}, errors {migrated.errors:,}{beside}")
     log(f"Next: citejury pipeline check {v2}")
+    if migrated.bad_rows:
+        raise click.exceptions.Exit(1)
 
 
 @pipeline.command(cls=FilledCommand)
@@ -147,13 +152,40 @@ def reparse(run: Path) -> None:
     from pipeline.records.run import read_told_run
     from pipeline.settings import read_settings
 
-    done = reparse_run(run, read_settings().prices, click.echo)
+    done = reparse_run(run, read_settings().known_prices, click.echo)
     unreadable = f", {done.unreadable} cannot be read and stay as they are" if done.unreadable else ""
     log(f"{click.format_filename(run)}: {done.answers} answers, {done.changed} changed{unreadable}")
     log_unread(read_told_run(run).unread)
     if done.citations_changed:
         log("citations.jsonl changed")
     log(f"Next: citejury pipeline sources {click.format_filename(run)} --out records.jsonl")
+
+
+@pipeline.command()
+def models() -> None:
+    """List the models that are known, what they cost, and the page of the provider's that says so, with its date.
+
+    Prices are in USD: `in` and `out` for a million tokens, `search` for a thousand calls, `batch` as a share of the
+    token prices. A price that no dated page of the provider's names is not known (–), and nothing is reckoned with what
+    others say of it. `[prices]` in citejury.toml goes before the list.
+
+    \b
+    Example:
+        citejury pipeline models
+    """
+    from datetime import UTC, datetime
+
+    from pipeline.core.tables import Table
+    from pipeline.providers import every_provider
+    from pipeline.providers.cost import list_notes, list_rows, read_model_list
+    from pipeline.settings import read_settings
+
+    settings = read_settings()
+    found = read_model_list(settings.model_list)
+    usual = {each.name: each.api(settings.apis.get(each.name, "")).model for each in every_provider()}
+    click.echo(Table(list_rows(found, settings.prices, (usual | settings.models).values()), left=3).terminal())
+    click.echo("\n".join(["", *list_notes(found, datetime.now(UTC).date())]))
+    log("Next: citejury pipeline ask NARRATIVES.csv --out RUN --dry-run")
 
 
 for command in (ask, research, runs, sources, verify):

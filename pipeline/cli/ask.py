@@ -12,9 +12,11 @@ from pipeline.cli.options import (
     PATH,
     SectionedCommand,
     check_amount,
+    confirm_narratives,
     json_bytes,
     log,
     log_unread,
+    read_narratives,
     tell_next,
     usage_errors,
 )
@@ -23,8 +25,7 @@ from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars, counted, printabl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.asking.ask_live import Preview
-    from pipeline.asking.questions import Call, ProviderSelection
+    from pipeline.asking.questions import Call, Limits, ProviderSelection, Questions
     from pipeline.asking.run_folder import RunManifest
     from pipeline.asking.run_state import LastStart
     from pipeline.core.prompts import Prompts
@@ -185,6 +186,8 @@ def _provider(name: str) -> "ProviderName":
 def _check_together(given: Mapping[str, Any]) -> None:
     if given["replay"] and (given["batch"] or given["batch_status"] or given["batch_cancel"]):
         raise click.UsageError("Stored payloads are not asked for in batches; leave out `--batch…` or `--replay`.")
+    if given["show_bodies"] and not given["dry_run"]:
+        raise click.UsageError("`--show-bodies` shows more of `--dry-run`; give that too.")
     if given["replay"] and given["dry_run"]:
         raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
 
@@ -192,10 +195,9 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.command(
     cls=SectionedCommand,
     check=_check_together,
-    rare="--id-column --text-column --concurrency --attempts --timeout --read-timeout --retry --compress "
-    "--patience --allow-missing "
-    "--allow-domain --block-domain --country --recency --max-uses --temperature --max-tokens --poll-seconds "
-    "--batch-status --batch-cancel",
+    rare="--id-column --text-column --encoding --sheet --concurrency --attempts --timeout --read-timeout --retry "
+    "--compress --patience --allow-missing --allow-domain --block-domain --country --recency --max-uses "
+    "--temperature --max-tokens --poll-seconds --batch-status --batch-cancel",
 )
 @click.argument("narratives", type=PATH)
 @click.option("--out", required=True, type=PATH, metavar="RUN", help="Run folder to write to.")
@@ -219,6 +221,9 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--user-template", type=PATH, metavar="FILE", help="The question, {note_text} in it.")
 @click.option("--id-column", default="narrative_id", show_default=True, help="Column of the narratives' ids.")
 @click.option("--text-column", help="Column of their texts.  [default: prompt, else narrative_prompt]")
+@click.option("--encoding", default="", metavar="NAME", help="What NARRATIVES is in, where neither UTF-8 nor UTF-16.")
+@click.option("--sheet", default="", metavar="NAME", help="Sheet of an .xlsx file.  [default: the first]")
+@click.option("--yes", is_flag=True, help="Ask all rows as they stand, also doubtful ones.")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Ask only the first N narratives.")
 @click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="How often to ask each.")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once, each.")
@@ -229,7 +234,8 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--retry", type=click.Choice(["bad_response"]), help="Ask again where a paid reply cannot be read.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @click.option("--batch", is_flag=True, help="Ask in batches: within a day, for about half the price.")
-@click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
+@click.option("--dry-run", is_flag=True, help="Show what would be asked, how long and for how much; ask nobody.")
+@click.option("--show-bodies", is_flag=True, help="With --dry-run: the requests too, as JSON on stdout.")
 @click.option("--compress", is_flag=True, help="Keep the answers under zstd, in PROVIDER.csv.zst.")
 @click.option(
     "--allow-missing",
@@ -260,6 +266,9 @@ def ask(
     user_template: Path | None,
     id_column: str,
     text_column: str | None,
+    encoding: str,
+    sheet: str,
+    yes: bool,
     max_rows: int | None,
     repeats: int,
     concurrency: int,
@@ -271,6 +280,7 @@ def ask(
     max_cost: float | None,
     batch: bool,
     dry_run: bool,
+    show_bodies: bool,
     compress: bool,
     allow_missing: int,
     strict: bool,
@@ -280,12 +290,12 @@ def ask(
     batch_cancel: bool,
     **options: Any,
 ) -> None:
-    """Put the narratives of a CSV file to the providers, and keep their answers in the folder RUN.
+    """Put the narratives of a file to the providers, and keep their answers in the folder RUN.
 
-    Keys come from {keys}. RUN holds one CSV v2 a provider, errors.jsonl, citations.jsonl and manifest.json. Stopped at
-    any moment and started again with the same command, it goes on where it was; so it does with narratives appended,
-    another provider or more repeats. A reply that was paid for and cannot be read is kept in bad_responses.jsonl; only
-    --retry bad_response asks again.
+    NARRATIVES is a CSV file as any spreadsheet writes it, or an .xlsx file. Keys come from {keys}. RUN holds one CSV v2
+    a provider, errors.jsonl, citations.jsonl and manifest.json. Stopped at any moment and started again with the same
+    command, it goes on where it was; so it does with narratives appended, another provider or more repeats. A reply
+    that was paid for and cannot be read is kept in bad_responses.jsonl; only --retry bad_response asks again.
 
     A rate limit or overload (429, 503, 529) costs no attempt: each provider is asked as fast as it lets
     through, and left once it has let nothing through for --patience seconds. Calls that are missing at the end are
@@ -307,6 +317,7 @@ def ask(
     \b
     Examples:
         citejury pipeline ask narratives.csv --out answers --dry-run
+        citejury pipeline ask claims.xlsx --sheet 2026 --out answers --max-cost 5
         citejury pipeline ask narratives.csv --out answers --batch
         citejury pipeline ask narratives.csv --out answers --patience 3600 --allow-missing 5
         citejury pipeline ask narratives.csv --out answers --replay payloads
@@ -314,12 +325,13 @@ def ask(
     import asyncio
     import sys
 
-    from pipeline.asking.ask_live import ask_providers, preview_run
+    from pipeline.asking.ask_live import ask_providers
     from pipeline.asking.batch_calls import BatchPolicy
     from pipeline.asking.batches import ask_in_batches, batch_prices, providers_with_batches
-    from pipeline.asking.narratives import NarrativesCsv
+    from pipeline.asking.preview import kept_models
     from pipeline.asking.questions import Arm, Limits, Questions, read_arms
     from pipeline.asking.run import RecordedAnswers, ask_narratives, changed_payloads, recorded_providers
+    from pipeline.asking.run_folder import is_begun
     from pipeline.core.prompts import DEFAULT_PROMPTS, read_prompt_files
     from pipeline.providers.http.client import RetryPolicy
     from pipeline.settings import read_settings
@@ -329,9 +341,11 @@ def ask(
     settings = read_settings()
     model_names = _configured_models(settings.models) | models
     check_amount(max_cost)
-    limits = Limits(concurrency, max_cost, settings.prices, compress, retry is not None)
+    limits = Limits(concurrency, max_cost, settings.known_prices, compress, retry is not None)
     prompts = DEFAULT_PROMPTS.changed_by(settings.prompts).changed_by(read_prompt_files(system_prompt, user_template))
-    rows = NarrativesCsv(narratives, id_column, text_column)
+    rows = read_narratives(narratives, id_column, text_column, encoding, sheet)
+    sends = not (replay or dry_run or batch_status or batch_cancel)
+    confirm_narratives(rows, sends and not yes and not is_begun(out, rows))
     if replay:
         asked = chosen or recorded_providers(replay, [arm.partition(":")[0] for arm in arms])
         read = read_arms(arms, Arm("", model_names, prompts), asked)
@@ -347,14 +361,14 @@ def ask(
         if not chosen:
             log("No batch is under way; nothing is to be ended.")
             return
-    selection = _select(chosen, model_names, options, settings, prompts, arms)
+    selection = _select(chosen, model_names, options, settings, prompts, arms, kept_models(out), not dry_run)
     questions = selection.questions(rows, max_rows, repeats)
     if batch_status:
         _print_batches(out, selection)
         return
     if dry_run:
-        prices = batch_prices(selection, settings.prices) if in_batches else settings.prices
-        _print_preview(preview_run(questions, out, selection, prices, limits.retry_bad))
+        prices = batch_prices(selection, limits.prices) if in_batches else limits.prices
+        _print_preview(questions, out, selection, limits._replace(prices=prices), settings, show_bodies)
         return
     redirect_client = guarded_client if settings.resolve_redirects else None
     with _CallBars() as bars:
@@ -394,6 +408,8 @@ def _select(
     settings: "Settings",
     prompts: "Prompts",
     arms: tuple[str, ...],
+    kept: "dict[str, dict[ProviderName, str]]",
+    needs_keys: bool,
 ) -> "ProviderSelection":
     import os
 
@@ -403,7 +419,8 @@ def _select(
     with usage_errors():
         wanted = read_options(**options)
     spoken = Spoken(settings.apis, settings.instructed)
-    selection = select_providers(chosen, models, wanted, os.environ, settings.base_urls, spoken, prompts, arms)
+    given = (chosen, models, wanted, os.environ, settings.base_urls, spoken, prompts, arms)
+    selection = select_providers(*given, kept=kept, needs_keys=needs_keys)
     with usage_errors():
         check_selection(selection)
     for note in selection.notes:
@@ -421,11 +438,23 @@ def _configured_models(configured: dict[str, str]) -> "dict[ProviderName, str]":
         raise SettingsError(f"`[models]` in `citejury.toml`: {error}") from error
 
 
-def _print_preview(previews: "list[Preview]") -> None:
-    for each in previews:
-        cost = "cost not known" if each.cost is None else f"about {each.cost:.2f} USD"
-        calls = f"{each.calls} calls to {each.model}, {each.answered} answered already"
-        log(f"{each.provider}: {calls}; {cost} ({each.basis})")
-    shown = {"calls": sum(each.calls for each in previews), "providers": [each._asdict() for each in previews]}
-    click.echo(json_bytes(shown), nl=False)
+def _print_preview(
+    questions: "Questions",
+    out: Path,
+    selection: "ProviderSelection",
+    limits: "Limits",
+    settings: "Settings",
+    bodies: bool,
+) -> None:
+    from dataclasses import asdict
+
+    from pipeline.asking.preview import preview_lines, preview_run
+    from pipeline.providers.cost import read_model_list
+
+    models = read_model_list(settings.model_list)
+    previews = preview_run(questions, out, selection, limits, models)
+    click.echo("\n".join(preview_lines(previews, models)), err=bodies)
+    if bodies:
+        shown = {"calls": sum(each.calls for each in previews), "providers": [asdict(each) for each in previews]}
+        click.echo(json_bytes(shown), nl=False)
     log("Nothing was sent. Next: the same command without `--dry-run`")

@@ -3,9 +3,11 @@
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from click.core import augment_usage_errors
 from pipeline.core.terminal import printable
 
 if TYPE_CHECKING:
+    from pipeline.asking.narratives import NarrativesCsv
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
@@ -143,7 +146,7 @@ def named_model(
             base_urls=settings.base_urls,
             apis=settings.apis,
         )
-    refuse_unknown_price(chosen, settings.prices, max_cost)
+    refuse_unknown_price(chosen, settings.known_prices, max_cost)
     log(f"Asking {chosen.model} at {chosen.endpoint.base_url}.")
     return chosen
 
@@ -155,3 +158,39 @@ def log_unread(by_provider: Mapping[str, Mapping[str, int]]) -> None:
             found = ", ".join(f"{count} × {name}" for name, count in counts.items())
             line = printable(f"{provider}: not read as citations: {found}")
             log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+
+
+def read_narratives(path: Path, id_column: str, text_column: str | None, encoding: str, sheet: str) -> "NarrativesCsv":
+    """The narratives of a file; at a terminal, one that is no UTF-8 is read where its preview is confirmed."""
+    from pipeline.asking.narratives import NarrativesCsv, sample_rows
+    from pipeline.core.errors import EncodingError, InputError
+
+    try:
+        return NarrativesCsv(path, id_column, text_column, encoding, sheet)
+    except EncodingError as error:
+        if not sys.stdin.isatty():
+            raise InputError(f"{error} Or give `--encoding {error.codec}` if it is that.") from error
+        name, codec = error.name, error.codec
+    log(f"{str(path)!r} is not UTF-8. As {name}, its rows are:")
+    for row in sample_rows(path, id_column, codec):
+        log(f"  {printable(row[:200])}")
+    click.confirm(f"Is that right? (`--encoding {codec}` does not ask)", abort=True, err=True)
+    return NarrativesCsv(path, id_column, text_column, codec, sheet)
+
+
+def confirm_narratives(narratives: "NarrativesCsv", is_paid: bool) -> None:
+    """Show what was left out and what may be meant otherwise; before it `is_paid` for, somebody has to agree."""
+    from pipeline.core.errors import InputError
+
+    for line in islice([*narratives.notes, *narratives.doubts], 30):
+        log(printable(f"{narratives.path.name}, {line}"))
+    if len(narratives.doubts) > 30:
+        log(f"… and {len(narratives.doubts) - 30:,} more lines like these")
+    if not narratives.doubts or not is_paid:
+        return
+    if not sys.stdin.isatty():
+        raise InputError(
+            f"{str(narratives.path)!r} has what may be meant otherwise (above), and nothing was sent. Mend it, or give "
+            "`--yes` to ask it as it stands."
+        )
+    click.confirm("Ask all of that as it stands? (`--yes` does not ask)", abort=True, err=True)

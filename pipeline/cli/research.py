@@ -169,7 +169,7 @@ async def _run(
     check_counts_tokens()
     tell_allowed(allowed, progress.tell)
     await clarified(options, ask)
-    prices, environ = read_settings().prices, os.environ
+    prices, environ = read_settings().known_prices, os.environ
     async with open_environment(
         options, environ, allowed=allowed, prices=prices, search_url=search_url, report=progress
     ) as environment:

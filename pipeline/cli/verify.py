@@ -162,7 +162,7 @@ def _open_claims(
 
     settings = read_settings()
     chosen = named_model(settings, model, provider, base_url, max_cost)
-    return OpenClaims(chosen, SpendLimits(max_tokens, max_cost), calls, settings.prices)
+    return OpenClaims(chosen, SpendLimits(max_tokens, max_cost), calls, settings.known_prices)
 
 
 def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "Asked":

@@ -28,6 +28,14 @@ class BadRowsError(InputError):
         super().__init__(separator.join([summary, *rows]))
 
 
+class EncodingError(InputError):
+    """A file is not in UTF-8; `name` is what people call the encoding that it looks like, `codec` what Python does."""
+
+    def __init__(self, message: str, name: str, codec: str) -> None:
+        self.name, self.codec = name, codec
+        super().__init__(message)
+
+
 class TornFrameError(InputError):
     """The end of a file cuts off its last frame, as a kill in the middle of writing or a broken copy leaves it."""
 

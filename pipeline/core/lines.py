@@ -6,17 +6,19 @@ to zstd, to pandas and to every reader here; each can be read, moved or cut off 
 Source: pipeline/contracts/csv_v2.md#compressed-files.
 """
 
+import codecs
 import csv
 import io
 import os
+import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from pipeline.core.errors import InputError, TornFrameError
+from pipeline.core.errors import EncodingError, InputError, TornFrameError
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from zstandard import ZstdCompressor
 
 _DELIMITERS = (",", ";", "\t")  # a German Excel saves the second
+_TOLD_DELIMITER = re.compile(r"""sep=([^\w\s"']|\t)""", re.IGNORECASE)  # Excel's own first line
 
 
 def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], None]) -> Iterator[str]:
@@ -54,24 +57,28 @@ def csv_reader(lines: Iterator[str], delimiter: str = ",") -> "Reader":
     return csv.reader(lines, strict=True, delimiter=delimiter)
 
 
-def numbered_rows(path: Path, end: int | None = None, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+def numbered_rows(
+    path: Path, end: int | None = None, delimiter: str = ",", encoding: str = ""
+) -> Iterator[tuple[int, list[str]]]:
     """Each row of a CSV file with the physical line on which it begins, counted from 1; empty lines are no rows.
 
-    With `end` only the lines before that byte are read, of a packed file those that are packed before it. An InputError
-    says what cannot be read, and where.
+    With `end` only the lines before that byte are read, of a packed file those that are packed before it. An `encoding`
+    by Python's name is for files of spreadsheets; CSV v2 is UTF-8. An InputError says what cannot be read, and where.
     """
 
     def refuse(line: int, raw: bytes, at: int) -> None:
-        encoding = likely_encoding(raw)
-        raise InputError(
+        likely = likely_encoding(raw)
+        raise EncodingError(
             f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8; it looks like "
-            f"{encoding.name}. Save the file as UTF-8: in Excel as `CSV UTF-8`, or with `iconv -f {encoding.iconv} -t "
-            "UTF-8 OLD > NEW`."
+            f"{likely.name}. Save the file as UTF-8: in Excel as `CSV UTF-8`, or with `iconv -f {likely.iconv} -t "
+            "UTF-8 OLD > NEW`.",
+            likely.name,
+            likely.iconv.lower(),
         )
 
     with open_csv(path, end) as file:
         lines = file if end is None or is_packed(path) else _lines_before(file, end)
-        rows = csv_reader(decoded_lines(lines, refuse), delimiter)
+        rows = csv_reader(_text_lines(path, encoding) if encoding else decoded_lines(lines, refuse), delimiter)
         line = 1
         try:
             for row in rows:
@@ -90,18 +97,84 @@ def numbered_rows(path: Path, end: int | None = None, delimiter: str = ",") -> I
             ) from error
 
 
-def delimiter_of(path: Path, column: str) -> str:
-    """What parts the file's cells: the first by which its header names the column, else the most frequent."""
+def _text_lines(path: Path, encoding: str) -> Iterator[str]:
+    """The lines in another encoding than UTF-8, without a byte order mark."""
+    number = 0
+    try:
+        with open_csv(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
+            for number, line in enumerate(text, start=1):
+                yield line.removeprefix("\ufeff") if number == 1 else line
+    except UnicodeError as error:
+        raise InputError(
+            f"{str(path)!r} is not {encoding}: what follows line {number} cannot be read ({error}). Name the file's "
+            "own encoding with `--encoding`, or save it as UTF-8."
+        ) from error
+
+
+def table_rows(path: Path, column: str, encoding: str = "") -> Iterator[tuple[int, list[str]]]:
+    """The rows of a file that a spreadsheet may have written, header first: whatever parts its cells, without `sep=`.
+
+    UTF-16 is read as it is; another `encoding` than UTF-8 has to be named.
+    """
+    encoding = encoding or _utf_16(path)
+    delimiter = _delimiter_of(path, column, encoding)
+    rows = numbered_rows(path, delimiter=delimiter, encoding=encoding)
+    first = next(rows, None)
+    if first and not _TOLD_DELIMITER.fullmatch(delimiter.join(first[1])):
+        yield first
+    yield from rows
+
+
+def header_key(name: str) -> str:
+    """A column's name without what people and spreadsheets change: case, blanks, underscores, byte order marks."""
+    return "".join(name.replace("\ufeff", "").replace("_", "").split()).casefold()
+
+
+def _delimiter_of(path: Path, column: str, encoding: str) -> str:
+    """What parts the cells: by a line `sep=`, else the first by which the header names the column, or most used."""
     widths = dict.fromkeys(_DELIMITERS, 0)
     for delimiter in _DELIMITERS:
         try:
-            _, header = next(numbered_rows(path, delimiter=delimiter), (1, []))
+            _, header = next(numbered_rows(path, delimiter=delimiter, encoding=encoding), (1, []))
         except InputError:  # quoted by another delimiter; what is wrong by all of them is told when the rows are read
             continue
-        if column in [name.strip() for name in header]:
+        if told := _TOLD_DELIMITER.fullmatch(delimiter.join(header)):
+            return told[1]
+        if header_key(column) in map(header_key, header):
             return delimiter
         widths[delimiter] = len(header)
     return max(widths, key=lambda delimiter: widths[delimiter])
+
+
+def _utf_16(path: Path) -> str:
+    """Python's name of the UTF-16 that the file is in, with or without a byte order mark; empty where it is not."""
+    with open_csv(path) as file:
+        start = file.read(4096)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    most = len(start) // 8  # every other byte of ASCII letters, which a header has at the least
+    return "utf-16-le" if odd > most > even else "utf-16-be" if even > most > odd else ""
+
+
+def known_encoding(name: str) -> str:
+    """The name by which Python knows an encoding of texts; an InputError for another one."""
+    try:
+        found = codecs.lookup(name)
+        "".encode(found.name)
+    except (LookupError, ValueError) as error:
+        raise InputError(f"There is no encoding {name!r}; give one such as `cp1252`, `cp932` or `utf-16`.") from error
+    return "" if found.name in ("utf-8", "utf-8-sig") else found.name
+
+
+def by_lines(found: Mapping[str, Sequence[int]], word: str = "line") -> list[str]:
+    """A sentence for each finding, after the lines that it concerns."""
+    sentences = []
+    for sentence, lines in found.items():
+        more = f" and {len(lines) - 20:,} more" if len(lines) > 20 else ""
+        where = f"{word}{'s' * (len(lines) > 1)} {', '.join(map(str, lines[:20]))}{more}"
+        sentences.append(f"{where}: {sentence}")
+    return sentences
 
 
 def _lines_before(file: BinaryIO, end: int) -> Iterator[bytes]:

@@ -228,8 +228,16 @@ class Price(Frozen):
     """Price of a million input tokens."""
     output: float = Field(ge=0)
     """Price of a million output tokens, thinking included."""
-    search: float = Field(default=0.0, ge=0)
-    """Price of a thousand web searches."""
+    search: float | None = Field(default=0.0, ge=0)
+    """Price of a thousand web searches; null where it is not known."""
+    batch: float | None = Field(default=None, ge=0, le=1)
+    """Share of the token prices in a batch; null for that which the provider's batches cost."""
+    above: int | None = Field(default=None, ge=0)
+    """Tokens of input above which a request costs the two prices below; null where it does not matter."""
+    above_input: float = Field(default=0.0, ge=0)
+    """Price of a million input tokens of such a request."""
+    above_output: float = Field(default=0.0, ge=0)
+    """Price of a million output tokens of such a request."""
 
 
 _NEEDED = {

@@ -7,7 +7,7 @@ an `error` are no answers: they go to a file of their own.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
@@ -17,7 +17,7 @@ from uuid import UUID, uuid5
 from pipeline.citations.addresses import find_links
 from pipeline.core.errors import BadRowsError, InputError, OutputError, ProviderError
 from pipeline.core.files import staged_file
-from pipeline.core.lines import numbered_rows, open_csv
+from pipeline.core.lines import by_lines, numbered_rows, open_csv
 from pipeline.core.schema import (
     CSV_COLUMNS,
     RESULTS_OF,
@@ -25,10 +25,11 @@ from pipeline.core.schema import (
     ErrorKind,
     ErrorLine,
     ProviderName,
+    SearchResult,
     StoredAnswer,
 )
-from pipeline.csv.check import shown, wanted_json, wanted_time, wanted_uuid
 from pipeline.csv.file import error_bytes, write_answers
+from pipeline.csv.rows import answer_problems, shown, wanted_json, wanted_time, wanted_uuid
 from pipeline.providers import provider_name, read_body
 from pipeline.providers.http.failure import error_kind, redact
 from pipeline.providers.http.request import as_object, as_text, load_body
@@ -47,23 +48,14 @@ RENAMED = {
 _READ_BESIDES = ("search_results_json", "error")
 _NOT_READ = "prompt_id base_url system_prompt finish_reason prompt_tokens completion_tokens total_tokens latency_ms"
 V1_COLUMNS = (*RENAMED, *_READ_BESIDES, *_NOT_READ.split())
-_LINES_SHOWN = 20
 _MAY_BE_EMPTY = ("run_id", "model", "response_text", "raw_json")
 
 
-class _Notes(defaultdict[str, list[int]]):
-    """What was changed on the way: a sentence and the lines it concerns."""
-
-    def sentences(self) -> list[str]:
-        found = []
-        for sentence, lines in self.items():
-            more = f" and {len(lines) - _LINES_SHOWN:,} more" if len(lines) > _LINES_SHOWN else ""
-            where = ", ".join(map(str, lines[:_LINES_SHOWN]))
-            found.append(f"{'line' if len(lines) == 1 else 'lines'} {where}{more}: {sentence}")
-        return found
+_Notes = defaultdict[str, list[int]]
+"""What was changed on the way: a sentence and the lines it concerns."""
 
 
-def _v1_rows(v1: Path, notes: _Notes, problems: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def _v1_rows(v1: Path, notes: _Notes, refuse: Callable[[int, str, Any], None]) -> Iterator[tuple[int, dict[str, str]]]:
     rows = numbered_rows(v1)
     _, header = next(rows, (1, []))
     missing = [column for column in (*RENAMED, *_READ_BESIDES) if column not in header]
@@ -77,7 +69,7 @@ def _v1_rows(v1: Path, notes: _Notes, problems: list[str]) -> Iterator[tuple[int
             notes[f"the column {column!r} is not of schema v1 and was left out"].append(1)
     for line, cells in rows:
         if len(cells) != len(header):
-            problems.append(f"line {line}: cells found {len(cells)}, wanted {len(header)}")
+            refuse(line, f"cells found {len(cells)}, wanted {len(header)}", cells)
             continue
         yield line, dict(zip(header, cells, strict=True))
 
@@ -113,6 +105,11 @@ class Migrated(NamedTuple):
     """Rows with an error."""
     errors_path: Path
     """Where these rows are; there is no such file without any."""
+    left: list[str]
+    """Rows, and search results, that could not be taken over, each with its line and why; `bad_rows` are rows."""
+    left_path: Path
+    """Where these are, whole; there is no such file without any."""
+    bad_rows: int
     notes: list[str]
     """What could not be taken over as it stood, a sentence each."""
 
@@ -121,19 +118,26 @@ def migrate_file(v1: Path, v2: Path) -> Migrated:
     """What became of the rows of `v1`: `v2` holds the answers, `<stem of v2>.errors.jsonl` beside it the errors.
 
     A `run_id` that is no UUID, or stood on an earlier row, gives way to an id made of the file's sha256 and the row's
-    number, so that a second migration gives the same ids. Times without offset are UTC. Nothing is written unless every
-    row can be taken over: InputError, BadRowsError, or OutputError where a file exists already.
+    number, so that a second migration gives the same ids. Times without offset are UTC. What cannot be taken over is in
+    `<stem of v2>.left.jsonl`, as it stood and with the reason. Raises InputError, BadRowsError where no row can be
+    taken over, or OutputError where a file exists already.
     """
-    errors_path = v2.with_name(f"{v2.stem}.errors.jsonl")
-    for path in (v2, errors_path):
+    errors_path, left_path = (v2.with_name(f"{v2.stem}.{name}.jsonl") for name in ("errors", "left"))
+    for path in (v2, errors_path, left_path):
         if path.exists():
             raise OutputError(f"{str(path)!r} exists already and is not overwritten; name another file.")
     notes = _Notes(list)
     with open_csv(v1) as file:
         digest = file_digest(file, "sha256").digest()
     migration = _Migration(UUID(bytes=digest[:16]), notes)
-    answers = write_answers(v2, migration.answers(v1, errors_path))
-    return Migrated(answers, len(migration.errors), errors_path, notes.sentences())
+    answers = write_answers(v2, migration.answers(v1))
+    for path, lines in ((errors_path, map(error_bytes, migration.errors)), (left_path, migration.left_lines())):
+        written = list(lines)
+        if written:
+            with staged_file(path) as file:
+                file.writelines(written)
+    left, errors = [f"line {line}: {why}" for line, why, _ in migration.left], len(migration.errors)
+    return Migrated(answers, errors, errors_path, left, left_path, migration.bad_rows, by_lines(notes))
 
 
 class _Migration:
@@ -144,27 +148,36 @@ class _Migration:
         self.notes = notes
         self.ids: set[str] = set()
         self.errors: list[ErrorLine] = []
+        self.left: list[tuple[int, str, Any]] = []
+        self.bad_rows = 0
 
-    def answers(self, v1: Path, errors_path: Path) -> Iterator[StoredAnswer]:
-        """The answers in the order of the file; after the last one the errors are written."""
-        problems: list[str] = []
-        for number, (line, cells) in enumerate(_v1_rows(v1, self.notes, problems), start=1):
+    def refuse(self, line: int, why: str, cells: Any) -> None:
+        self.bad_rows += 1
+        self.left.append((line, why, cells))
+
+    def left_lines(self) -> Iterator[bytes]:
+        for found in (dict(zip(("line", "reason", "cells"), each, strict=True)) for each in self.left):
+            yield (json.dumps(found, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+    def answers(self, v1: Path) -> Iterator[StoredAnswer]:
+        """The answers in the order of the file; after the last one it is refused where nothing was taken over."""
+        taken = 0
+        for number, (line, cells) in enumerate(_v1_rows(v1, self.notes, self.refuse), start=1):
             try:
                 if cells["error"].strip():
                     self.errors.append(_error_line(cells, number))
                     continue
                 answer = self.answer(cells, line, number)
             except InputError as error:
-                problems.append(f"line {line}: {error}")
+                self.refuse(line, str(error), cells)
                 continue
+            taken += 1
             yield answer
-        if not self.ids and not self.errors and not problems:
+        if not taken and not self.errors:
+            if self.left:
+                what = f"{str(v1)!r} has no row that can be migrated ({self.bad_rows}):"
+                raise BadRowsError(what, [f"line {line}: {why}" for line, why, _ in self.left])
             raise InputError(f"{str(v1)!r} has a header and no rows; there is nothing to migrate.")
-        if problems:
-            raise BadRowsError(f"{str(v1)!r} has rows that cannot be migrated ({len(problems)}):", problems)
-        if self.errors:
-            with staged_file(errors_path) as file:
-                file.writelines(map(error_bytes, self.errors))
 
     def answer(self, cells: dict[str, str], line: int, number: int) -> StoredAnswer:
         empty = [old for old in RENAMED if old not in _MAY_BE_EMPTY and not cells[old].strip()]
@@ -183,7 +196,10 @@ class _Migration:
             "narrative_type": "",
             **{name: getattr(read, name) for name in ("citations", "domains", "search_results")},
         }
-        return StoredAnswer(**kept | changed)
+        answer = StoredAnswer(**kept | changed)
+        for column, found, wanted in answer_problems(answer):
+            raise InputError(f"`{column}` would be {found}, wanted {wanted}")
+        return answer
 
     def answer_id(self, run_id: str, line: int, number: int) -> str:
         why = "is no UUID" if wanted_uuid(run_id) else "stands on an earlier row" if run_id.lower() in self.ids else ""
@@ -231,7 +247,15 @@ class _Migration:
             read = read_body(provider, body)
         if provider == RESULTS_OF and results and not read.search_results:
             self.notes["the search results are those of `search_results_json`"].append(line)
-            read = read_body(provider, {**body, "search_results": results})
+            if isinstance(body, dict):
+                read = read_body(provider, {**body, "search_results": results})
+            if not read.search_results:
+                fields = ({name: as_text(each.get(name)) for name in ("url", "title", "snippet")} for each in results)
+                read = read.model_copy(update={"search_results": tuple(SearchResult(**each) for each in fields)})
+        has_rows = provider == RESULTS_OF and read.citations
+        if not has_rows and any(each["url"] not in cells["raw_json"] for each in results):
+            why = "CSV v2 has no place for its search results: they are another provider's, or nothing is cited"
+            self.left.append((line, why, {"search_results_json": cells["search_results_json"]}))
         return read
 
 

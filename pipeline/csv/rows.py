@@ -6,14 +6,15 @@ one row whose `result_*` are empty. The `answer_id` follows from the call, and l
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from itertools import product
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from pipeline.citations.addresses import source_domain
+from pipeline.citations.addresses import ABSOLUTE, GROUNDING_REDIRECT_HOST, host_name, source_domain
 from pipeline.core.prompts import text_digest
-from pipeline.core.schema import CSV_COLUMNS, RESULTS_OF, SearchResult, StoredAnswer
+from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, RESULTS_OF, SearchResult, StoredAnswer
 
 SHARED_COLUMNS = CSV_COLUMNS[:11]
 SOURCE_COLUMNS = CSV_COLUMNS[11:14]
@@ -73,7 +74,10 @@ class AnswerParts:
         self.line = line
         self.answer_id = cells[ANSWER_ID]
         self.shared = cells[:SOURCE_START]
-        self.citations = citation_list(cells[CITATION_LIST])
+        citations = read_citations(cells[CITATION_LIST])
+        if citations is None:
+            raise ValueError("`answer_citation_list` is not a JSON array of URLs")
+        self.citations = citations
         self.rows = 0
         self.sources: dict[str, list[str]] = {}
         self.results: dict[str, list[str]] = {}
@@ -114,15 +118,13 @@ def _numbered_parts(parts: dict[str, list[str]], prefix: str) -> list[list[str]]
         raise ValueError(f"the answer that begins here has no {error.args[0]!r}") from error
 
 
-def citation_list(cell: str) -> list[str]:
-    """The cited URLs of an `answer_citation_list`; a ValueError where it is not a JSON array of strings."""
+def read_citations(cell: str) -> list[str] | None:
+    """The cited URLs of an `answer_citation_list`; None where it is not a JSON array of strings."""
     try:
         citations = json.loads(cell)
     except (ValueError, RecursionError):
-        citations = None
-    if not isinstance(citations, list) or not all(isinstance(url, str) for url in citations):
-        raise ValueError("`answer_citation_list` is not a JSON array of URLs")
-    return citations
+        return None
+    return citations if isinstance(citations, list) and all(isinstance(url, str) for url in citations) else None
 
 
 class Place(NamedTuple):
@@ -169,3 +171,152 @@ def find_place(
         if _identify(run_id, question, occurrence, repeat, arm) == answer_id:
             return Place(arm, repeat)
     return None
+
+
+Problem = tuple[str, str, str]
+"""Column, what was found, what was wanted."""
+# A refusal or a block is an answer without text, and a narrative need not have a type:
+# pipeline/contracts/csv_v2.md#columns.
+_MAY_BE_EMPTY = ("narrative_type", "answer_text")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def shown(cell: str) -> str:
+    """The cell for a person: quoted, its control characters escaped, cut where it is long."""
+    if not cell:
+        return "nothing"
+    return repr(cell) if len(cell) <= 80 else f"{cell[:80]!r}… ({len(cell):,} characters)"
+
+
+def shared_problems(cells: Sequence[str], research: bool = False) -> tuple[Problem, ...]:
+    problems: list[Problem] = _nul_problems(SHARED_COLUMNS, cells)
+    for column, cell in zip(SHARED_COLUMNS, cells, strict=True):
+        if not cell.strip():
+            if column not in _MAY_BE_EMPTY:
+                problems.append((column, shown(cell), "a value"))
+            continue
+        rule = _RULES.get(column)
+        wanted = rule(cell) if rule else ""
+        if wanted and not (research and column == "model_name" and cell == "pipeline"):
+            problems.append((column, shown(cell), wanted))
+    return tuple(problems)
+
+
+def wanted_uuid(cell: str) -> str:
+    """What an answer's id should be; empty where it is right."""
+    return "" if _UUID.fullmatch(cell) else "a UUID"
+
+
+def wanted_time(cell: str) -> str:
+    try:
+        right = "T" in cell and datetime.fromisoformat(cell).tzinfo is not None
+    except ValueError:
+        right = False
+    return "" if right else "an ISO 8601 time with its offset, such as 2025-12-29T17:30:00+00:00"
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+# Numbers stay text: nothing asks for them, and Python refuses to convert integers of over 4,300 digits.
+_STRICT_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+
+
+def wanted_json(cell: str) -> str:
+    try:
+        _STRICT_JSON.decode(cell)
+    except ValueError as error:
+        return f"valid JSON ({error})"
+    except RecursionError:
+        return "JSON that is not nested so deep that it cannot be read"
+    return ""
+
+
+_RULES: dict[str, Callable[[str], str]] = {
+    "model_name": lambda cell: (
+        "" if cell in PROVIDERS else f"one of {', '.join(PROVIDERS)} (`pipeline` only in a file `pipeline.csv`)"
+    ),
+    "answer_id": wanted_uuid,
+    "answer_timestamp": wanted_time,
+    "answer_raw_json": wanted_json,
+    "answer_citation_list": lambda cell: (
+        "a JSON array of URLs, `[]` where there are none" if read_citations(cell) is None else ""
+    ),
+}
+
+
+class Judged(NamedTuple):
+    """A part of a row: the number in its id, -1 for an empty part and None for no usable number, and its problems."""
+
+    number: int | None
+    problems: tuple[Problem, ...]
+
+
+def judge_source(answer_id: str, citations: Sequence[str], cells: Sequence[str]) -> Judged:
+    source_id, url, domain = cells
+    if not any(cells):
+        if not citations:
+            return Judged(-1, ())
+        entries = f"one of the {len(citations)} entries of `answer_citation_list`"
+        return Judged(None, (("source_id", "nothing", entries),))
+    problems = _nul_problems(SOURCE_COLUMNS, cells)
+    index = _number_after(source_id, f"{answer_id}_source_")
+    if index is None or index >= len(citations):
+        wanted = f"'{answer_id}_source_' and a number from 0, below {len(citations)}"
+        wanted = wanted if citations else "nothing, as there are no citations"
+        return Judged(None, (*problems, ("source_id", shown(source_id), wanted)))
+    if url != citations[index]:
+        wanted = f"{shown(citations[index])}, entry {index} of `answer_citation_list`"
+        problems.append(("source_url", shown(url), wanted))
+    elif not ABSOLUTE.match(url):
+        problems.append(("source_url", shown(url), "a full URL with its scheme"))
+    host = source_domain(url)
+    if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain).removeprefix("www.") != domain):
+        problems.append(("source_domain", shown(domain), "the site behind the redirect, without `www.`"))
+    elif host not in (domain, GROUNDING_REDIRECT_HOST):
+        problems.append(("source_domain", shown(domain), shown(host)))
+    return Judged(index, tuple(problems))
+
+
+def judge_result(answer_id: str, model_name: str, is_cited: bool, cells: Sequence[str]) -> Judged:
+    if not any(cells):
+        return Judged(-1, ())
+    problems = _nul_problems(RESULT_COLUMNS, cells)
+    has_none = model_name == RESULTS_OF
+    if not has_none or not is_cited:
+        wanted = "nothing, as the answer has no citation" if has_none else f"nothing but for {RESULTS_OF.title()}"
+        strange = [(column, shown(cell), wanted) for column, cell in zip(RESULT_COLUMNS, cells, strict=True) if cell]
+        return Judged(None, (*problems, *strange))
+    result_id, url, domain, _, _, rank = cells
+    index = _number_after(result_id, f"{answer_id}_result_")
+    if index is None:
+        wanted = f"'{answer_id}_result_' and a number from 0"
+        return Judged(None, (*problems, ("result_id", shown(result_id), wanted)))
+    if rank != str(index + 1):
+        problems.append(("result_rank", shown(rank), f"'{index + 1}', one more than the number in `result_id`"))
+    if domain != source_domain(url):
+        problems.append(("result_domain", shown(domain), shown(source_domain(url))))
+    return Judged(index, tuple(problems))
+
+
+def _nul_problems(columns: Sequence[str], cells: Sequence[str]) -> list[Problem]:
+    return [
+        (column, f"a NUL character in {shown(cell)}", "text")
+        for column, cell in zip(columns, cells, strict=True)
+        if "\0" in cell
+    ]
+
+
+def _number_after(text: str, prefix: str) -> int | None:
+    number = text.removeprefix(prefix)
+    return int(number) if number != text and re.fullmatch(r"0|[1-9][0-9]{0,8}", number) else None
+
+
+def answer_problems(answer: StoredAnswer) -> list[Problem]:
+    """What of an answer's rows breaks a rule, before they are written; nothing where `check` will accept them."""
+    shared, sources, results = answer_cells(answer)
+    cited = read_citations(shared[CITATION_LIST]) or ()
+    judged = [judge_source(answer.answer_id, cited, cells) for cells in sources]
+    judged += [judge_result(answer.answer_id, answer.model_name, bool(cited), cells) for cells in results]
+    return [*shared_problems(shared), *(problem for part in judged for problem in part.problems)]

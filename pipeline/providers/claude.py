@@ -17,6 +17,7 @@ from pipeline.core.errors import InputError
 from pipeline.core.schema import Answer, AskOptions, Occurrence
 from pipeline.providers import batch
 from pipeline.providers.answer import build_answer, place
+from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
@@ -258,7 +259,7 @@ _BASIC = Api(
     called="claude",
     ask=_ask,
     ask_json=_ask_json,
-    model="claude-sonnet-5",
+    model=general_model("claude"),
     options={
         "allowed_domains": "tools[0].allowed_domains",
         "blocked_domains": "tools[0].blocked_domains",

@@ -1,9 +1,19 @@
-"""What answers cost: the usage that a body states, times prices that somebody wrote down. No price is made up."""
+"""What answers cost: the usage that a body states, times prices that somebody wrote down. No price is made up.
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+`models.toml` has the models that we know with their prices, where a page of the provider's says them, and its date.
+"""
 
-from pipeline.core.schema import Price
+import datetime
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Frozen, Price, what_is_needed
 from pipeline.core.terminal import printable
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text
 
@@ -13,11 +23,6 @@ class Usage(NamedTuple):
     output_tokens: int = 0
     searches: int = 0
     stated_cost: float | None = None
-
-
-def expected_usage(characters: int, output_tokens: int, calls: int) -> Usage:
-    """What calls with prompts of so many characters and such answers will about take, with one search each."""
-    return Usage(characters // 4, output_tokens, calls)  # a token of English has about four characters
 
 
 def usage_of(body: Any) -> Usage:
@@ -89,13 +94,114 @@ def _stated_cost(usage: Mapping[str, Any]) -> float | None:
     return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
 
 
+class ListedPrice(Price):
+    search: float | None = None
+    batch: float | None = 1.0
+
+
+class ListedModel(Frozen):
+    """A model with the provider's own page, the date of that, and the price that it names; `others` say more."""
+
+    provider: str
+    role: Literal["general", "small", "earlier"]
+    price: ListedPrice | None = None
+    page: str = ""
+    date: datetime.date | None = None
+    note: str = ""
+    others: str = ""
+
+
+class RateLimit(Frozen):
+    requests: int = Field(ge=1)
+    input: int | None = Field(default=None, ge=1)
+    output: int | None = Field(default=None, ge=1)
+    page: str
+    date: datetime.date | None = None
+
+
+class Usual(Frozen):
+    """Lower and upper quartile of what so many recorded answers took, each with a search."""
+
+    answers: int = 0
+    input: tuple[int, int] = (0, 0)
+    output: tuple[int, int] = (0, 0)
+    searches: tuple[int, int] = (1, 1)
+
+
+class ModelList(Frozen):
+    currency: Literal["USD"]
+    tokens: Literal["million"]
+    searches: Literal["thousand"]
+    models: dict[str, ListedModel]
+    limits: dict[str, RateLimit] = Field(default_factory=dict)
+    usual: dict[str, Usual] = Field(default_factory=dict)
+
+    def prices(self) -> dict[str, Price]:
+        """Those that a dated page of the provider's names; all others are unknown."""
+        listed = self.models.items()
+        return {name: model.price for name, model in listed if model.price and model.page and model.date}
+
+
+@cache
+def _shipped_list() -> ModelList:
+    return read_model_list(str(Path(__file__).with_name("models.toml")))
+
+
+def read_model_list(file: str = "") -> ModelList:
+    """The list of models and prices in a file, by default that which comes along; an InputError where it is none."""
+    if not file:
+        return _shipped_list()
+    try:
+        return ModelList.model_validate(tomllib.loads(Path(file).read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"The list of models {file!r} cannot be read: {error}.") from error
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = ".".join(map(str, problem["loc"]))
+        raise InputError(f"The list of models {file!r} has a `{name}` of no use: {what_is_needed(problem)}.") from error
+
+
+def general_model(provider: str) -> str:
+    """The provider's current general model."""
+    models = read_model_list().models.items()
+    return next(name for name, model in models if (model.provider, model.role) == (provider, "general"))
+
+
+_OLD_DAYS = 120
+
+
+def list_rows(models: ModelList, own: Mapping[str, Price], defaults: Collection[str]) -> list[tuple[str, ...]]:
+    """The models as the rows of a table, headings first; the user's `own` prices go before those of the list."""
+    rows: list[tuple[str, ...]] = [("provider", "model", "", "in", "out", "search", "batch", "date")]
+    prices = {**models.prices(), **own}
+    for name, listed in models.models.items():
+        price = prices.get(name)
+        amounts = (price.input, price.output, price.search, price.batch) if price else (None,) * 4
+        shown = ("–" if each is None else f"{each:g}" for each in amounts)
+        day = "yours" if name in own else f"{listed.date or '–'}"
+        rows.append((listed.provider, name, "default" if name in defaults else listed.role, *shown, day))
+    return rows
+
+
+def list_notes(models: ModelList, today: datetime.date) -> list[str]:
+    """A line for each model: the page that its price rests on, whether that is old, and what else is said of it."""
+    notes = []
+    for name, each in models.models.items():
+        age = (today - each.date).days if each.date else 0
+        old = f"{age} days old, so look there and write what it says into `[prices]`" if age > _OLD_DAYS else ""
+        notes.append(f"{name}: {'; '.join(filter(None, (each.page, old, each.note, _others(name, models))))}")
+    return notes
+
+
 def cost_of(usage: Usage, price: Price | None) -> float | None:
     if usage.stated_cost is not None:
         return usage.stated_cost
-    if price is None or not (usage.input_tokens or usage.output_tokens):
+    if price is None or not (usage.input_tokens or usage.output_tokens) or (usage.searches and price.search is None):
         return None
-    tokens = usage.input_tokens * price.input + usage.output_tokens * price.output
-    return tokens / 1_000_000 + usage.searches * price.search / 1_000
+    is_above = price.above is not None and usage.input_tokens > price.above
+    paid_in, paid_out = (price.above_input, price.above_output) if is_above else (price.input, price.output)
+    tokens = usage.input_tokens * paid_in + usage.output_tokens * paid_out
+    return tokens / 1_000_000 + usage.searches * (price.search or 0) / 1_000
 
 
 def price_of(prices: Mapping[str, Price], *models: str) -> Price | None:
@@ -107,14 +213,29 @@ def price_tables(models: Iterable[str]) -> str:
 
 
 def price_advice(*models: str) -> str:
+    told = [f" Of {model} {words}." for model in models if (words := _others(model, read_model_list()))]
     return (
         f"`citejury.toml` as {price_tables(models)} with `input` and `output` for a million tokens and `search` for a "
-        "thousand searches."
+        f"thousand searches.{''.join(told)}"
     )
 
 
+def _others(model: str, models: ModelList) -> str:
+    others = models.models[model].others if model in models.models else ""
+    return f"others than its provider say {others}" if others else ""
+
+
+def missing_price(model: str, price: Price | None) -> str:
+    """What of a model's price is not known where it searches; empty where all is."""
+    if price is None:
+        return f"the price of {model!r}"
+    return f"the price of a search by {model!r}" if price.search is None else ""
+
+
 def batch_price(price: Price | None, token_share: float) -> Price | None:
-    """The price where tokens cost this share of it, as in a batch; searches cost as ever."""
+    """The price where tokens cost this share of it, as in a batch, or its own share; searches cost as ever."""
     if price is None or token_share == 1:
         return price
-    return price.model_copy(update={"input": price.input * token_share, "output": price.output * token_share})
+    share = token_share if price.batch is None else price.batch
+    names = ("input", "output", "above_input", "above_output")
+    return price.model_copy(update={name: getattr(price, name) * share for name in names})

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from pipeline.core.schema import Answer, AskOptions, Occurrence
 from pipeline.providers import batch
 from pipeline.providers.answer import ByteOffsets, build_answer, place
+from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text, first_object
 from pipeline.providers.provider import Api, Batches, Form, Names, Provider, Setting, Shape, StructuredQuestion, present
 
@@ -269,7 +270,7 @@ _GENERATE = Api(
     called="gemini",
     ask=ask_gemini,
     ask_json=_ask_json,
-    model="gemini-3.5-flash",
+    model=general_model("gemini"),
     options={
         "recency": "tools[0].google_search.timeRangeFilter",
         "temperature": "generationConfig.temperature",
@@ -304,7 +305,7 @@ _INTERACTIONS = Api(
     called="interactions",
     ask=_ask_interactions,
     ask_json=_ask_json,
-    model="gemini-3.5-flash",
+    model=general_model("gemini"),
     options={"temperature": "generation_config.temperature", "max_tokens": "generation_config.max_output_tokens"},
     batches=Batches(
         None, "batches are documented for `generateContent` only", "https://ai.google.dev/api/batch-api", "2026-11"

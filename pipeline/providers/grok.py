@@ -28,6 +28,7 @@ from pipeline.providers.answer import (
     listed_urls,
     read_message,
 )
+from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import Api, Batches, Names, Provider, Shape, ask_json_in_responses, messages, present
 
@@ -162,7 +163,7 @@ _RESPONSES: Api = Api(
     called="grok",
     ask=_ask,
     ask_json=lambda asked, form: ask_json_in_responses(_RESPONSES, asked, form),
-    model="grok-4.3",
+    model=general_model("grok"),
     options={
         "allowed_domains": "tools[0].filters.allowed_domains",
         "blocked_domains": "tools[0].filters.excluded_domains",

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from pipeline.core.schema import AskOptions
 from pipeline.providers import batch
 from pipeline.providers.claude import has_temperature as claude_has_temperature
+from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
@@ -170,7 +171,7 @@ _RESPONSES: Api = Api(
     called="openai",
     ask=_ask_responses,
     ask_json=lambda asked, form: ask_json_in_responses(_RESPONSES, asked, form),
-    model="gpt-5.6",
+    model=general_model("openai"),
     options={
         "allowed_domains": "tools[0].filters.allowed_domains",
         "blocked_domains": "tools[0].filters.blocked_domains",

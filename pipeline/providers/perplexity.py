@@ -17,6 +17,7 @@ from pipeline.providers.answer import (
     read_message,
     reference_occurrences,
 )
+from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
@@ -161,7 +162,7 @@ PROVIDER = Provider(
             called="perplexity",
             ask=_ask,
             ask_json=_ask_json,
-            model="fast",  # a preset, the successor of `sonar`
+            model=general_model("perplexity"),
             json_model="perplexity/sonar",  # a preset would search
             options={
                 "allowed_domains": "tools[0].filters.search_domain_filter",

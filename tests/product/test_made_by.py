@@ -551,6 +551,11 @@ def test_stored_bodies_are_read_as_before(made: Path) -> None:
         counts = [json.loads(each["manifest.json"]) for each in (before, after)]
         for provider in counts[1].get("providers", {}).values():
             assert provider.pop("unread", {}) == {}
+        # The list of prices that comes along now knows some that were unknown then.
+        costs = [[each.pop("cost") for each in (*found.get("providers", {}).values(), found)] for found in counts]
+        assert all(then <= now for then, now in zip(*costs, strict=True))
+        unpriced = [[each.pop("unpriced") for each in found.get("providers", {}).values()] for found in counts]
+        assert all(then >= now for then, now in zip(*unpriced, strict=True))
         assert counts[0] == counts[1]
         assert after.keys() - before.keys() <= (INDEXES if made.name == OLD else set())
 

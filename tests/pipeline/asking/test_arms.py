@@ -209,12 +209,12 @@ def test_a_failed_call_is_told_with_its_arm_and_asked_again(folder: Path) -> Non
 def test_an_answer_of_an_arm_costs_what_its_model_costs(folder: Path) -> None:
     prices = json.dumps({name: {"input": 0, "output": price} for name, price in (("small", 1e5), ("large", 2e5))})
     with ProviderServer() as server:
-        shown = ask(server, *ARMS, "--dry-run", CITEJURY_PRICES=prices)
+        shown = ask(server, *ARMS, "--dry-run", "--show-bodies", CITEJURY_PRICES=prices)
         done = ask(server, *ARMS, CITEJURY_PRICES=prices)
     [preview] = json.loads(shown.stdout)["providers"]
-    assert (preview["calls"], preview["model"]) == (4, "small, large")
-    assert [each["body"]["model"] for each in preview["arms"].values()] == ["small", "large"]
-    assert preview["cost"] == pytest.approx((2 * 99 * 1e5 + 2 * 4096 * 2e5) / 1e6)
+    assert (preview["calls"], preview["models"]) == (4, ["small", "large"])
+    assert [each["body"]["model"] for each in preview["requests"].values()] == ["small", "large"]
+    assert preview["cost"][1] == pytest.approx((2 * 99 * 1e5 + 2 * 4096 * 2e5) / 1e6)
     assert "spent now 3.00 USD" in done.stderr
 
 

@@ -67,8 +67,7 @@ def test_the_key_goes_in_one_header_of_its_provider_and_the_body_goes_unchanged(
         ask(server, calls)
         for call in calls:
             [received] = server.calls_of(call.provider)
-            system = "" if call.provider == "perplexity" else SYSTEM_PROMPT
-            request = get_provider(call.provider).api().request(call.model, system, call.prompt, AskOptions())
+            request = get_provider(call.provider).api().request(call.model, SYSTEM_PROMPT, call.prompt, AskOptions())
             assert (received.path, received.body) == (request.path, request.body)
             holders = [name for name, value in received.headers.items() if KEY in value]
             assert holders == [names.get(call.provider, "authorization")]

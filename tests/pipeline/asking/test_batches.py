@@ -458,10 +458,10 @@ def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key() -> No
 def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it_would_cost() -> None:
     Path("long.toml").write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
     with BatchServers() as server:
-        env = environment(server, "claude", CITEJURY_PRICES='{"claude-sonnet-5": {"input": 0, "output": 10.0}}')
+        env = environment(server, "claude", CITEJURY_PRICES='{"claude-sonnet-5-5": {"input": 0, "output": 10.0}}')
         done = ask(RUN, env, "--batch", "--max-cost", ".05")
         long = ask(Path("b"), env, "--batch", "--arm", "a:long.toml", "--max-cost", ".4")
-        previews = [ask(RUN, env, "--dry-run", *more) for more in ([], ["--batch"])]
+        previews = [ask(RUN, env, "--dry-run", "--show-bodies", *more) for more in ([], ["--batch"])]
         assert server.batches == []
     assert done.exit_code == 1, done.output
     told = "a batch of 5 calls to claude is expected to cost about 0.10 USD, beyond `--max-cost` 0.05; it was not sent."
@@ -469,7 +469,7 @@ def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it
     assert "`--max-cost` lets no more be sent: 5 calls are left. Next: the same command with a higher" in done.stderr
     assert "reached" not in done.stderr
     assert "is expected to cost about 0.50 USD, beyond `--max-cost` 0.4; it was not sent." in long.stderr
-    single, batch = (json.loads(each.stdout)["providers"][0]["cost"] for each in previews)
+    single, batch = (json.loads(each.stdout)["providers"][0]["cost"][1] for each in previews)
     assert batch == pytest.approx(single / 2)
 
 
@@ -549,7 +549,7 @@ def test_a_batch_of_an_earlier_start_counts_against_the_limit_of_cost() -> None:
 
 
 def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches() -> None:
-    limits = Limits(max_cost=45.0, prices=dict.fromkeys(("claude-sonnet-5", "model-1"), Price(input=1e6, output=0.0)))
+    limits = Limits(max_cost=45.0, prices=dict.fromkeys(("claude-sonnet-5-5", "model-1"), Price(input=1e6, output=0.0)))
     with BatchServers() as server:
         run_batches(server, write_narratives(Path(), 4), RUN, "claude")  # 10 tokens each, so 20 in all and not 40
         manifest = run_batches(server, write_narratives(Path(), 5), RUN, "claude", limits=limits)  # about 20 more

@@ -73,7 +73,9 @@ def test_a_success_that_cannot_be_read_is_kept_with_its_body_and_bought_again_on
 ) -> None:
     with ProviderServer([Good(), bad]) as server:
         first = ask(server, "openai")
-        previews = [ask(server, "openai", "--dry-run", *more) for more in ([], ["--retry", "bad_response"])]
+        previews = [
+            ask(server, "openai", "--dry-run", "--show-bodies", *more) for more in ([], ["--retry", "bad_response"])
+        ]
         assert [json.loads(each.stdout)["calls"] for each in previews] == [0, 1]
         again = ask(server, "openai")
         assert (first.exit_code, again.exit_code, len(server.calls)) == (1, 1, 3)
@@ -389,10 +391,11 @@ def test_where_nothing_is_answered_the_known_cost_is_said_all_the_same(folder: P
 def test_presets_of_perplexity_keep_their_own_words_unless_they_are_to_have_ours_or_yours(folder: Path) -> None:
     (folder / "system.txt").write_text("Be brief.", encoding="utf-8")
     with ProviderServer() as server:
-        ask(server, "perplexity", "--max-rows", "1")
-        ask(server, "perplexity", "--max-rows", "1", "--out", "b", CITEJURY_PERPLEXITY_INSTRUCTIONS="true")
-        ask(server, "perplexity", "--max-rows", "1", "--out", "c", "--system-prompt", "system.txt")
-        ask(server, "perplexity", "--max-rows", "1", "--out", "d", "--model", "perplexity=perplexity/sonar")
+        fast = ("perplexity", "--max-rows", "1", "--model", "perplexity=fast")
+        ask(server, *fast)
+        ask(server, *fast, "--out", "b", CITEJURY_PERPLEXITY_INSTRUCTIONS="true")
+        ask(server, *fast, "--out", "c", "--system-prompt", "system.txt")
+        ask(server, "perplexity", "--max-rows", "1", "--out", "d")
         preset, ours, yours, plain = (call.body.get("instructions", "") for call in server.calls)
     assert (preset, plain, ours[:20], yours[:11]) == ("", ours, "You check statements", "Be brief.\n\n")
     assert all(each.endswith("such as [1].") for each in (ours, yours))
@@ -411,7 +414,7 @@ def test_settings_choose_geminis_api_and_claudes_search_tool(folder: Path) -> No
         [asked] = server.calls_of("gemini")
         [other] = server.calls_of("claude")
     assert asked.path == "/v1beta/interactions"
-    assert "gemini (gemini-3.5-flash) takes no `--recency`; it is not sent." in done.stderr
+    assert "gemini (gemini-4-hydrogen) takes no `--recency`; it is not sent." in done.stderr
     assert other.body["tools"][0]["type"] == "web_search_20260318"
     [answer] = read_answers(folder / "run" / "gemini.csv")
     assert answer.citations == ("https://a.example/",)

@@ -80,7 +80,7 @@ def test_each_narrative_is_asked_in_the_words_of_its_language(folder: Path) -> N
     Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
     with ProviderServer() as server:
         run_ask(server, "two.csv", "--out", "run")
-        run_ask(server, "told.csv", "--out", "other")
+        run_ask(server, "told.csv", "--out", "other", "--yes")
     by_text = {answer.narrative_prompt: answer.answer_prompt for answer in read_answers(folder / "run" / "openai.csv")}
     assert by_text == {GERMAN: f"Stimmt das: {GERMAN}", ENGLISH: f'{{x}} "{ENGLISH}" {ENGLISH}?'}
     told = [answer.answer_prompt for answer in read_answers(folder / "other" / "openai.csv")]
@@ -233,7 +233,7 @@ def test_what_was_sent_is_kept_letter_by_letter_whatever_a_narrative_holds(folde
         csv.writer(file).writerows([("narrative_id", "prompt"), ("N1", text), ("N1", text)])
     Path("template.txt").write_text("\t{note_text}\u0085|{note_text} ", encoding="utf-8")
     with ProviderServer() as server:
-        run_ask(server, "one.csv", "--out", "run", "--user-template", "template.txt", "--repeats", "2")
+        run_ask(server, "one.csv", "--out", "run", "--user-template", "template.txt", "--repeats", "2", "--yes")
         prompts = {call.body["input"][-1]["content"] for call in server.calls}
     assert prompts == {f"\t{text}\u0085|{text} "}
     assert {answer.answer_prompt for answer in read_answers(folder / "run" / "openai.csv")} == prompts

@@ -1,6 +1,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -102,16 +103,134 @@ def test_a_dry_run_shows_calls_body_and_cost_and_sends_nothing() -> None:
     prices = json.dumps({"m": {"input": 0, "output": 1000, "search": 0}})
     with ProviderServer() as server:
         env = environment(server, "openai", CITEJURY_PRICES=prices)
-        options = ("--dry-run", "--model", "openai=m", "--max-tokens", "100", "--repeats", "2")
+        options = ("--dry-run", "--show-bodies", "--model", "openai=m", "--max-tokens", "100", "--repeats", "2")
         done = ask(env, *options)
         assert (done.exit_code, len(server.calls), (RUN).exists()) == (0, 0, False), done.output
         shown = json.loads(done.stdout)
-        assert (shown["calls"], shown["providers"][0]["cost"]) == (10, pytest.approx(1.0))
+        assert (shown["calls"], shown["providers"][0]["cost"]) == (10, [pytest.approx(1.0), pytest.approx(1.0)])
         ask(env, "--model", "openai=m", "--max-rows", "1")
-        assert shown["providers"][0]["body"] | {"max_output_tokens": 4096} == server.calls[0].body
+        assert shown["providers"][0]["requests"][""]["body"] | {"max_output_tokens": 4096} == server.calls[0].body
         again = ask(env, *options)
     assert [(each["calls"], each["answered"]) for each in json.loads(again.stdout)["providers"]] == [(9, 1)]
     assert "planted" not in done.output
+
+
+def test_a_dry_run_needs_no_key_and_says_all_in_five_lines() -> None:
+    done = ask({}, "--dry-run")
+    assert (done.exit_code, RUN.exists(), done.stderr.startswith("Nothing was sent.")) == (0, False, True), done.output
+    calls, tokens, cost, hours, example = done.stdout.splitlines()
+    defaults = "openai 5 to gpt-6.2-sol, claude 5 to claude-sonnet-5-5, gemini 5 to gemini-4-hydrogen, grok 5 to"
+    assert calls.startswith(f"calls: 25 ({defaults} grok-4.7, perplexity 5 to perplexity/sonar), 0 answered")
+    assert re.fullmatch(r"tokens: [\d,]+–[\d,]+ in, [\d,]+–102,400 out", tokens)
+    for amount in (r"claude 0\.1\d–0\.\d\d USD", r"grok 0\.\d\d–0\.\d\d USD", r"together 0\.\d\d–1\.\d\d USD"):
+        assert re.search(amount, cost)
+    assert "not known: gemini (the price of 'gemini-4-hydrogen')" in cost
+    assert "not known: openai (the price of a search by 'gpt-6.2-sol')" in cost
+    assert "claude not known (no limit is documented)" in hours
+    assert "perplexity 0.0017 (50 requests a minute, undated)" in hours
+    assert example.startswith("example: '=cmd {x}")
+    batch = ask({}, "--dry-run", "--batch", "--providers", "claude,grok")
+    assert batch.exit_code == 0
+    assert ask({}, "--dry-run", "--replay", "x").exit_code == ask({}, "--show-bodies").exit_code == 2
+
+
+def test_a_limit_of_cost_holds_for_defaults_with_a_known_price_and_names_the_others() -> None:
+    with ProviderServer() as server:
+        done = ask(environment(server, "claude"), "--max-cost", "5")
+        refused = ask(environment(server, "openai", "claude", "gemini"), "--max-cost", "5")
+        own = json.dumps({"gpt-6.2-sol": {"input": 2, "output": 10, "search": 10}})
+        paid = ask(environment(server, "openai", CITEJURY_PRICES=own), "--max-cost", "5")
+    assert (done.exit_code, refused.exit_code, paid.exit_code) == (0, 1, 0)
+    assert Counter(call.provider for call in server.calls) == {"claude": 5, "openai": 5}
+    names = (
+        "the price of a search by 'gpt-6.2-sol' (openai) and the price of 'gemini-4-hydrogen' (gemini) are not known"
+    )
+    assert names in refused.stderr
+    assert "Of gemini-4-hydrogen others than its provider say input = 1.5, output = 7.5" in refused.stderr
+
+
+def test_a_run_goes_on_with_the_model_that_it_began_with_and_a_new_one_has_todays() -> None:
+    with ProviderServer() as server:
+        ask(environment(server, "openai"), "--model", "openai=gpt-5.6", "--max-rows", "1")
+        again = ask(environment(server, "openai", "claude"))
+        assert again.exit_code == 0, again.stderr
+        Path("a.toml").write_text("", encoding="utf-8")
+        arms = ["pipeline", "ask", "narratives.csv", "--out", "armed", "--max-rows", "1", "--arm"]
+        env = environment(server, "openai")
+        CliRunner().invoke(main, [*arms, "old:a.toml", "--model", "openai=gpt-5.6"], env=env)
+        assert CliRunner().invoke(main, [*arms, "old:a.toml", "--arm", "new:a.toml"], env=env).exit_code == 0
+    assert {call.body["model"] for call in server.calls_of("openai")} == {"gpt-5.6"}
+    assert {call.body["model"] for call in server.calls_of("claude")} == {"claude-sonnet-5-5"}
+    assert "openai: this run goes on with gpt-5.6; a new one would ask gpt-6.2-sol." in again.stderr
+    manifest = read_manifest(RUN)
+    assert {name: each.model_asked for name, each in manifest.providers.items()} == {
+        "openai": "gpt-5.6",
+        "claude": "claude-sonnet-5-5",
+    }
+
+
+def test_what_is_doubtful_is_listed_and_nothing_is_paid_before_somebody_agrees() -> None:
+    rows = "narrative_id,language,prompt\nN1,de,a\nN1,de,b\nN1,de,a\nN/2,German,c\n,,\n"
+    NARRATIVES.write_text(rows, encoding="utf-8")
+    with ProviderServer() as server:
+        env = environment(server, "openai")
+        refused, shown = ask(env), ask(env, "--dry-run")
+        assert (refused.exit_code, shown.exit_code, RUN.exists(), len(server.calls)) == (1, 0, False, 0)
+        asked, again = ask(env, "--yes"), ask(env)
+        assert (asked.exit_code, again.exit_code, len(server.calls)) == (0, 0, 4)
+        NARRATIVES.write_text(f"{rows}N3,,d\n", encoding="utf-8")
+        assert (ask(env).exit_code, len(server.calls)) == (1, 4)
+    for done in (refused, shown, asked, again):
+        assert done.stderr.splitlines()[:5] == [
+            "narratives.csv, line 6: empty, and left out",
+            "narratives.csv, line 3: the id 'N1' stands in 2 with another text; each is asked under this id",
+            "narratives.csv, line 4: the id 'N1' and its text stand in 2 already, and are asked and paid once more",
+            "narratives.csv, line 5: the language 'German' is no code of two letters such as `de` or `pt-BR`",
+            "narratives.csv, line 5: the id 'N/2' cannot be the name of a file, which `--replay` needs",
+        ]
+    assert "nothing was sent. Mend it, or give `--yes`" in refused.stderr
+
+
+def at_a_terminal(env: dict[str, str], typed: str, *options: str) -> tuple[int, str]:
+    """The command with a terminal as its input, on which somebody types; its exit code and what it printed."""
+    import pty  # there is none on Windows
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "ask", "narratives.csv"]
+    settings = {**os.environ, **env, "PYTHONPATH": str(ROOT)}
+    os.write(ours, typed.encode())
+    try:
+        done = subprocess.run(
+            [*command, "--out", "run", *options],
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            env=settings,
+            timeout=120,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_at_a_terminal_another_encoding_and_doubts_are_asked_about() -> None:
+    rows = "".join(f"N{number};Übung {number}\r\n" for number in range(4))
+    NARRATIVES.write_bytes(f"narrative_id;prompt\r\n{rows}N1;nochmals\r\n".encode("cp1252"))
+    with ProviderServer() as server:
+        env = environment(server, "openai")
+        refused = ask(env)
+        assert (refused.exit_code, "Or give `--encoding windows-1252` if it is that." in refused.stderr) == (1, True)
+        code, said = at_a_terminal(env, "y\nn\n")
+        assert (code, len(server.calls)) == (1, 0)
+        assert "As Windows-1252, its rows are:\n  N0 | Übung 0\n  N1 | Übung 1\n  N2 | Übung 2\n" in said
+        assert "Is that right?" in said
+        assert "Ask all of that as it stands?" in said
+        code, said = at_a_terminal(env, "y\ny\n")
+        assert (code, len(server.calls)) == (0, 5), said
+        assert ask(env, "--encoding", "cp1252", "--yes").exit_code == 0
+    assert [each.narrative_prompt for each in read_answers(RUN / "openai.csv")][:2] == ["Übung 0", "Übung 1"]
 
 
 def test_more_repeats_narratives_and_providers_are_asked_for_what_is_new() -> None:
@@ -158,7 +277,7 @@ def test_a_provider_that_is_down_stops_no_other_and_is_said_with_the_reason_and_
     assert "Not answered, with what was said first:\nopenai  auth  5  The provider answered with" in done.stderr
     assert "no such key" in done.stderr
     assert "the same command asks for the 5 missing again; without them: citejury pipeline sources" in done.stderr
-    assert "0 kept, 5 new, 5 failed, spent now 0.00 USD (0.00 in all), cost of 5 not known\n" in done.stderr
+    assert "0 kept, 5 new, 5 failed, spent now 0.00 USD (0.00 in all)\n" in done.stderr
     assert "Not answered" not in calm.stderr
     assert (b"planted" in held, "planted" in done.output) == (False, False)
     assert (read_manifest(RUN).errors, len(list(read_answers(RUN / "claude.csv")))) == ({"auth": 5}, 5)

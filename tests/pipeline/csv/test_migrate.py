@@ -204,22 +204,55 @@ def test_search_results_that_the_body_lacks_are_taken_from_beside_it(tmp_path: P
     assert notes == ["line 2: the search results are those of `search_results_json`"]
 
 
-def test_rows_that_cannot_be_migrated_are_all_listed_and_nothing_is_written(tmp_path: Path) -> None:
-    v1 = write_v1(
-        tmp_path / "v1.csv",
-        v1_row(),
+def test_search_results_become_columns_whatever_the_shape_of_the_body(tmp_path: Path) -> None:
+    found = json.dumps([{"title": "T", "url": "https://r.com", "snippet": "S"}])
+    part = {"type": "output_text", "text": "Nein.", "annotations": [{"type": "url_citation", "url": "https://a.de/x"}]}
+    agent = {"object": "response", "output": [{"type": "message", "content": [part]}]}
+    plain = {"choices": [{"message": {"content": "Nein."}}], "model": "gpt"}
+    rows = [
+        v1_row(run_id=str(UUID(int=1)), raw_json=json.dumps(agent), search_results_json=found),
+        v1_row(run_id=str(UUID(int=2)), raw_json=json.dumps(plain), search_results_json=found, provider="openai"),
+        v1_row(run_id=str(UUID(int=3)), raw_json=json.dumps(plain | {"x": "https://r.com"}), search_results_json=found),
+    ]
+    answers, _ = migrated(tmp_path, *rows)
+    assert [[each.url for each in answer.search_results] for answer in answers] == [
+        ["https://r.com"],
+        [],
+        ["https://r.com"],
+    ]
+    [left] = map(json.loads, (tmp_path / "v2.left.jsonl").read_text(encoding="utf-8").splitlines())
+    assert (left["line"], left["cells"]) == (5, {"search_results_json": found})
+    assert "no place for its search results" in left["reason"]
+
+
+def test_rows_that_cannot_be_migrated_go_to_a_list_with_their_reasons_and_the_others_are_migrated(
+    tmp_path: Path,
+) -> None:
+    bad = [
         v1_row(note_text=" "),
         v1_row(provider="hal"),
-        v1_row(requested_at="yesterday"),
+        v1_row(requested_at="29/12/2025"),
         v1_row(model="", raw_json="x"),
-        v1_row(error="boom"),
-    )
+        v1_row(error="boom", requested_at="yesterday"),
+    ]
+    v1 = write_v1(tmp_path / "v1.csv", v1_row(), *bad, v1_row(error="boom"), v1_row(provider="grok"))
     with open(v1, "a", encoding="utf-8") as file:
         file.write("a,b\r\n")
-    with pytest.raises(BadRowsError) as refusal:
-        migrate_file(v1, tmp_path / "v2.csv")
-    assert [row.split(":")[0] for row in refusal.value.rows] == ["line 5", "line 8", "line 11", "line 14", "line 20"]
-    assert list(tmp_path.iterdir()) == [v1]
+    result = CliRunner().invoke(main, ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")])
+    assert (result.exit_code, check_file(tmp_path / "v2.csv")) == (1, [])
+    assert [answer.model_name for answer in read_answers(tmp_path / "v2.csv")] == ["perplexity", "grok"]
+    told = [line.partition(".jsonl:")[2] for line in result.stderr.splitlines() if line.startswith("not migrated, ")]
+    assert [line.split(":")[0] for line in told] == [f" line {line}" for line in (5, 8, 11, 14, 17, 26)]
+    assert "`requested_at` is '29/12/2025', no ISO 8601 time" in told[2]
+    assert "There is no provider 'hal'" in told[1]
+    left = [json.loads(line) for line in (tmp_path / "v2.left.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [each["cells"] for each in left] == [*bad, ["a", "b"]]
+    for name in ("v2.csv", "v2.left.jsonl"):
+        (tmp_path / name).rename(tmp_path / f"was-{name}")
+    (tmp_path / "v2.errors.jsonl").unlink()
+    with pytest.raises(BadRowsError, match="has no row that can be migrated \\(2\\)"):
+        migrate_file(write_v1(tmp_path / "bad.csv", *bad[:2]), tmp_path / "v2.csv")
+    assert not (tmp_path / "v2.csv").exists()
 
 
 def test_what_is_not_schema_v1_is_refused(tmp_path: Path) -> None:
