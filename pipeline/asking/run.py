@@ -324,7 +324,7 @@ def missing_rows(manifest: RunManifest, out: Path) -> list[str]:
 
     Safe for a terminal; a row may have several lines.
     """
-    missing = manifest.last.missing if manifest.last else {}
+    missing = (manifest.last and manifest.last.missing) or {}
     first: dict[tuple[str, str], str] = {}
     for error in read_errors(out) if missing else ():
         first.setdefault((error.provider, error.kind), error.message)

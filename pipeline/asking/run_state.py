@@ -35,8 +35,8 @@ class LastStart(Frozen):
     """Known cost of the replies that it bought, in USD; 0 for stored payloads, which nobody is paid for."""
     unpriced: int = 0
     """Replies that it bought whose cost is not known, and which `cost` leaves out."""
-    missing: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
-    """Calls that have no answer at its end, unread ones too, by provider and kind of error."""
+    missing: dict[ProviderName, dict[str, int]] | None = None
+    """Calls that have no answer at its end, unread ones too, by provider and kind of error; null before it was kept."""
     silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
     """Providers that answered none of their calls, with the number of these by kind of error."""
     priceless: dict[ProviderName, tuple[str, ...]] = Field(default_factory=dict)

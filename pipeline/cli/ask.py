@@ -63,7 +63,7 @@ def _end_run(
     from pipeline.asking.run import missing_rows
 
     _print_summary(manifest, out)
-    last = manifest.last.missing if manifest.last else {}
+    last = (manifest.last and manifest.last.missing) or {}
     missing = manifest.unsettled + sum(sum(kinds.values()) for kinds in last.values())
     rows = missing_rows(manifest, out)
     if rows:
