@@ -82,7 +82,7 @@ class NarrativesCsv:
         self.row = "row" if self.sheet else "line"
         problems: list[str] = []
         look = _Look()
-        self.count = sum(1 for each in self._stream(problems.append, look) if look.at(each))
+        self.count = sum(1 for each in self._stream(problems.append, look) if look.at(each, self.row))
         if problems:
             many = len(problems) > 1
             what = f"{len(problems)} rows that cannot be asked; mend or remove them" if many else "a bad row"
@@ -162,21 +162,27 @@ class _Look:
             line=line,
         )
 
-    def at(self, narrative: Narrative) -> bool:
-        """Note what is to be doubted of the narrative that came last."""
+    def at(self, narrative: Narrative, row: str) -> bool:
+        """Note what is doubtful about the narrative that came last; `row` is what its file calls a row."""
         name, line = narrative.narrative_id, narrative.line
-        told = f"{name[:60]!r}{'…' if len(name) > 60 else ''}"
+        shown = f"{name[:60]!r}{'…' if len(name) > 60 else ''}"
         texts = self.seen.setdefault(name, {})
         first = texts.setdefault(hash(narrative.prompt), line)
         other = next(iter(texts.values()))
         no_file = _NO_FILE_NAME.search(name) or len(name.encode("utf-8", "replace")) > 230
         no_code = self.language and narrative.language not in _ISO_639_1.split()
         for is_so, doubt in (
-            (first != line, f"the id {told} and its text stand in {first} already, and are asked and paid once more"),
-            (first == line != other, f"the id {told} stands in {other} with another text; each is asked under this id"),
+            (
+                first != line,
+                f"the id {shown} is in {row} {first} with the same text; both would be paid for",
+            ),
+            (
+                first == line != other,
+                f"the id {shown} is in {row} {other} with another text; both would be asked under this id",
+            ),
             (no_code, f"the language {self.language[:60]!r} is no code of two letters such as `de` or `pt-BR`"),
             (len(narrative.prompt) > _LONGEST, f"the text has more than {_LONGEST:,} letters"),
-            (first == line and no_file, f"the id {told} cannot be the name of a file, which `--replay` needs"),
+            (first == line and no_file, f"the id {shown} cannot be the name of a file, which `--replay` needs"),
         ):
             if is_so:
                 self.doubts[doubt].append(line)

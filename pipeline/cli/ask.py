@@ -223,7 +223,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--text-column", help="Column of their texts.  [default: prompt, else narrative_prompt]")
 @click.option("--encoding", default="", metavar="NAME", help="What NARRATIVES is in, where neither UTF-8 nor UTF-16.")
 @click.option("--sheet", default="", metavar="NAME", help="Sheet of an .xlsx file.  [default: the first]")
-@click.option("--yes", is_flag=True, help="Ask all rows as they stand, also doubtful ones.")
+@click.option("--yes", is_flag=True, help="Ask doubtful rows too, without a question.")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Ask only the first N narratives.")
 @click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="How often to ask each.")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once, each.")

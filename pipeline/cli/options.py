@@ -190,7 +190,7 @@ def confirm_narratives(narratives: "NarrativesCsv", is_paid: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise InputError(
-            f"{str(narratives.path)!r} has what may be meant otherwise (above), and nothing was sent. Mend it, or give "
-            "`--yes` to ask it as it stands."
+            f"{str(narratives.path)!r} has doubtful rows (above), and nothing was sent. Mend them, or give `--yes` to "
+            "ask them as they are."
         )
-    click.confirm("Ask all of that as it stands? (`--yes` does not ask)", abort=True, err=True)
+    click.confirm("Ask these rows as they are? (`--yes` does not ask)", abort=True, err=True)

@@ -176,7 +176,8 @@ def list_rows(models: ModelList, own: Mapping[str, Price], defaults: Collection[
     prices = {**models.prices(), **own}
     for name, listed in models.models.items():
         price = prices.get(name)
-        amounts = (price.input, price.output, price.search, price.batch) if price else (None,) * 4
+        batch = price.batch if price and "batch" in price.model_fields_set else None
+        amounts = (price.input, price.output, price.search, batch) if price else (None,) * 4
         shown = ("–" if each is None else f"{each:g}" for each in amounts)
         day = "yours" if name in own else f"{listed.date or '–'}"
         rows.append((listed.provider, name, "default" if name in defaults else listed.role, *shown, day))

@@ -37,7 +37,7 @@ def test_a_byte_order_mark_repeated_ids_and_huge_cells_are_accepted_with_a_doubt
     assert [(n.narrative_id, n.prompt) for n in narratives] == [("N1", long), ("N1", "../x")]
     assert narratives.doubts == [
         "line 2: the text has more than 20,000 letters",
-        "line 3: the id 'N1' stands in 2 with another text; each is asked under this id",
+        "line 3: the id 'N1' is in line 2 with another text; both would be asked under this id",
     ]
 
 
@@ -49,7 +49,7 @@ def test_what_may_be_meant_otherwise_is_listed_with_its_lines(tmp_path: Path) ->
     assert [n.narrative_id for n in narratives] == ["N1", "N1", "N2", "a/b", "N3"]
     assert narratives.notes == ["lines 3, 6: empty, and left out"]
     assert narratives.doubts == [
-        "line 4: the id 'N1' and its text stand in 2 already, and are asked and paid once more",
+        "line 4: the id 'N1' is in line 2 with the same text; both would be paid for",
         "line 5: the language 'German' is no code of two letters such as `de` or `pt-BR`",
         "line 7: the language 'xx' is no code of two letters such as `de` or `pt-BR`",
         "line 7: the id 'a/b' cannot be the name of a file, which `--replay` needs",

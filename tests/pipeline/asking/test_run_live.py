@@ -183,12 +183,12 @@ def test_what_is_doubtful_is_listed_and_nothing_is_paid_before_somebody_agrees()
     for done in (refused, shown, asked, again):
         assert done.stderr.splitlines()[:5] == [
             "narratives.csv, line 6: empty, and left out",
-            "narratives.csv, line 3: the id 'N1' stands in 2 with another text; each is asked under this id",
-            "narratives.csv, line 4: the id 'N1' and its text stand in 2 already, and are asked and paid once more",
+            "narratives.csv, line 3: the id 'N1' is in line 2 with another text; both would be asked under this id",
+            "narratives.csv, line 4: the id 'N1' is in line 2 with the same text; both would be paid for",
             "narratives.csv, line 5: the language 'German' is no code of two letters such as `de` or `pt-BR`",
             "narratives.csv, line 5: the id 'N/2' cannot be the name of a file, which `--replay` needs",
         ]
-    assert "nothing was sent. Mend it, or give `--yes`" in refused.stderr
+    assert "nothing was sent. Mend them, or give `--yes`" in refused.stderr
 
 
 def at_a_terminal(env: dict[str, str], typed: str, *options: str) -> tuple[int, str]:
@@ -226,7 +226,7 @@ def test_at_a_terminal_another_encoding_and_doubts_are_asked_about() -> None:
         assert (code, len(server.calls)) == (1, 0)
         assert "As Windows-1252, its rows are:\n  N0 | Übung 0\n  N1 | Übung 1\n  N2 | Übung 2\n" in said
         assert "Is that right?" in said
-        assert "Ask all of that as it stands?" in said
+        assert "Ask these rows as they are?" in said
         code, said = at_a_terminal(env, "y\ny\n")
         assert (code, len(server.calls)) == (0, 5), said
         assert ask(env, "--encoding", "cp1252", "--yes").exit_code == 0
@@ -264,7 +264,7 @@ def test_started_again_a_run_says_what_it_kept_and_asked_and_spent_now() -> None
     assert "4 kept, 0 new, 0 failed, spent now 0.00 USD (0.08 in all)\n" in again.stderr
     assert ("Asking claude (" in more.stderr, "Asking openai (" in more.stderr) == (True, False)
     assert "2 kept, 1 new, 0 failed, spent now 0.02 USD (0.10 in all)\n" in more.stderr
-    assert read_manifest(RUN).last == LastStart(kept=2, new=1, cost=0.02)
+    assert read_manifest(RUN).last == LastStart(kept=2, new=1, cost=0.02, missing={})
 
 
 def test_a_provider_that_is_down_stops_no_other_and_is_said_with_the_reason_and_the_exit_code() -> None:

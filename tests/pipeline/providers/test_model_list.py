@@ -96,7 +96,7 @@ def test_an_entry_older_than_120_days_is_said_to_be_old() -> None:
 def test_the_users_prices_go_before_those_of_the_list() -> None:
     rows = {row[1]: row for row in list_rows(LISTED, {"gpt-6.2-sol": Price(input=1, output=2, search=3)}, ["grok-4.7"])}
     assert rows["gpt-6.2-sol"] == ("openai", "gpt-6.2-sol", "general", "1", "2", "3", "–", "yours")
-    assert rows["grok-4.7"][2:] == ("default", "2", "6", "5", "1", "2026-09-21")
+    assert rows["grok-4.7"][2:] == ("default", "2", "6", "5", "–", "2026-09-21")
     assert rows["gpt-5.6"][3:] == ("–",) * 5
 
 
@@ -134,7 +134,7 @@ def test_the_command_lists_models_prices_pages_and_the_default() -> None:
     )
     assert done.exit_code == 0
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert ["claude", "claude-haiku-5-5", "default", "0.1", "0.5", "10", "1", "2026-10-07"] in lines
+    assert ["claude", "claude-haiku-5-5", "default", "0.1", "0.5", "10", "–", "2026-10-07"] in lines
     assert "claude-sonnet-5-5: https://platform.claude.com/docs/zh-CN/models/sonnet-5-5/overview" in done.stdout
     assert "others than its provider say search = 10 (" in done.stdout
     assert isinstance(LISTED, ModelList)
