@@ -16,7 +16,7 @@ from pipeline.core.terminal import stopping_on_signals
 from pipeline.models.asking import Model, refuse_unknown_price
 from pipeline.models.structured import Asker, Spent, accept_body
 from pipeline.providers import choose_model
-from pipeline.providers.http.client import ApiClient
+from pipeline.providers.http.client import ApiClient, waiting
 from pipeline.providers.http.failure import redact
 from pipeline.research.artefacts import RunFolder, StageDetails, StageEvent
 from pipeline.research.contracts import ERROR_CODES, KINDS, ErrorCode, Failure, Payload, SearchName, put_trace
@@ -194,7 +194,7 @@ async def open_environment(
     async with AsyncExitStack() as stack:
         store = stack.enter_context(open_store(options.runs_dir / STORE))
         search = search_provider(options.search, store, variables, options.documents, search_url, report.tell)
-        model = await open_model(options, variables, prices or {}, stack)
+        model = await open_model(options, variables, prices or {}, stack, report.tell)
         client = await stack.enter_async_context(guarded_client(allowed, connections=options.workers))
         policy = FetchPolicy(concurrency=options.workers, max_seconds=options.fetch_timeout_s)
         fetcher = await stack.enter_async_context(Fetcher(client, policy))
@@ -203,7 +203,11 @@ async def open_environment(
 
 
 async def open_model(
-    options: ResearchOptions, variables: Mapping[str, str], prices: Mapping[str, Price], stack: AsyncExitStack
+    options: ResearchOptions,
+    variables: Mapping[str, str],
+    prices: Mapping[str, Price],
+    stack: AsyncExitStack,
+    tell: Callable[[str], None] = SILENT.tell,
 ) -> Model | None:
     if options.model == EXTRACTIVE:
         return None
@@ -212,7 +216,8 @@ async def open_model(
     except SettingsError as error:
         raise SettingsError(f"{error} With `--model {EXTRACTIVE}` neither a server nor a key is needed.") from error
     refuse_unknown_price(chosen, prices, options.limits.cost)
-    client = await stack.enter_async_context(ApiClient(chosen.endpoint, None, options.workers, accept_body))
+    client = ApiClient(chosen.endpoint, None, options.workers, accept_body, waits=waiting(tell))
+    await stack.enter_async_context(client)
     return Model(Asker(client, chosen), {}, prices)
 
 
@@ -236,7 +241,7 @@ def search_provider(
     if name == "duckduckgo":
         return DuckDuckGo()
     if name in ("tavily", "brave"):
-        return SearchApi((tavily if name == "tavily" else brave)(base_url), environment)
+        return SearchApi((tavily if name == "tavily" else brave)(base_url), environment, tell=tell)
     others = ", ".join(each for each in get_args(SearchName) if each != "bing")
     if name == "bing":
         raise InputError(f"Microsoft retired the Bing Search API on 2025-08-11. Choose one of {others}.")

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError, NotInstalledError, ProviderError, SettingsError
 from pipeline.core.schema import ErrorKind
-from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.providers.http.client import ApiClient, RetryPolicy, waiting
 from pipeline.providers.http.failure import redact
 from pipeline.providers.http.request import Endpoint, ProviderRequest, as_object, as_objects, read_base_url
 from pipeline.research.contracts import Payload, ToolCall, put_trace
@@ -162,7 +162,11 @@ class SearchService(NamedTuple):
 
 class SearchApi:
     def __init__(
-        self, service: SearchService, environment: Mapping[str, str], policy: RetryPolicy = SEARCH_POLICY
+        self,
+        service: SearchService,
+        environment: Mapping[str, str],
+        policy: RetryPolicy = SEARCH_POLICY,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.service = service
         self.name = service.name
@@ -171,7 +175,7 @@ class SearchApi:
             raise SettingsError(f"There is no key for {service.name}; set `{service.key_variable}`.")
         url = read_base_url(service.name, service.base_url)
         endpoint = Endpoint(service.name, url, key, service.key_variable, service.key_header)
-        self.client = ApiClient(endpoint, policy, MOST_AT_ONCE)
+        self.client = ApiClient(endpoint, policy, MOST_AT_ONCE, waits=waiting(tell))
 
     async def search(self, query: str, k: int) -> SearchResults:
         try:

@@ -90,6 +90,18 @@ def test_a_failure_that_may_pass_is_asked_again(failure: str) -> None:
     assert server.queries == ["honey", "honey"]
 
 
+def test_a_wait_for_a_rate_limit_is_reported(tmp_path: Path) -> None:
+    slow = Answer({"detail": {"error": "Too many requests."}}, 429, {"Retry-After": "1"})
+    heard: list[str] = []
+    with (
+        ScriptedSearch(find, lambda number, asked: slow if number == 1 else None) as server,
+        open_store(tmp_path / "pages.db") as store,
+    ):
+        api = search_provider("tavily", store, KEYS, base_url=server.base_url, tell=heard.append)
+        asyncio.run(api.search("honey", 5))
+    assert heard == ["Waiting for a rate limit; the next request goes out in 1 second."]
+
+
 WRONG_TOKEN = {"type": "ErrorResponse", "error": {"status": 422, "code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "No."}}
 USED_UP = {"detail": {"error": "This request exceeds your plan's set usage limit."}}
 LASTING: dict[str, tuple[str, Answer, str, str]] = {
