@@ -110,14 +110,20 @@ class NarrativesCsv:
 
     def _stream(self, bad_row: Callable[[str], None], look: "_Look") -> Iterator[Narrative]:
         rows = iter(self.sheet.rows) if self.sheet else table_rows(self.path, self.columns[0], self.encoding)
-        _, header = next(rows, (1, []))
+        first, header = next(rows, (1, []))
         columns = _find_columns(self.path, header, *self.columns)
+        hidden = self.sheet.hidden_rows if self.sheet else ()
+        for place in (each for each in columns[:4] if each is not None):
+            if self.sheet and place in self.sheet.hidden_columns:
+                look.doubts[f"the `{columns.names[place].strip()}` column is hidden in the sheet"].append(first)
         for line, cells in rows:
             if not any(map(str.strip, cells)):
                 look.empty.append(line)
             elif problem := _row_problem(cells, columns):
                 bad_row(f"{self.row} {line}: {problem}")
             else:
+                if line in hidden:
+                    look.doubts["hidden in the sheet, and read all the same"].append(line)
                 yield look.narrative(cells, columns, line)
 
 
@@ -227,8 +233,10 @@ def _find(path: Path, names: Sequence[str], wanted: Sequence[str]) -> int | None
 
 def _row_problem(cells: Sequence[str], columns: _Columns) -> str:
     width = len(columns.names)
-    if len(cells) < width or any(map(str.strip, cells[width:])):
-        return f"cells found {len(cells)}, wanted {width}"
+    if len(cells) < width:
+        return f"it has fewer cells than the header ({len(cells)} of {width}); add those that are missing"
+    if any(map(str.strip, cells[width:])):
+        return f"it has more cells than the header ({len(cells)} for {width}); put texts in quotation marks"
     for place in (each for each in columns[:4] if each is not None):
         if why := getattr(cells[place], "why", ""):
             return f"the `{columns.names[place].strip()}` column {why}"

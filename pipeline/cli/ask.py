@@ -222,7 +222,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--id-column", default="narrative_id", show_default=True, help="Column of the narratives' ids.")
 @click.option("--text-column", help="Column of their texts.  [default: prompt, else narrative_prompt]")
 @click.option("--encoding", default="", metavar="NAME", help="What NARRATIVES is in, where neither UTF-8 nor UTF-16.")
-@click.option("--sheet", default="", metavar="NAME", help="Sheet of an .xlsx file.  [default: the first]")
+@click.option("--sheet", default="", metavar="NAME", help="Sheet of an .xlsx file.  [default: the first shown]")
 @click.option("--yes", is_flag=True, help="Ask doubtful rows too, without a question.")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Ask only the first N narratives.")
 @click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="How often to ask each.")

@@ -2,7 +2,7 @@
 
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,8 @@ from pipeline.core.errors import InputError
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
 
-_LARGEST = 500_000_000  # unpacked bytes: a full sheet of short texts has fewer
+# What is read within a minute and 1 GB, after unpacking; a cell with a text has four to six tags, counted by their `<`.
+_MOST = {"bytes": 200_000_000, "tags": 4_000_000, "cells": 4_000_000, "rows": 1_048_576}
 _DIGITS = 15  # of a number, which is all that Excel keeps
 _BROKEN = (BadZipFile, KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, EOFError, OSError)
 _HOW_TO_SAVE = (
@@ -25,7 +26,12 @@ _HOW_TO_SAVE = (
 class DoubtfulCell(str):
     """What a cell seems to hold; `why` says after its column's name why it cannot be relied on."""
 
-    why = ""
+    def __new__(cls, text: object, why: str) -> "DoubtfulCell":
+        cell = super().__new__(cls, text)
+        cell.why = why
+        return cell
+
+    why: str
 
 
 class Sheet(NamedTuple):
@@ -33,65 +39,98 @@ class Sheet(NamedTuple):
     others: tuple[str, ...]
     rows: list[tuple[int, list[str]]]
     """Each row with its number, but empty ones at either end."""
+    hidden_rows: frozenset[int]
+    hidden_columns: frozenset[int]
+    """Places in a row, from 0."""
 
 
 def read_sheet(path: Path, name: str = "") -> Sheet:
-    """The sheet of this name, by default the first; an InputError where there is none or the file is no .xlsx."""
+    """The sheet of this name, else the first that is not hidden; an InputError for none, no .xlsx or too much."""
     from openpyxl import load_workbook
 
     try:
         with ZipFile(path) as packed:
-            if sum(each.file_size for each in packed.infolist()) > _LARGEST:
-                raise InputError(f"{str(path)!r} is a spreadsheet of more than {_LARGEST:,} bytes. {_HOW_TO_SAVE}")
+            _refuse_more(path, "bytes", sum(each.file_size for each in packed.infolist()))
+            _refuse_more(path, "tags", sum(_count_tags(packed, each) for each in packed.namelist()))
         with warnings.catch_warnings(), open(path, "rb") as file:
             warnings.simplefilter("ignore")  # what it cannot keep when it saves, which is never done
-            book = load_workbook(file, keep_links=False)
-            return _sheet_of(path, book, name)
+            return _sheet_of(path, load_workbook(file, read_only=True, keep_links=False), name)
     except (*_BROKEN, zlib.error, NotImplementedError) as error:
-        raise InputError(f"{str(path)!r} is a spreadsheet and not CSV, and cannot be read. {_HOW_TO_SAVE}") from error
+        raise InputError(f"{str(path)!r} is damaged or no Excel file (.xlsx), and not CSV. {_HOW_TO_SAVE}") from error
+
+
+def _count_tags(packed: ZipFile, name: str) -> int:
+    with packed.open(name) as part:
+        return sum(piece.count(b"<") for piece in iter(lambda: part.read(1 << 20), b""))
+
+
+def _refuse_more(path: Path, what: str, found: int) -> None:
+    if found > _MOST[what]:
+        raise InputError(f"{str(path)!r} is a spreadsheet of more than {_MOST[what]:,} {what}. {_HOW_TO_SAVE}")
 
 
 def _sheet_of(path: Path, book: "Workbook", name: str) -> Sheet:
-    names = [sheet.title for sheet in book.worksheets]
-    if not names or (name and name not in names):
-        there = ", ".join(map(repr, names)) or "none"
+    from openpyxl.cell.read_only import ReadOnlyCell
+    from openpyxl.worksheet._reader import WorkSheetParser  # only it tells of merged and hidden cells without the rest
+
+    sheets = book.worksheets
+    if not sheets or (name and name not in (sheet.title for sheet in sheets)):
+        there = ", ".join(repr(sheet.title) for sheet in sheets) or "none"
         raise InputError(f"{str(path)!r} has no sheet {name!r}; there are {there}. Name one with `--sheet`.")
-    sheet = book[name or names[0]]
-    merged = {place: str(area) for area in sheet.merged_cells.ranges for place in area.cells}
-    rows = [(number, list(_texts(row, merged))) for number, row in enumerate(sheet.iter_rows(), start=1)]
-    filled = [at for at, (_, cells) in enumerate(rows) if any(cells)] or [0]
-    others = tuple(each for each in names if each != sheet.title)
-    return Sheet(sheet.title, others, rows[filled[0] : filled[-1] + 1])
+    shown = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
+    sheet = book[name] if name else (shown or sheets)[0]
+    with sheet._get_source() as source:
+        formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
+        parser = WorkSheetParser(source, sheet._shared_strings, epoch=book.epoch, **formats)
+        cells = (ReadOnlyCell(sheet, **each) for _, row in parser.parse() for each in row if each["value"] is not None)
+        filled = {(each.row, each.column): _text_of(each) for each in cells}
+    merged = parser.merged_cells.mergeCell if parser.merged_cells else ()
+    columns = [each for each in parser.column_dimensions.values() if _is_hidden(each)]
+    return Sheet(
+        sheet.title,
+        tuple(each.title for each in sheets if each is not sheet),
+        list(_table(path, filled, merged)),
+        frozenset(int(number) for number, each in parser.row_dimensions.items() if _is_hidden(each)),
+        frozenset(at - 1 for each in columns for at in range(int(each["min"]), int(each["max"]) + 1)),
+    )
 
 
-def _texts(row: tuple[Any, ...], merged: dict[tuple[int, int], str]) -> Iterator[str]:
-    for cell in row:
-        text, why = _text_of(cell)
-        area = merged.get((cell.row, cell.column), "")
-        if area:
-            why = f"is part of the merged cells {area}; undo the merge and fill each cell"
-        if why:
-            text = DoubtfulCell(text)
-            text.why = why
-        yield text
+def _is_hidden(attributes: dict[str, str]) -> bool:
+    return attributes.get("hidden") in ("1", "true")
 
 
-def _text_of(cell: Any) -> tuple[str, str]:
-    """The cell's text, and why it is not what people see; empty where it is."""
+def _table(path: Path, filled: dict[tuple[int, int], str], merged: Iterable[Any]) -> Iterator[tuple[int, list[str]]]:
+    """The rows from the first with a text to the last, all up to the last column with one."""
+    rows, width = {row for row, _ in filled}, max((column for _, column in filled), default=0)
+    _refuse_more(path, "rows", max(rows, default=0))
+    _refuse_more(path, "cells", len(rows) * width)
+    _refuse_more(path, "cells", sum(area.size["rows"] * area.size["columns"] for area in merged))
+    for area in merged:
+        why = f"is part of the merged cells {area.coord}; undo the merge and fill each cell"
+        for row, column in area.cells:
+            if row in rows and column <= width:
+                filled[row, column] = DoubtfulCell(filled.get((row, column), ""), why)
+    for row in range(min(rows, default=1), max(rows, default=1) + 1):
+        yield row, [filled.get((row, column), "") for column in range(1, width + 1)] if row in rows else []
+
+
+def _text_of(cell: Any) -> str:
+    """The cell's text, as doubtful where it is not what people see."""
     value = cell.value
-    if value is None:
-        return "", ""
     if isinstance(value, str) and cell.data_type not in ("f", "e"):
-        return value.replace("_x000D_\n", "\n").replace("_x000D_", "\n"), ""
+        return value.replace("_x000D_\n", "\n").replace("_x000D_", "\n")
     if cell.data_type == "f":
-        return str(value), "holds a formula; put its value there (copy it, and paste the values only)"
+        return DoubtfulCell(value, "holds a formula; put its value there (copy it, and paste the values only)")
     if cell.data_type == "e" or isinstance(value, bool):
-        return str(value), f"holds {value}; write a text"
+        shown = str(value).upper()  # TRUE, as Excel shows it
+        return DoubtfulCell(shown, f"holds {shown}; write a text")
     if isinstance(value, date | time | timedelta):
-        return str(value), f"holds a date or time ({value}), which is shown in many ways; write it as text"
+        return DoubtfulCell(value, f"holds a date or time ({value}), which is shown in many ways; write it as text")
     text = f"{value:.15g}" if isinstance(value, float) else str(value)
     if len(text.lstrip("-").replace(".", "")) > _DIGITS or "e" in text:
-        return text, f"holds a number of more than {_DIGITS} digits ({text}), which are not kept; write it as text"
-    if cell.number_format not in ("General", "0", "@"):
-        return text, f"holds the number {text} shown as {cell.number_format!r}; write as text what is meant"
-    return text, ""
+        why = f"holds a number of more than {_DIGITS} digits ({text}), which are not kept; write it as text"
+    elif cell.number_format not in ("General", "0", "@"):
+        why = f"holds the number {text} shown as {cell.number_format!r}; write as text what is meant"
+    else:
+        return text
+    return DoubtfulCell(text, why)

@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -125,7 +126,12 @@ def workbook(path: Path, rows: Sequence[Sequence[Any]], **changes: Any) -> Path:
     for cell, number_format in changes.get("formats", {}).items():
         sheet[cell].number_format = number_format
     for area in changes.get("merged", ()):
-        sheet.merge_cells(area)
+        sheet.merged_cells.add(area)
+    for row in changes.get("hidden_rows", ()):
+        sheet.row_dimensions[row].hidden = True
+    for column in changes.get("hidden_columns", ()):
+        sheet.column_dimensions[column].hidden = True
+    sheet.sheet_state = changes.get("state", "visible")
     book.save(path)
     return path
 
@@ -171,7 +177,7 @@ def test_a_sheet_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
         ((1234567890123456789, "x"), {}, "column holds a number of more than 15 digits"),
         ((0.1 + 0.2, "x"), {}, None),
         ((1.5e300, "x"), {}, "column holds a number of more than 15 digits"),
-        ((True, "x"), {}, "column holds True; write a text"),
+        ((True, "x"), {}, "column holds TRUE; write a text"),
         (("#N/A", "x"), {}, "column holds #N/A"),
         (("N1", "x"), {"merged": ["A2:A3"]}, "column is part of the merged cells A2:A3; undo the merge"),
         (("N1", "x"), {"merged": ["B2:C2"]}, "the `Prompt` column is part of the merged cells B2:C2"),
@@ -188,16 +194,55 @@ def test_a_cell_of_which_nobody_can_tell_what_is_meant_is_refused_with_its_row(
         NarrativesCsv(path)
 
 
+def test_what_is_hidden_in_a_sheet_is_a_doubt_and_a_hidden_first_sheet_is_not_read(tmp_path: Path) -> None:
+    rows = [HEADER, ("N1", "x", "de"), ("N2", "y", "de"), (), ("N3", "z", "de")]
+    path = workbook(tmp_path / "rows.xlsx", rows, hidden_rows=[3, 4], hidden_columns="BD")
+    narratives = NarrativesCsv(path)
+    assert [each.narrative_id for each in narratives] == ["N1", "N2", "N3"]
+    assert narratives.doubts == [
+        "row 1: the `Prompt` column is hidden in the sheet",
+        "row 3: hidden in the sheet, and read all the same",
+    ]
+    path = workbook(tmp_path / "sheet.xlsx", rows, state="hidden")
+    assert [each.prompt for each in NarrativesCsv(path)] == ["Another sheet"]
+    assert NarrativesCsv(path).notes == ["the sheet 'Notes' is read; `--sheet` names another: 'Claims'"]
+    assert len(NarrativesCsv(path, sheet="Claims")) == 3
+
+
+@pytest.mark.parametrize("far", ["XFD1048576", "A1048576", "XFD1"])
+def test_an_empty_cell_at_the_end_of_a_sheet_is_not_read(tmp_path: Path, far: str) -> None:
+    path = workbook(tmp_path / "claims.xlsx", [HEADER, ("N1", "x")], formats={far: "0.00"})
+    assert [(each.narrative_id, each.line) for each in NarrativesCsv(path)] == [("N1", 2)]
+
+
+def test_a_sheet_of_too_much_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "claims.xlsx", [HEADER, ("N1", "x")], merged=["A1:XFD1048576"])
+    with pytest.raises(InputError, match=r"is a spreadsheet of more than 4,000,000 cells.*`CSV UTF-8"):
+        NarrativesCsv(path)
+    path = workbook(tmp_path / "wide.xlsx", [HEADER, ("N1", "x")])
+    with ZipFile(path, "a", ZIP_DEFLATED) as packed:
+        packed.writestr("xl/worksheets/sheet9.xml", "<c/>" * 4_000_001)
+    with pytest.raises(InputError, match="more than 4,000,000 tags"):
+        NarrativesCsv(path)
+    with ZipFile(path, "a", ZIP_DEFLATED) as packed:
+        packed.writestr("xl/worksheets/sheet8.xml", " " * 190_000_000, compresslevel=1)
+    with pytest.raises(InputError, match="more than 200,000,000 bytes"):
+        NarrativesCsv(path)
+
+
 @pytest.mark.parametrize(
     ("start", "says"),
     [
-        (b"PK\x03\x04\x14\x00", r"and cannot be read.*`Save As`.*`CSV UTF-8"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1", r"Excel before 2007 or with a password.*`Excel Workbook \(.xlsx\)`"),
+        (b"PK\x03\x04\x14\x00", r"is damaged or no Excel file \(.xlsx\), and not CSV.*`Save As`.*`CSV UTF-8"),
+        (
+            b"\xd0\xcf\x11\xe0\xa1\xb1",
+            r"is a spreadsheet and not CSV.*Excel before 2007 or with a password.*`Excel Workbook \(.xlsx\)`",
+        ),
     ],
     ids=["broken", "xls"],
 )
 def test_another_spreadsheet_is_refused_with_the_way_to_save_it(tmp_path: Path, start: bytes, says: str) -> None:
-    with pytest.raises(InputError, match=f"is a spreadsheet and not CSV.*{says}") as refusal:
+    with pytest.raises(InputError, match=says) as refusal:
         NarrativesCsv(written(tmp_path, start + bytes(range(256))))
     assert "\n" not in str(refusal.value)
 
@@ -220,7 +265,10 @@ NO_TEXT = "no column `prompt` or `narrative_prompt`"
         ),
         ("narrative_id,prompt,prompt\n1,x,y\n", "'prompt' more than once"),
         ("narrative_id,Prompt,PROMPT\n1,x,y\n", "'prompt' more than once, as 'Prompt' and 'PROMPT'"),
-        ("narrative_id;prompt;\n1;x;y\n", "line 2: cells found 3, wanted 2"),
+        (
+            "narrative_id;prompt;\n1;x;y\n",
+            r"line 2: it has more cells than the header \(3 for 2\); put texts in quotation marks",
+        ),
         ('narrative_id,prompt\n1,x\n2,"y\n', "line 3: the row that begins here is not CSV"),
         ("narrative_id,prompt\n1,x\n2,\n", "line 3: the `prompt` column is empty"),
     ],
@@ -243,7 +291,7 @@ def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
         "line 3: the `prompt` column is empty, every narrative needs a text",
         "line 4: the `prompt` column is empty, every narrative needs a text",
         "line 5: the `narrative_id` column is empty, every narrative needs an id",
-        "line 6: cells found 1, wanted 2",
+        "line 6: it has fewer cells than the header (1 of 2); add those that are missing",
         "line 7: it holds a NUL character, which no text has",
     )
 
