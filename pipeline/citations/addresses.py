@@ -29,7 +29,10 @@ MAX_URL_LENGTH = 8000
 _HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
 _IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
 # What can be the URL of a source in CSV v2: a scheme, `://` and something behind it.
-ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.", re.DOTALL)
+_ABSOLUTE = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://.", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# What these name is on the reader's own machine, or is run by it.
+_NO_PLACE = frozenset(["about", "blob", "chrome", "data", "file", "javascript", "vbscript", "view-source"])
 _OTHER_SCHEME = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]+:\S", re.IGNORECASE)
 _PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
 
@@ -144,6 +147,24 @@ def reason_without_page(url: str) -> Literal["refused", "too_long", "not_web", "
 def without_password(url: str) -> str:
     """The URL to be shown, with `…` for a password before its host; also of what is hardly a URL."""
     return _PASSWORD.sub(r"\1:…@", url, count=1)
+
+
+def with_line_feeds(text: str) -> str:
+    """The text whose lines, as Markdown counts them, all end in `\\n`; each code point keeps its place."""
+    return text.replace("\r\n", " \n").replace("\r", "\n")
+
+
+def is_address(url: str) -> bool:
+    """Whether a citation can be of it: `scheme://` of a place elsewhere (pipeline/contracts/csv_v2.md#citations)."""
+    found = _ABSOLUTE.match(url)
+    scheme = found[1].lower() if found else ""
+    if not scheme or scheme in _NO_PLACE or _CONTROL.search(url):
+        return False
+    try:
+        parts = urlsplit(url)
+        return scheme not in ("http", "https") or (bool(parts.hostname) and not re.search(r"\s", parts.netloc))
+    except ValueError:
+        return False
 
 
 def url_host(url: str) -> str:

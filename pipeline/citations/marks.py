@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.citations.addresses import Link, find_links, is_within, verbatim_spans
+from pipeline.citations.addresses import Link, find_links, is_address, is_within, verbatim_spans, with_line_feeds
 from pipeline.text.markdown import HARD, SOFT, Block, heading_words, plain_words, read_blocks
 
 _SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
@@ -206,7 +206,7 @@ def read_lists(text: str, blocks: Sequence[Block], cites_numbers: bool) -> Sourc
     is no sentence. Numbered lists are what bodies have too: they count below a heading that says so, and in the last
     section of a report that `cites_numbers`, where their entries end in a URL and no mark stands in or below them.
     """
-    lines = text.split("\n")
+    lines = with_line_feeds(text).split("\n")
     found: list[Entry] = []
     for section in sections(blocks):
         candidates = list(_candidate_entries(lines, section))
@@ -255,7 +255,7 @@ def own_list(text: str, cites_numbers: bool = True) -> OwnList:
     Without `cites_numbers`, where the provider says what is cited, a list such as `1. https://…` is a source list only
     below a heading that says so.
     """
-    lists = SourceLists((), ())
+    text, lists = with_line_feeds(text), SourceLists((), ())
     if ("://" in text or _SOURCE_WORDS.search(text)) and MARK.search(text):
         listed = with_markdown_lists(text)
         lists = read_lists(listed, read_blocks(listed), cites_numbers)
@@ -424,7 +424,7 @@ def _split_entries(
 def _entry(written: str, numbered_by: str, text: str, line: int, end: int, is_headed: bool) -> Entry:
     number = str(int(written)) if written.isdecimal() else written
     is_marked = numbered_by not in ("dotted", "round", "row")
-    links = [link for link in find_links(text) if link.kind != "image"]
+    links = [link for link in find_links(text) if link.kind != "image" and is_address(link.url)]
     if not links:
         title = plain_words(text).strip(" \t|:：-–—")
         return Entry(number, is_marked, "", title, line, end, False, _is_prose(text, False), is_headed)

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.citations.addresses import find_links, verbatim_spans
+from pipeline.citations.addresses import find_links, verbatim_spans, with_line_feeds
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -109,7 +109,7 @@ def _markdown() -> "MarkdownIt":
 
 def _blocks(text: str, references: dict[str, Any]) -> list[_Block]:
     """The outermost blocks that are shown, so no definitions, with the code points of their lines without line ends."""
-    lines = text.split("\n")
+    lines = with_line_feeds(text).split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     found: list[_Block] = []
     for token in _markdown().parse(text, references):

@@ -12,7 +12,7 @@ from itertools import product
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from pipeline.citations.addresses import ABSOLUTE, GROUNDING_REDIRECT_HOST, host_name, source_domain
+from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, host_name, is_address, source_domain
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, RESULTS_OF, SearchResult, StoredAnswer
 
@@ -269,8 +269,8 @@ def judge_source(answer_id: str, citations: Sequence[str], cells: Sequence[str])
     if url != citations[index]:
         wanted = f"{shown(citations[index])}, entry {index} of `answer_citation_list`"
         problems.append(("source_url", shown(url), wanted))
-    elif not ABSOLUTE.match(url):
-        problems.append(("source_url", shown(url), "a full URL with its scheme"))
+    elif not is_address(url):
+        problems.append(("source_url", shown(url), "a full URL with its scheme and host"))
     host = source_domain(url)
     if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain).removeprefix("www.") != domain):
         problems.append(("source_domain", shown(domain), "the site behind the redirect, without `www.`"))

@@ -75,6 +75,10 @@ def read_body(provider: ProviderName, body: Any) -> Answer:
         answer = (own or shape.read)(body)
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # It was paid for: whatever it breaks in a reader must lose neither it nor the replies beside it.
+        kind = type(error).__name__
+        raise ProviderError(f"citejury cannot read this payload ({kind}). Keep it, and report it to us.") from error
     answer = answer.model_copy(update={"unread": {**answer.unread, **_unread_fields(body, answer)}})
     return answer if provider == RESULTS_OF else answer.model_copy(update={"search_results": ()})
 

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from pipeline.citations.addresses import ABSOLUTE, Link, find_links, link_key, links_of, source_domain, url_host
+from pipeline.citations.addresses import Link, find_links, is_address, link_key, links_of, source_domain, url_host
 from pipeline.citations.marks import Entry, OwnList, find_marks, own_list
 from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
@@ -64,7 +64,7 @@ def build_answer(
     whether the provider attached any of them, or all are the text's own.
     """
     named = distinct(citations)
-    attached = tuple(url for url in named if ABSOLUTE.match(url))
+    attached = tuple(url for url in named if is_address(url))
     occurrences = list(occurrences)
     cited = [each for each in occurrences if each.url in attached]
     cleaned = clean_text(text, {each.start for each in cited if each.placement == "marker"})

@@ -75,7 +75,7 @@ def test_a_right_file_has_no_violation_whatever_the_order_of_its_rows(path: Path
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(),
-    paths=st.lists(st.text(), max_size=4),
+    paths=st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"])), max_size=4),
     results=st.lists(st.builds(SearchResult, url=st.text(), title=st.text(), snippet=st.text()), max_size=3),
 )
 def test_whatever_a_model_says_what_is_written_is_right(
@@ -88,11 +88,20 @@ def test_whatever_a_model_says_what_is_written_is_right(
 
 
 def test_what_ask_writes_of_no_urls_a_refusal_a_body_of_a_megabyte_and_an_endless_number_pass(tmp_path: Path) -> None:
-    cited = ["not a url", "https://", "//x", "mailto:a@b", "https:///", "ftp://a.de/b", "https://a b"]
-    read = read_body("perplexity", {"choices": [{"message": {"content": "Yes [1][5]."}}], "citations": cited})
+    cited = ["not a url", "https://", "//x", "mailto:a@b", "https:///", "https://a b", "https://@", "data://x"]
+    cited += [
+        "file:///etc/passwd",
+        "javascript://x.example/%0aalert(1)",
+        "https://?q",
+        "https://[::1",
+        "https://a.de/\x1b",
+    ]
+    cited += ["https://a.de/b c", "HTTP://1.2.3.4", "ftp://a.de/b", "https://exa\u200bmple.com/a"]
+    text = "Yes [1][15].\n\nSources:\n[1] https:///\n[15] https://a.de/\x01\n[16] [a](https://[::1)"
+    read = read_body("perplexity", {"choices": [{"message": {"content": text}}], "citations": cited})
     said = answer("perplexity", PERPLEXITY, read.citations).model_copy(update={"answer_text": read.text})
     write_answers(tmp_path / "perplexity.csv", [said])
-    assert (check_file(tmp_path / "perplexity.csv"), list(read.citations)) == ([], cited[4:])
+    assert (check_file(tmp_path / "perplexity.csv"), list(read.citations)) == ([], cited[-4:])
     body = json.dumps({"text": "ワ" * 1_000_000})[:-1] + ', "n": ' + "9" * 5000 + "}"
     write_answers(tmp_path / "a.csv", [answer("claude", OPENAI, (), answer_text="", answer_raw_json=body)])
     assert check_file(tmp_path / "a.csv") == []

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.core.errors import ProviderError
 from pipeline.core.schema import ProviderName
 from pipeline.providers import read_payload
 from pipeline.records.citation_form import to_one_form
@@ -433,3 +434,20 @@ def test_every_kind_of_citation_is_read_or_counted(
 ) -> None:
     answer = read_payload(provider, json.dumps(body))
     assert (list(answer.citations), to_one_form(answer).text, answer.unread) == (citations, form, unread)
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+@pytest.mark.parametrize("listed", [*LISTS, *NO_LISTS])
+def test_lines_may_end_in_any_way(listed: str, end: str) -> None:
+    def read(text: str) -> tuple[Any, ...]:
+        answer = read_payload("perplexity", json.dumps({**chat(text), "citations": [A, B, C]}))
+        return answer.citations, [(each.url, each.number, each.placement) for each in answer.occurrences], answer.unread
+
+    text = f"Tea\n[1] [2](https://d.example/four).\n\n{listed}\n\nThat is [3] all."
+    assert read(text.replace("\n", end)) == read(text)
+
+
+def test_a_payload_that_breaks_its_reader_is_one_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.providers.answer.own_list", lambda text, cites_numbers=True: [][0])
+    with pytest.raises(ProviderError, match=r"cannot read this payload \(IndexError\)"):
+        read_payload("openai", json.dumps(chat("Tea.")))
