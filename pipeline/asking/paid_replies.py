@@ -81,7 +81,7 @@ class BadResponse(Frozen):
         return get_provider(self.provider).usage(body[-1] if isinstance(body, list) and body else body)
 
     def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
-        share = get_provider(self.provider).batch_token_price if self.batch else 1.0
+        share = get_provider(self.provider).batch_token_price if self.batch else None
         return self.usage(), batch_price(price_of(prices, self.model), share)
 
 
@@ -147,7 +147,7 @@ class PausedLine(Frozen):
     def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
         body = load_body(self.text)
         provider = get_provider(PAUSING)
-        share = 1.0 if self.batch.startswith(_ONE_BY_ONE) else provider.batch_token_price
+        share = None if self.batch.startswith(_ONE_BY_ONE) else provider.batch_token_price
         price = price_of(prices, as_text(as_object(body).get("model")), self.model)
         return provider.usage(body), batch_price(price, share)
 

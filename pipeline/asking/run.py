@@ -51,7 +51,7 @@ from pipeline.asking.run_folder import (
 )
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.asking.summary import summarise_run
-from pipeline.core.errors import BadRowsError, InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import append_line, locked_folder, time_now
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
@@ -124,10 +124,9 @@ async def settle_run(
         unpriced = sum(each.unpriced for each in manifest.providers.values())
         replies = "1 reply" if unpriced == 1 else f"{unpriced} replies"
         unknown = f"; that of {replies} that cannot be read is not known" if unpriced else ""
-        raise BadRowsError(
+        raise InputError(
             f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}. "
-            f"Known cost: {manifest.cost:.2f} USD{unknown}.",
-            missing_rows(manifest, out),
+            f"Known cost: {manifest.cost:.2f} USD{unknown}.\n  " + "\n  ".join(missing_rows(manifest, out))
         )
     return manifest
 
@@ -297,7 +296,7 @@ def _count_earlier(run: OpenRun, state: RunState) -> None:
         for line in read_index(answers_file(run.out, provider)) if run.answered[provider] else ():
             model = run.manifest.model_of(line, provider) or line.model_version
             price = price_of(prices, line.model_version, model)
-            count(provider, model, line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))
+            count(provider, model, line.usage, batch_price(price, shares.get(line.answer_id)))
     for paid in of_no_answer(run.out):
         count(paid.provider, paid.model, *paid.bill(prices))
     for provider, most, model in unknown.elements():

@@ -37,6 +37,8 @@ class LastStart(Frozen):
     """Replies that it bought whose cost is not known, and which `cost` leaves out."""
     missing: dict[ProviderName, dict[str, int]] | None = None
     """Calls that have no answer at its end, unread ones too, by provider and kind of error; null before it was kept."""
+    unreadable: int | None = None
+    """Those whose reply is kept and cannot be read; only `--retry bad_response` puts them again; null as above."""
     silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
     """Providers that answered none of their calls, with the number of these by kind of error."""
     priceless: dict[ProviderName, tuple[str, ...]] = Field(default_factory=dict)
@@ -72,6 +74,7 @@ class RunState:
         self.errors: list[ErrorLine] = []
         self.kept = 0
         self.unread: Counter[ProviderName] = Counter()
+        self.unreadable = 0
         self.beside_cost, self.beside_unpriced = 0.0, 0  # of what was paid now and is in no new answer
         self.longest = 0  # the most tokens that an answer may have
         self.answered: Counter[ProviderName] = Counter()
@@ -108,6 +111,7 @@ class RunState:
             new=new,
             failed=sent,
             unread=unread,
+            unreadable=self.unreadable,
             errors=kinds,
             cost=round(self.beside_cost, 8),
             unpriced=self.beside_unpriced,
@@ -141,6 +145,7 @@ class RunState:
         if settled.error:
             self.errors.append(settled.error)
             self.unread[call.provider] += settled.is_old
+            self.unreadable += settled.is_unread
         if settled.answer:
             self.answered[call.provider] += 1
         if settled.is_old:
@@ -148,7 +153,7 @@ class RunState:
         if settled.answer or settled.is_unread:
             model = settled.answer.model_version if settled.answer else settled.model
             price = price_of(self.limits.prices, model, call.model)
-            price = batch_price(price, self.token_shares.get(call.provider, 1.0))
+            price = batch_price(price, self.token_shares.get(call.provider))
             cost = cost_of(settled.usage, price)
             earlier = [cost_of(usage, price) for usage in settled.paused]
             paid = sum(each or 0.0 for each in earlier)

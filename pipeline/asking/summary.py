@@ -121,7 +121,7 @@ def _count_answers(
         cited += len(line.urls)
         models[line.model_version] += 1
         price = price_of(prices, line.model_version, manifest.model_of(line, provider))
-        own = _bill_of(line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))
+        own = _bill_of(line.usage, batch_price(price, shares.get(line.answer_id)))
         bill = bill.together(own)
         if line.answer_id not in kept:
             new = new.together(own)

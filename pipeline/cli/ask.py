@@ -88,8 +88,10 @@ def _end_run(
             raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])
     else:
         following = f"citejury pipeline sources {click.format_filename(out)} --out records.jsonl"
-        again = f"the same command asks for the {missing} missing again; without them: " if missing > allowed else ""
-        tell_next(f"{again}{following}")
+        bad = (manifest.last and manifest.last.unreadable) or 0
+        which = f"{missing - bad or 'none'} of the {missing} missing again, with `--retry bad_response` for all"
+        again = f"the same command asks for {which if bad else f'the {missing} missing again'}; without them: "
+        tell_next(f"{again if missing > allowed else ''}{following}")
     if missing > allowed or (strict and changed):
         raise click.exceptions.Exit(1)
 
@@ -100,8 +102,8 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
         tokens = f", {counts.input_tokens:,} tokens in, {counts.output_tokens:,} out" if counts.input_tokens else ""
         replies = counts.answers + counts.bad_replies + counts.paused_bodies
         priced = f", cost {counts.cost:.4f} USD" if counts.unpriced < replies else ""
-        is_unknown = counts.unpriced and (counts.input_tokens or counts.bad_replies)
-        unknown = f", cost of {counts.unpriced} not known" if is_unknown else ""
+        billed = counts.input_tokens or counts.bad_replies
+        unknown = f", cost of {counts.unpriced} not known" if counts.unpriced and billed else ""
         bad = f", {counts.bad_replies} unreadable but paid for" if counts.bad_replies else ""
         bad += f", {counts.paused_bodies} of paused turns paid for" if counts.paused_bodies else ""
         line = f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}"
@@ -111,14 +113,13 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
         log(f"not answered: {kinds} (see errors.jsonl)")
     if manifest.last:
-        _print_last_start(manifest.last, manifest, out)
+        _print_last_start(manifest.last, manifest)
 
 
-def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
+def _print_last_start(last: "LastStart", manifest: "RunManifest") -> None:
     from pipeline.asking.paid_replies import BAD_RESPONSES
 
-    bad = manifest.errors.get("bad_response", 0)
-    if last.unread or (bad and (out / BAD_RESPONSES).is_file()):
+    if last.unreadable:
         log(
             f"bad_response: replies that came and cannot be read are paid for, kept in {BAD_RESPONSES} and not asked "
             "for again unless with `--retry bad_response`"
@@ -235,14 +236,10 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @click.option("--batch", is_flag=True, help="Ask in batches: within a day, for about half the price.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, how long and for how much; ask nobody.")
-@click.option("--show-bodies", is_flag=True, help="With --dry-run: the requests too, as JSON on stdout.")
+@click.option("--show-bodies", is_flag=True, help="With --dry-run: a request a provider and arm too, as JSON.")
 @click.option("--compress", is_flag=True, help="Keep the answers under zstd, in PROVIDER.csv.zst.")
 @click.option(
-    "--allow-missing",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="Exit code 0 with up to N calls missing.",
+    "--allow-missing", type=click.IntRange(0), default=0, metavar="N", help="Exit 0 with up to N calls missing."
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 also where a stored payload has changed.")
 @click.option("--replay", type=PATH, metavar="DIR", help="Answer from stored payloads instead.")
@@ -361,7 +358,8 @@ def ask(
         if not chosen:
             log("No batch is under way; nothing is to be ended.")
             return
-    selection = _select(chosen, model_names, options, settings, prompts, arms, kept_models(out), not dry_run)
+    given = (chosen, model_names, options, settings, prompts, arms, kept_models(out), not dry_run)
+    selection = _select(*given, tells_age=dry_run or max_cost is not None)
     questions = selection.questions(rows, max_rows, repeats)
     if batch_status:
         _print_batches(out, selection)
@@ -410,11 +408,13 @@ def _select(
     arms: tuple[str, ...],
     kept: "dict[str, dict[ProviderName, str]]",
     needs_keys: bool,
+    tells_age: bool,
 ) -> "ProviderSelection":
     import os
 
     from pipeline.asking.ask_live import check_selection, select_providers
     from pipeline.asking.questions import Spoken, read_options
+    from pipeline.providers.cost import old_prices, read_model_list
 
     with usage_errors():
         wanted = read_options(**options)
@@ -423,7 +423,9 @@ def _select(
     selection = select_providers(*given, kept=kept, needs_keys=needs_keys)
     with usage_errors():
         check_selection(selection)
-    for note in selection.notes:
+    asked = [model for provider in selection.providers for model in selection.models_of(provider)]
+    old = old_prices(read_model_list(settings.model_list), settings.prices, asked) if tells_age else []
+    for note in (*selection.notes, *old):
         log(note)
     return selection
 
@@ -457,4 +459,6 @@ def _print_preview(
     if bodies:
         shown = {"calls": sum(each.calls for each in previews), "providers": [asdict(each) for each in previews]}
         click.echo(json_bytes(shown), nl=False)
-    log("Nothing was sent. Next: the same command without `--dry-run`")
+    following = f"citejury pipeline sources {click.format_filename(out)} --out records.jsonl"
+    is_left = any(each.calls for each in previews)
+    log(f"Nothing was sent. Next: {'the same command without `--dry-run`' if is_left else following}")

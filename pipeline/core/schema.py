@@ -228,10 +228,10 @@ class Price(Frozen):
     """Price of a million input tokens."""
     output: float = Field(ge=0)
     """Price of a million output tokens, thinking included."""
-    search: float | None = Field(default=0.0, ge=0)
-    """Price of a thousand web searches; null where it is not known."""
+    search: float | None = Field(default=None, ge=0)
+    """Price of a thousand web searches, 0 where they cost nothing; null where it is not known."""
     batch: float | None = Field(default=None, ge=0, le=1)
-    """Share of the token prices in a batch; null for that which the provider's batches cost."""
+    """Share of the token prices in a batch; null for that which the provider documents of its batches, else all."""
     above: int | None = Field(default=None, ge=0)
     """Tokens of input above which a request costs the two prices below; null where it does not matter."""
     above_input: float = Field(default=0.0, ge=0)
@@ -241,21 +241,24 @@ class Price(Frozen):
 
 
 _NEEDED = {
+    "literal_error": "it needs one of {expected}",
+    "greater_than_equal": "it needs {ge:g} or more",
+    "less_than_equal": "it needs {le:g} at the most",
     "tuple_type": 'it needs a list of texts, such as `["a.com"]`',
     "string_type": "it needs a text",
     **dict.fromkeys(("bool_parsing", "bool_type"), "it needs true or false"),
     **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "it needs a whole number"),
     **dict.fromkeys(("float_parsing", "float_type"), "it needs a number"),
     **dict.fromkeys(("dict_type", "model_type"), "it needs a table"),
-    "missing": "it is missing",
+    **dict.fromkeys(("date_type", "date_from_datetime_parsing"), "it needs a date such as 2026-11-27"),
 }
 """What a value should be, by pydantic's type of error."""
+_NO_VALUE = {"missing": "it is missing", "extra_forbidden": "it is unknown"}
 
 
 def what_is_needed(problem: "ErrorDetails") -> str:
     """What pydantic found wrong with a value, which is shown where `problem` has it, for whoever wrote the file."""
-    literal = problem["type"] == "literal_error"
-    needed = f"it needs one of {problem['ctx']['expected']}" if literal else _NEEDED.get(problem["type"])
+    needed = _NEEDED.get(problem["type"], "").format_map(problem.get("ctx", {}))
     if needed and "input" in problem:
         return f"{needed}, and {reprlib.repr(problem['input'])} was found"
-    return needed or problem["msg"]
+    return needed or _NO_VALUE.get(problem["type"], problem["msg"])

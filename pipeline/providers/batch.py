@@ -80,7 +80,7 @@ class BatchResult(NamedTuple):
 class BatchApi:
     limits: BatchLimits
     token_price: float = 0.5
-    """What tokens cost in a batch, as a share of the price in `[prices]`; searches cost as ever."""
+    """What tokens cost in a batch by its documentation, as a share of their price, 1 where it does not say so."""
     is_named: bool = True
     """Whether `listed` knows batches by our name; where it does not, a batch is known by its custom ids, which its
     results have."""

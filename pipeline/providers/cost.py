@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, ValidationError
 
 from pipeline.core.errors import InputError
-from pipeline.core.schema import Frozen, Price, what_is_needed
+from pipeline.core.schema import Frozen, Price, ProviderName, what_is_needed
 from pipeline.core.terminal import printable
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text
 
@@ -48,20 +48,20 @@ def _count(fields: Mapping[str, Any], *names: str) -> int:
 
 def _input_tokens(usage: Mapping[str, Any]) -> int:
     plain = _count(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    gemini = _count(usage, "promptTokenCount", "toolUsePromptTokenCount")
-    dumped = _count(usage, "prompt_token_count", "tool_use_prompt_token_count")
+    dumped = ("prompt_token_count", "tool_use_prompt_token_count")
+    gemini = _count(usage, "promptTokenCount", "toolUsePromptTokenCount", *dumped)
     interactions = _count(usage, "total_input_tokens", "total_tool_use_tokens")
-    return plain or _count(usage, "prompt_tokens") or gemini or dumped or interactions
+    return plain or _count(usage, "prompt_tokens") or gemini or interactions
 
 
 def _output_tokens(usage: Mapping[str, Any], tokens_in: int) -> int:
     """Thoughts are included, which xAI's chat completions leave out of `completion_tokens`."""
     if "completion_tokens" in usage:
         return max(_count(usage, "completion_tokens"), _count(usage, "total_tokens") - tokens_in)
-    gemini = _count(usage, "candidatesTokenCount", "thoughtsTokenCount")
-    dumped = _count(usage, "candidates_token_count", "thoughts_token_count")
+    dumped = ("candidates_token_count", "thoughts_token_count")
+    gemini = _count(usage, "candidatesTokenCount", "thoughtsTokenCount", *dumped)
     interactions = _count(usage, "total_output_tokens", "total_thought_tokens")
-    return _count(usage, "output_tokens") or gemini or dumped or interactions
+    return _count(usage, "output_tokens") or gemini or interactions
 
 
 def _searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
@@ -95,20 +95,28 @@ def _stated_cost(usage: Mapping[str, Any]) -> float | None:
 
 
 class ListedPrice(Price):
-    search: float | None = None
-    batch: float | None = 1.0
+    batch: float | None = Field(default=1.0, ge=0, le=1)
 
 
 class ListedModel(Frozen):
     """A model with the provider's own page, the date of that, and the price that it names; `others` say more."""
 
-    provider: str
+    provider: ProviderName
     role: Literal["general", "small", "earlier"]
     price: ListedPrice | None = None
     page: str = ""
     date: datetime.date | None = None
     note: str = ""
     others: str = ""
+
+    @property
+    def days(self) -> int:
+        return (datetime.datetime.now(datetime.UTC).date() - self.date).days if self.date else 0
+
+    @property
+    def age(self) -> str:
+        """How old an entry is that may not hold any more; else empty."""
+        return f"{self.days} days old" if self.days > 120 else ""
 
 
 class RateLimit(Frozen):
@@ -152,13 +160,18 @@ def read_model_list(file: str = "") -> ModelList:
     if not file:
         return _shipped_list()
     try:
-        return ModelList.model_validate(tomllib.loads(Path(file).read_text(encoding="utf-8")))
+        models = ModelList.model_validate(tomllib.loads(Path(file).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"The list of models {file!r} cannot be read: {error}.") from error
+        why = error.strerror if isinstance(error, OSError) else f"it is not TOML in UTF-8 ({error})"
+        raise InputError(f"The list of models {file!r} cannot be read: {why}.") from error
     except ValidationError as error:
         problem = error.errors()[0]
         name = ".".join(map(str, problem["loc"]))
-        raise InputError(f"The list of models {file!r} has a `{name}` of no use: {what_is_needed(problem)}.") from error
+        raise InputError(f"The list of models {file!r} is wrong at `{name}`: {what_is_needed(problem)}.") from error
+    for name, each in models.models.items():
+        if each.days < -1:  # tomorrow is today in Japan
+            raise InputError(f"In the list of models {file!r} `models.{name}.date` is in the future: {each.date}.")
+    return models
 
 
 def general_model(provider: str) -> str:
@@ -167,29 +180,35 @@ def general_model(provider: str) -> str:
     return next(name for name, model in models if (model.provider, model.role) == (provider, "general"))
 
 
-_OLD_DAYS = 120
+def old_prices(models: ModelList, own: Collection[str], asked: Iterable[str]) -> list[str]:
+    """A line about the old prices of the models `asked`; none without any."""
+    ages = {name: models.models[name].age for name in asked if name in models.prices() and name not in own}
+    old = ", ".join(f"{name} ({age})" for name, age in ages.items() if age)
+    return [f"Prices that may have changed: {old}; see `citejury pipeline models`."] if old else []
 
 
-def list_rows(models: ModelList, own: Mapping[str, Price], defaults: Collection[str]) -> list[tuple[str, ...]]:
-    """The models as the rows of a table, headings first; the user's `own` prices go before those of the list."""
+def list_rows(
+    models: ModelList, own: Mapping[str, Price], defaults: Collection[str], shares: Mapping[str, float]
+) -> list[tuple[str, ...]]:
+    """The rows of a table, headings first; `own` prices go before, `shares` are what tokens cost in usual batches."""
     rows: list[tuple[str, ...]] = [("provider", "model", "", "in", "out", "search", "batch", "date")]
     prices = {**models.prices(), **own}
-    for name, listed in models.models.items():
-        price = prices.get(name)
-        batch = price.batch if price and "batch" in price.model_fields_set else None
+    for name in {**models.models, **own}:
+        listed, price = models.models.get(name), prices.get(name)
+        provider, role, day = (listed.provider, listed.role, listed.date) if listed else ("–", "", None)
+        batch = shares.get(provider) if price and price.batch is None else price and price.batch
         amounts = (price.input, price.output, price.search, batch) if price else (None,) * 4
         shown = ("–" if each is None else f"{each:g}" for each in amounts)
-        day = "yours" if name in own else f"{listed.date or '–'}"
-        rows.append((listed.provider, name, "default" if name in defaults else listed.role, *shown, day))
+        since = "yours" if name in own else f"{day or '–'}{' old' if listed and listed.age else ''}"
+        rows.append((provider, name, "default" if name in defaults else role, *shown, since))
     return rows
 
 
-def list_notes(models: ModelList, today: datetime.date) -> list[str]:
+def list_notes(models: ModelList) -> list[str]:
     """A line for each model: the page that its price rests on, whether that is old, and what else is said of it."""
     notes = []
     for name, each in models.models.items():
-        age = (today - each.date).days if each.date else 0
-        old = f"{age} days old, so look there and write what it says into `[prices]`" if age > _OLD_DAYS else ""
+        old = f"{each.age}, so look there and write what it says into `[prices]`" if each.age else ""
         notes.append(f"{name}: {'; '.join(filter(None, (each.page, old, each.note, _others(name, models))))}")
     return notes
 
@@ -217,13 +236,13 @@ def price_advice(*models: str) -> str:
     told = [f" Of {model} {words}." for model in models if (words := _others(model, read_model_list()))]
     return (
         f"`citejury.toml` as {price_tables(models)} with `input` and `output` for a million tokens and `search` for a "
-        f"thousand searches.{''.join(told)}"
+        f"thousand searches, in USD.{''.join(told)}"
     )
 
 
 def _others(model: str, models: ModelList) -> str:
     others = models.models[model].others if model in models.models else ""
-    return f"others than its provider say {others}" if others else ""
+    return f"others than its provider say (USD a million tokens, a thousand searches): {others}" if others else ""
 
 
 def missing_price(model: str, price: Price | None) -> str:
@@ -233,9 +252,9 @@ def missing_price(model: str, price: Price | None) -> str:
     return f"the price of a search by {model!r}" if price.search is None else ""
 
 
-def batch_price(price: Price | None, token_share: float) -> Price | None:
-    """The price where tokens cost this share of it, as in a batch, or its own share; searches cost as ever."""
-    if price is None or token_share == 1:
+def batch_price(price: Price | None, token_share: float | None) -> Price | None:
+    """The price in a batch, where tokens cost this share of it, or its own; None is no batch. Searches cost as ever."""
+    if price is None or token_share is None:
         return price
     share = token_share if price.batch is None else price.batch
     names = ("input", "output", "above_input", "above_output")

@@ -175,6 +175,7 @@ _RESPONSES: Api = Api(
     batches=Batches(
         batch.BatchApi(
             limits=batch.BatchLimits(10_000, 25 * 1000 * 1000),  # the size is the one that is named for the other way
+            token_price=1.0,  # "reduced", by a table that only its console has
             takes="/responses",
             make=_make_batch,
             at="/batches",

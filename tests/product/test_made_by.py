@@ -556,7 +556,7 @@ def test_stored_bodies_are_read_as_before(made: Path) -> None:
         assert all(then <= now for then, now in zip(*costs, strict=True))
         unpriced = [[each.pop("unpriced") for each in found.get("providers", {}).values()] for found in counts]
         assert all(then >= now for then, now in zip(*unpriced, strict=True))
-        assert counts[1].get("last", {}).pop("missing", None) is None
+        assert [counts[1].get("last", {}).pop(name, None) for name in ("missing", "unreadable")] == [None, None]
         assert counts[0] == counts[1]
         assert after.keys() - before.keys() <= (INDEXES if made.name == OLD else set())
 

@@ -371,10 +371,10 @@ class Gate:
         begun = now if since is None else since
         if max(now, self.pace.opens) - begun < self.patience:
             return
-        limit = _span_words(self.patience)
+        limit = span_words(self.patience)
         words = f"It has let nothing through for {limit}"
         if now - begun < self.patience:
-            words = f"It asks to be left alone for {_span_words(self.pace.opens - now)}, longer than {limit}"
+            words = f"It asks to be left alone for {span_words(self.pace.opens - now)}, longer than {limit}"
         said = f"{str(failure).rstrip('.')}. {words}."
         self.close(ProviderError(said, failure.kind, status=failure.status))
 
@@ -393,12 +393,12 @@ def waiting(tell: Callable[[str], None]) -> Callable[[float], None]:
         nonlocal told
         if time.monotonic() - told >= 300:
             told = time.monotonic()
-            tell(f"Waiting for a rate limit; the next request goes out in {_span_words(max(1.0, seconds))}.")
+            tell(f"Waiting for a rate limit; the next request goes out in {span_words(max(1.0, seconds))}.")
 
     return waits
 
 
-def _span_words(seconds: float) -> str:
+def span_words(seconds: float) -> str:
     """A span of time in its largest unit, such as `15 minutes`."""
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length or abs(seconds - length) < length / 20:

@@ -171,7 +171,9 @@ def test_a_month_killed_while_asking_pays_nothing_twice(three_questions: Path, m
 def test_a_month_stops_at_its_cost_limit_or_as_it_is(three_questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = three_questions.read_text(encoding="utf-8")
     three_questions.write_text(text.replace("[sources]", "max-cost = 0.03\n[sources]"), encoding="utf-8")
-    monkeypatch.setenv("CITEJURY_PRICES", json.dumps({"m": {"input": 1000, "output": 2000}}))  # an answer costs 0.02
+    monkeypatch.setenv(
+        "CITEJURY_PRICES", json.dumps({"m": {"input": 1000, "output": 2000, "search": 0}})
+    )  # an answer costs 0.02
 
     with ProviderServer() as server:
         monkeypatch.setenv("CITEJURY_BASE_URLS", json.dumps({"openai": server.base_url("openai")}))

@@ -212,7 +212,7 @@ def test_an_answer_of_an_arm_costs_what_its_model_costs(folder: Path) -> None:
         shown = ask(server, *ARMS, "--dry-run", "--show-bodies", CITEJURY_PRICES=prices)
         done = ask(server, *ARMS, CITEJURY_PRICES=prices)
     [preview] = json.loads(shown.stdout)["providers"]
-    assert (preview["calls"], preview["models"]) == (4, ["small", "large"])
+    assert (preview["calls"], preview["models"]) == (4, {"small": 2, "large": 2})
     assert [each["body"]["model"] for each in preview["requests"].values()] == ["small", "large"]
     assert preview["cost"][1] == pytest.approx((2 * 99 * 1e5 + 2 * 4096 * 2e5) / 1e6)
     assert "spent now 3.00 USD" in done.stderr

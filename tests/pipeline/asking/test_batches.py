@@ -97,7 +97,7 @@ def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give() -> N
 
 def test_bodies_of_turns_that_are_paused_in_batches_count_once_when_they_come() -> None:
     model = get_provider("claude").api().model
-    limits = Limits(max_cost=100_000.0, prices={model: Price(input=50_000, output=100_000)})
+    limits = Limits(max_cost=100_000.0, prices={model: Price(input=50_000, output=100_000, search=0.0)})
     with BatchServers(looks=1) as server:
         server.answer = body_by_narrative
         first = start(server, "claude", limits=limits, tell=stop_at("paused, to be finished"))
@@ -458,7 +458,9 @@ def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key() -> No
 def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it_would_cost() -> None:
     Path("long.toml").write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
     with BatchServers() as server:
-        env = environment(server, "claude", CITEJURY_PRICES='{"claude-sonnet-5-5": {"input": 0, "output": 10.0}}')
+        env = environment(
+            server, "claude", CITEJURY_PRICES='{"claude-sonnet-5-5": {"input": 0, "output": 10.0, "search": 0}}'
+        )
         done = ask(RUN, env, "--batch", "--max-cost", ".05")
         long = ask(Path("b"), env, "--batch", "--arm", "a:long.toml", "--max-cost", ".4")
         previews = [ask(RUN, env, "--dry-run", "--show-bodies", *more) for more in ([], ["--batch"])]
@@ -477,7 +479,7 @@ def dear(server: BatchServers, calls: float, *providers: ProviderName) -> Limits
     """A limit of what so many calls are expected to cost, which cost next to nothing when they are answered."""
     chosen = selection(server, *providers)
     models = [model for provider in providers for model in chosen.models_of(provider)]
-    prices = dict.fromkeys([*models, "model-1"], Price(input=0.0, output=100.0))
+    prices = dict.fromkeys([*models, "model-1"], Price(input=0.0, output=100.0, search=0.0))
     return Limits(max_cost=calls * chosen.options.max_tokens * 50.0 / 1_000_000, prices=prices)
 
 
@@ -549,7 +551,9 @@ def test_a_batch_of_an_earlier_start_counts_against_the_limit_of_cost() -> None:
 
 
 def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches() -> None:
-    limits = Limits(max_cost=45.0, prices=dict.fromkeys(("claude-sonnet-5-5", "model-1"), Price(input=1e6, output=0.0)))
+    limits = Limits(
+        max_cost=45.0, prices=dict.fromkeys(("claude-sonnet-5-5", "model-1"), Price(input=1e6, output=0.0, search=0.0))
+    )
     with BatchServers() as server:
         run_batches(server, write_narratives(Path(), 4), RUN, "claude")  # 10 tokens each, so 20 in all and not 40
         manifest = run_batches(server, write_narratives(Path(), 5), RUN, "claude", limits=limits)  # about 20 more
@@ -557,7 +561,7 @@ def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches() -> Non
 
 
 # A reply of ten tokens in and five out is a dollar at these prices, half a dollar in a batch.
-PRICES = dict.fromkeys((get_provider("claude").api().model, "model-1"), Price(input=50_000, output=100_000))
+PRICES = dict.fromkeys((get_provider("claude").api().model, "model-1"), Price(input=50_000, output=100_000, search=0.0))
 LIMITS = Limits(max_cost=100_000.0, prices=PRICES)
 
 

@@ -175,7 +175,9 @@ def spent(result: Result) -> str:
 
 def test_bodies_of_paused_turns_count_while_no_answer_holds_them_and_for_ever_where_none_will(folder: Path) -> None:
     """A body takes 10 tokens in and 5 out: at these prices a dollar."""
-    prices = {"CITEJURY_PRICES": json.dumps({each: {"input": 50_000, "output": 100_000} for each in ("m", "n")})}
+    prices = {
+        "CITEJURY_PRICES": json.dumps({each: {"input": 50_000, "output": 100_000, "search": 0} for each in ("m", "n")})
+    }
     old, new, first = ("--model", "claude=m"), ("--model", "claude=n"), ("--max-rows", "1")
     with ProviderServer([PAUSED, PAUSED, DOWN, DOWN, PAUSED, Good()]) as server:
         starts = [ask(server, "claude", *more, **prices) for more in (old + first, old + first, new + first, new)]
@@ -191,7 +193,7 @@ def test_bodies_of_paused_turns_count_while_no_answer_holds_them_and_for_ever_wh
 
 
 def test_bodies_of_a_paused_turn_reach_the_limit_now_and_at_the_next_start(folder: Path) -> None:
-    prices = {"CITEJURY_PRICES": json.dumps({"m": {"input": 50_000, "output": 100_000}})}
+    prices = {"CITEJURY_PRICES": json.dumps({"m": {"input": 50_000, "output": 100_000, "search": 0}})}
     options = ("--model", "claude=m", "--max-cost", "2")
     with ProviderServer([PAUSED, PAUSED, DOWN]) as server:
         first = ask(server, "claude", *options, **prices)
@@ -234,7 +236,7 @@ def test_a_torn_body_of_a_paused_turn_is_bought_again_and_a_damaged_line_is_refu
 
 def test_a_limit_counts_what_is_under_way_and_is_passed_by_one_call_at_the_most(folder: Path) -> None:
     write_rows(folder, 40)
-    prices = json.dumps({"m": {"input": 1000, "output": 2000}})  # an answer costs 0.02
+    prices = json.dumps({"m": {"input": 1000, "output": 2000, "search": 0}})  # an answer costs 0.02
     options = ("--model", "openai=m", "--concurrency", "8", "--max-cost", "0.59")
     with ProviderServer([*[Good()] * 12, *[Together(6)] * 6]) as server:
         done = ask(server, "openai", *options, CITEJURY_PRICES=prices)
@@ -312,7 +314,7 @@ def test_a_provider_without_a_price_is_not_asked_again_until_it_has_one(folder: 
                 '`[prices."some/model"]` in `citejury.toml` goes on\n'
             )
         assert (len(server.calls), read_manifest(folder / "run").stopped) == (1, "max_cost")
-        prices = {"CITEJURY_PRICES": '{"some/model": {"input": 1, "output": 2}}'}
+        prices = {"CITEJURY_PRICES": '{"some/model": {"input": 1, "output": 2, "search": 0}}'}
         told = ask(server, "perplexity", *options, **prices)
         assert len(server.calls) == 3
     assert "1 kept, 2 new, 0 failed" in told.stderr

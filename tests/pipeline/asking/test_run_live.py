@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,17 @@ from exports.cli import main
 from pipeline.asking.run_folder import read_errors, read_manifest
 from pipeline.asking.run_state import LastStart
 from pipeline.csv.file import read_answers
+from pipeline.providers.cost import read_model_list
 from pipeline.records.run import records_from_run
 from tests.support.csv_check import check_file
 from tests.support.places import ROOT
-from tests.support.provider_server import Behaviour, Hang, ProviderServer, Status
+from tests.support.provider_server import Behaviour, Hang, ProviderServer, Status, perplexity_body
 
 KEYS = {"openai": "OPENAI_API_KEY", "claude": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
 
 
 NARRATIVES, RUN = Path("narratives.csv"), Path("run")
+SHIPPED = ROOT / "pipeline" / "providers" / "models.toml"
 
 
 @pytest.fixture(autouse=True)
@@ -117,21 +120,122 @@ def test_a_dry_run_shows_calls_body_and_cost_and_sends_nothing() -> None:
 
 def test_a_dry_run_needs_no_key_and_says_all_in_five_lines() -> None:
     done = ask({}, "--dry-run")
-    assert (done.exit_code, RUN.exists(), done.stderr.startswith("Nothing was sent.")) == (0, False, True), done.output
+    assert (done.exit_code, RUN.exists(), "Nothing was sent." in done.stderr) == (0, False, True), done.output
     calls, tokens, cost, hours, example = done.stdout.splitlines()
     defaults = "openai 5 to gpt-6.2-sol, claude 5 to claude-sonnet-5-5, gemini 5 to gemini-4-hydrogen, grok 5 to"
-    assert calls.startswith(f"calls: 25 ({defaults} grok-4.7, perplexity 5 to perplexity/sonar), 0 answered")
+    assert calls == f"calls: 25 ({defaults} grok-4.7, perplexity 5 to perplexity/sonar), 0 answered"
     assert re.fullmatch(r"tokens: [\d,]+–[\d,]+ in, [\d,]+–102,400 out", tokens)
-    for amount in (r"claude 0\.1\d–0\.\d\d USD", r"grok 0\.\d\d–0\.\d\d USD", r"together 0\.\d\d–1\.\d\d USD"):
-        assert re.search(amount, cost)
-    assert "not known: gemini (the price of 'gemini-4-hydrogen')" in cost
-    assert "not known: openai (the price of a search by 'gpt-6.2-sol')" in cost
-    assert "claude not known (no limit is documented)" in hours
-    assert "perplexity 0.0017 (50 requests a minute, undated)" in hours
+    amount = r"0\.\d\d–[01]\.\d\d USD"
+    searches = "searches by gpt-6.2-sol"
+    assert re.fullmatch(
+        rf"cost: openai {amount} without {searches} \(price not known\), claude {amount}, gemini not known \(no price "
+        rf"of gemini-4-hydrogen\), grok {amount}, perplexity not known \(no price of perplexity/sonar; each answer "
+        rf"states its cost\), together {amount} without {searches}, gemini-4-hydrogen, perplexity/sonar",
+        cost,
+    )
+    known = "perplexity 6 seconds (perplexity/sonar: 50 requests a minute, undated)"
+    unlimited = "gpt-6.2-sol, claude-sonnet-5-5, gemini-4-hydrogen, grok-4.7"
+    whose = "openai, claude, gemini, grok"
+    assert hours == f"hours: {known}, not known for {whose} (no limit of {unlimited} is documented)"
     assert example.startswith("example: '=cmd {x}")
+    assert example.endswith("' … to https://api.openai.com/v1/responses; `--show-bodies`: one a provider and arm")
     batch = ask({}, "--dry-run", "--batch", "--providers", "claude,grok")
     assert batch.exit_code == 0
     assert ask({}, "--dry-run", "--replay", "x").exit_code == ask({}, "--show-bodies").exit_code == 2
+
+
+def arm(name: str, model: str) -> tuple[str, str]:
+    Path(f"{name}.toml").write_text(f'model = "{model}"\n', encoding="utf-8")
+    return "--arm", f"{name}:{name}.toml"
+
+
+def dry_run(*options: str, prices: str = "{}") -> list[str]:
+    done = ask({"CITEJURY_PRICES": prices}, "--providers", "claude", "--dry-run", *options)
+    assert done.exit_code == 0, done.output
+    return done.stdout.splitlines()
+
+
+def test_a_dry_run_of_arms_counts_limits_and_prices_each_by_its_own_model() -> None:
+    old, new, other = arm("old", "claude-sonnet-5"), arm("new", "claude-sonnet-5-5"), arm("other", "claude-fable-5-2")
+    with ProviderServer() as server:
+        ask(environment(server, "claude"), *new)
+    calls, _, _, hours, _ = dry_run(*new, *old)
+    assert calls == "calls: 5 (claude 5 to claude-sonnet-5), 5 answered"
+    assert re.fullmatch(r"hours: claude \d seconds? \(claude-sonnet-5: 1,000 requests a minute, 2026-08-22\)", hours)
+    calls, _, cost, hours, _ = dry_run("--repeats", "2", *new, *other)
+    assert calls == "calls: 15 (claude 5 to claude-sonnet-5-5 and 10 to claude-fable-5-2), 5 answered"
+    assert re.fullmatch(r"cost: claude 0\.\d\d–0\.\d\d USD without claude-fable-5-2 \(price not known\)", cost)
+    assert hours == "hours: not known for claude (no limit of claude-sonnet-5-5, claude-fable-5-2 is documented)"
+
+
+def test_answers_that_a_folder_has_change_no_price_of_further_calls() -> None:
+    fresh, batch = dry_run()[2], dry_run("--batch")[2]
+    with ProviderServer() as server:
+        for env in ({}, {"CITEJURY_PRICES": '{"claude-sonnet-5-5": {"input": 900000, "output": 900000}}'}):
+            ask(environment(server, "claude", **env), "--max-rows", "1")
+    assert (dry_run("--repeats", "2", "--max-rows", "1")[0])[:28] == "calls: 1 (claude 1 to claude"
+    write_narratives(6)
+    assert (dry_run()[2], dry_run("--batch")[2]) == (fresh, batch)
+    assert fresh != batch
+
+
+def test_a_dry_run_counts_the_system_prompt_of_each_call() -> None:
+    Path("system.txt").write_text("x" * 200_000, encoding="utf-8")
+    tokens = dry_run("--system-prompt", "system.txt")[1]
+    low, high = (int(each.replace(",", "")) for each in re.findall(r"[\d,]+", tokens)[:2])
+    assert (low > 5 * 50_000, high > 5 * 200_000) == (True, True)
+
+
+def test_a_price_without_that_of_a_search_is_not_known_where_a_model_searches() -> None:
+    prices = '{"claude-sonnet-5-5": {"input": 2, "output": 10}}'
+    assert "USD without searches by claude-sonnet-5-5 (price not known)" in dry_run(prices=prices)[2]
+    with ProviderServer() as server:
+        env = environment(server, "claude", CITEJURY_PRICES=prices)
+        refused, asked = ask(env, "--max-cost", "0.5"), ask(env)
+    assert (refused.exit_code, asked.exit_code, len(server.calls)) == (1, 0, 5)
+    assert "the price of a search by 'claude-sonnet-5-5' (claude) is not known" in refused.stderr
+
+
+def test_a_limit_of_cost_holds_for_perplexity_by_what_its_answers_state() -> None:
+    assert "perplexity/sonar" not in read_model_list().prices()
+    body = perplexity_body(1)
+    stated = Status(200, {}, {**body, "usage": {**body["usage"], "cost": {"total_cost": 0.01, "currency": "USD"}}})
+    with ProviderServer({"perplexity": [stated] * 5}) as server:
+        urls = json.dumps({"perplexity": server.base_url("perplexity")})
+        done = ask({"CITEJURY_BASE_URLS": urls, "PERPLEXITY_API_KEY": "planted-0123456789"}, "--max-cost", "0.035")
+    assert "4 new, 0 failed, spent now 0.04 USD" in done.stderr
+    assert "not known" not in done.stderr
+    shown = ask({}, "--providers", "perplexity", "--dry-run").stdout
+    assert "cost: perplexity not known (no price of perplexity/sonar; each answer states its cost)" in shown
+
+
+def test_old_prices_are_said_where_they_are_reckoned_with() -> None:
+    old = datetime.now(UTC).date() - timedelta(days=150)
+    listed = SHIPPED.read_text(encoding="utf-8").replace("date = 2026-09-28", f"date = {old}")
+    Path("mine.toml").write_text(listed, encoding="utf-8")
+    with ProviderServer() as server:
+        env = environment(server, "claude", CITEJURY_MODEL_LIST="mine.toml")
+        shown, limited, plain = ask(env, "--dry-run"), ask(env, "--max-cost", "5", "--max-rows", "1"), ask(env)
+    words = "Prices that may have changed: claude-sonnet-5-5 (150 days old); see `citejury pipeline models`."
+    assert [done.stderr.splitlines().count(words) for done in (shown, limited, plain)] == [1, 1, 0]
+    assert len(shown.stdout.splitlines()) == 5
+    table = CliRunner().invoke(main, ["pipeline", "models"], env=env).stdout
+    assert re.search(rf"claude-sonnet-5-5 +default .* {old} old", table)
+
+
+def test_what_is_left_to_ask_is_told_apart_from_what_cannot_be_read() -> None:
+    junk = Status(200, {}, "junk")
+    with ProviderServer({"claude": [junk, junk, Status(400, {}, {"error": {"message": "no"}})]}) as server:
+        first = ask(environment(server, "claude"), "--concurrency", "1")
+        assert dry_run()[0] == "calls: 1 (claude 1 to claude-sonnet-5-5), 2 answered, 2 unreadable"
+        again = ask(environment(server, "claude"))
+    words = "Next: the same command asks for {} missing again, with `--retry bad_response` for all; without them: cit"
+    assert words.format("1 of the 3") in first.stderr
+    assert words.format("none of the 2") in again.stderr
+    assert dry_run() == [
+        "Nothing is left to ask: 3 answered, 2 unreadable (`--retry bad_response` asks for them again)"
+    ]
+    assert dry_run("--retry", "bad_response")[0].startswith("calls: 2 (claude 2 to claude-sonnet-5-5), 3 answered")
 
 
 def test_a_limit_of_cost_holds_for_defaults_with_a_known_price_and_names_the_others() -> None:
@@ -146,7 +250,10 @@ def test_a_limit_of_cost_holds_for_defaults_with_a_known_price_and_names_the_oth
         "the price of a search by 'gpt-6.2-sol' (openai) and the price of 'gemini-4-hydrogen' (gemini) are not known"
     )
     assert names in refused.stderr
-    assert "Of gemini-4-hydrogen others than its provider say input = 1.5, output = 7.5" in refused.stderr
+    assert (
+        "Of gemini-4-hydrogen others than its provider say (USD a million tokens, a thousand searches): input"
+        in refused.stderr
+    )
 
 
 def test_a_run_goes_on_with_the_model_that_it_began_with_and_a_new_one_has_todays() -> None:
@@ -264,7 +371,7 @@ def test_started_again_a_run_says_what_it_kept_and_asked_and_spent_now() -> None
     assert "4 kept, 0 new, 0 failed, spent now 0.00 USD (0.08 in all)\n" in again.stderr
     assert ("Asking claude (" in more.stderr, "Asking openai (" in more.stderr) == (True, False)
     assert "2 kept, 1 new, 0 failed, spent now 0.02 USD (0.10 in all)\n" in more.stderr
-    assert read_manifest(RUN).last == LastStart(kept=2, new=1, cost=0.02, missing={})
+    assert read_manifest(RUN).last == LastStart(kept=2, new=1, cost=0.02, missing={}, unreadable=0)
 
 
 def test_a_provider_that_is_down_stops_no_other_and_is_said_with_the_reason_and_the_exit_code() -> None:
@@ -292,7 +399,7 @@ def test_another_model_in_the_same_folder_is_refused_and_nothing_sent() -> None:
 
 
 def test_tokens_and_cost_are_counted_and_a_limit_stops_before_the_next_start() -> None:
-    prices = json.dumps({"m": {"input": 1000, "output": 2000}})
+    prices = json.dumps({"m": {"input": 1000, "output": 2000, "search": 0}})
     with ProviderServer() as server:
         env = environment(server, "openai", CITEJURY_PRICES=prices)
         options = ("--model", "openai=m", "--concurrency", "1", "--max-cost", "0.035")
