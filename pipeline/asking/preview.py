@@ -119,7 +119,8 @@ def _cost(preview: Preview) -> str:
 
 def _sum(spans: Sequence[Sequence[float]], form: str) -> str:
     """The least and the most of all spans together, as one figure where they look alike."""
-    return "–".join(dict.fromkeys(format(sum(ends), form) for ends in zip(*spans, strict=True)))
+    totals = [sum(ends) for ends in zip(*spans, strict=True)]
+    return "–".join(dict.fromkeys(format(each, ".1g" if 0 < each < 0.005 else form) for each in totals))
 
 
 def _hours(asked: Sequence[Preview], limits: Mapping[str, RateLimit]) -> str:
@@ -130,9 +131,8 @@ def _hours(asked: Sequence[Preview], limits: Mapping[str, RateLimit]) -> str:
         told += [f"{each.provider} {span_words(max(1.0, each.hours * 3600))} ({of})"] if each.hours is not None else []
     unknown = ", ".join(each.provider for each in asked if each.hours is None)
     unlimited = ", ".join(model for each in asked for model in each.models if model not in limits)
-    return ", ".join(
-        [*told, *([f"not known for {unknown} (no limit of {unlimited} is documented)"] if unknown else [])]
-    )
+    told += [f"not known for {unknown} (no limit of {unlimited} is documented)"] if unknown else []
+    return ", ".join(told)
 
 
 def kept_models(out: Path) -> dict[str, dict[ProviderName, str]]:

@@ -369,33 +369,21 @@ def ask(
         _print_preview(questions, out, selection, limits._replace(prices=prices), settings, show_bodies)
         return
     redirect_client = guarded_client if settings.resolve_redirects else None
+    batches = BatchPolicy(poll_seconds=poll_seconds, attempts=attempts, patience=patience)
+    retries = RetryPolicy(attempts, timeout, min(read_timeout, timeout), patience_seconds=patience)
     with _CallBars() as bars:
+        tell_counts = (lambda line: None) if sys.stderr.isatty() else bars.tell  # the bars show it there
+        shared: dict[str, Any] = {
+            "limits": limits,
+            "tell": bars.tell,
+            "waits": bars.wait,
+            "redirect_client": redirect_client,
+        }
+        ending: dict[str, Any] = {"cancel": batch_cancel, "progress": bars.report, "tell_counts": tell_counts}
         if in_batches:
-            manifest = ask_in_batches(
-                questions,
-                out,
-                selection,
-                policy=BatchPolicy(poll_seconds=poll_seconds, attempts=attempts, patience=patience),
-                limits=limits,
-                cancel=batch_cancel,
-                progress=bars.report,
-                tell=bars.tell,
-                waits=bars.wait,
-                tell_counts=(lambda line: None) if sys.stderr.isatty() else bars.tell,  # the bars show it there
-                redirect_client=redirect_client,
-            )
+            manifest = ask_in_batches(questions, out, selection, policy=batches, **shared, **ending)
         else:
-            manifest = ask_providers(
-                questions,
-                out,
-                selection,
-                policy=RetryPolicy(attempts, timeout, min(read_timeout, timeout), patience_seconds=patience),
-                limits=limits,
-                report=bars.settle,
-                tell=bars.tell,
-                waits=bars.wait,
-                redirect_client=redirect_client,
-            )
+            manifest = ask_providers(questions, out, selection, policy=retries, report=bars.settle, **shared)
     _end_run(manifest, out, manifest.unsettled + allow_missing if batch_cancel else allow_missing, strict)
 
 

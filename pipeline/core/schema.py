@@ -250,7 +250,10 @@ _NEEDED = {
     **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "it needs a whole number"),
     **dict.fromkeys(("float_parsing", "float_type"), "it needs a number"),
     **dict.fromkeys(("dict_type", "model_type"), "it needs a table"),
-    **dict.fromkeys(("date_type", "date_from_datetime_parsing"), "it needs a date such as 2026-11-27"),
+    "too_long": "it needs {max_length} at the most",
+    **dict.fromkeys(
+        ("date_type", "date_from_datetime_parsing", "date_from_datetime_inexact"), "it needs a date such as 2026-11-27"
+    ),
 }
 """What a value should be, by pydantic's type of error."""
 _NO_VALUE = {"missing": "it is missing", "extra_forbidden": "it is unknown"}

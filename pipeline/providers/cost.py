@@ -142,7 +142,7 @@ class ModelList(Frozen):
     searches: Literal["thousand"]
     models: dict[str, ListedModel]
     limits: dict[str, RateLimit] = Field(default_factory=dict)
-    usual: dict[str, Usual] = Field(default_factory=dict)
+    usual: dict[ProviderName, Usual] = Field(default_factory=dict)
 
     def prices(self) -> dict[str, Price]:
         """Those that a dated page of the provider's names; all others are unknown."""
@@ -219,8 +219,8 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
     if price is None or not (usage.input_tokens or usage.output_tokens) or (usage.searches and price.search is None):
         return None
     is_above = price.above is not None and usage.input_tokens > price.above
-    paid_in, paid_out = (price.above_input, price.above_output) if is_above else (price.input, price.output)
-    tokens = usage.input_tokens * paid_in + usage.output_tokens * paid_out
+    above_in, above_out = (price.above_input, price.above_output) if is_above else (0.0, 0.0)  # 0 also where not given
+    tokens = usage.input_tokens * max(price.input, above_in) + usage.output_tokens * max(price.output, above_out)
     return tokens / 1_000_000 + usage.searches * (price.search or 0) / 1_000
 
 

@@ -193,6 +193,8 @@ def test_a_price_without_that_of_a_search_is_not_known_where_a_model_searches() 
         env = environment(server, "claude", CITEJURY_PRICES=prices)
         refused, asked = ask(env, "--max-cost", "0.5"), ask(env)
     assert (refused.exit_code, asked.exit_code, len(server.calls)) == (1, 0, 5)
+    cheap = dry_run("--repeats", "2", "--max-rows", "1", prices=prices.replace("2,", "1e-9,").replace("10", "1"))[2]
+    assert re.match(r"cost: claude 0\.000\d–0\.00\d USD", cheap)
     assert "the price of a search by 'claude-sonnet-5-5' (claude) is not known" in refused.stderr
 
 

@@ -57,6 +57,7 @@ def test_a_price_is_known_only_where_a_dated_page_says_it() -> None:
         ("gpt-6.2-sol", Usage(1000, 1000, 1), None),
         ("perplexity/sonar", Usage(1000, 1000, 1, 0.07), 0.07),
         ("gemini-4-hydrogen", Usage(1000, 1000, 1), None),
+        ("claude-haiku-5-5", Usage(0, 0, 1), None),
     ],
 )
 def test_a_request_costs_what_the_list_says_of_its_size_and_searches(
@@ -77,6 +78,11 @@ def test_in_a_batch_tokens_cost_the_share_that_is_known_and_else_all() -> None:
     assert batch_price(Price(input=4, output=8), get_provider("grok").batch_token_price) == Price(input=4, output=8)
     assert batch_price(Price(input=4, output=8, batch=0.25), 1) == Price(input=1, output=2, batch=0.25)
     assert batch_price(prices["claude-sonnet-5-5"], None) == prices["claude-sonnet-5-5"]
+
+
+def test_a_large_request_costs_no_less_where_a_price_of_ones_own_says_only_from_where_it_is_large() -> None:
+    assert cost_of(Usage(2_000_000, 1_000_000), Price(input=1, output=2, above=1000)) == 4
+    assert cost_of(Usage(2_000_000, 1_000_000), Price(input=1, output=2, above=1000, above_input=3)) == 8
 
 
 def test_what_is_missing_is_named() -> None:
@@ -127,6 +133,9 @@ def test_the_users_prices_go_before_those_of_the_list_and_stand_there_where_it_l
         ("date = 2026-11-17", "date = 2999-11-17", "`models.gpt-6.2-sol.date` is in the future: 2999-11-17"),
         ("date = 2026-11-17", 'date = "autumn"', "`models.gpt-6.2-sol.date`: it needs a date such as 2026-11-27, and"),
         ("date = 2026-11-17", "dated = 2026-11-17", "`models.gpt-6.2-sol.dated`: it is unknown."),
+        ("date = 2026-11-17", "date = 2026-11-17T10:00:00", "`models.gpt-6.2-sol.date`: it needs a date such as"),
+        ("[10386, 20674]", "[1, 2, 3]", "`usual.claude.input`: it needs 2 at the most, and [1, 2, 3] was found"),
+        ("gemini = {", "gemin = {", "`usual.gemin.[key]`: it needs one of 'openai', 'claude'"),
         ("role = ", "rolle = ", "`models.gpt-6.2-sol.role`: it is missing."),
         ("[models", "[models", ""),
         ("[models", "models", "cannot be read: it is not TOML in UTF-8"),

@@ -79,7 +79,7 @@ def ask(narratives: Path, *options: str) -> Result:
         (("--providers", ","), 2, "names no provider"),
         (("--model", "gpt"), 2, "'gpt' is not PROVIDER=NAME"),
         (("--max-rows", "0"), 2, "--max-rows"),
-        (("--providers", "grok"), 1, "Nothing was answered (1 not_recorded)"),
+        (("--providers", "grok"), 1, "Known cost: 0.00 USD.\n  grok  not_recorded  1  There is no payload"),
     ],
 )
 def test_ask_refuses_what_it_cannot_do(narratives: Path, options: tuple[str, ...], exit_code: int, words: str) -> None:
