@@ -7,11 +7,12 @@ Source: pipeline/contracts/run_folder.md#input.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import file_digest
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
 
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import by_lines, header_key, known_encoding, open_csv, table_rows
@@ -31,7 +32,10 @@ no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk
 te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
 _LONGEST = 20_000
-_NO_FILE_NAME = re.compile(r'[\x00-\x1f/\\:<>"|?*]|^\.{0,2}$|[. ]$')  # of Windows, and of the shared folders of others
+# Of Windows, and of the shared folders of others
+_NO_FILE_NAME = re.compile(
+    r'[\x00-\x1f/\\:<>"|?*]|^\.{0,2}$|[. ]$|^(?:con|prn|aux|nul|(?:com|lpt)[\d¹²³]) *(?:\.|$)', re.IGNORECASE
+)
 
 
 class NarrativesFile(Frozen):
@@ -43,6 +47,10 @@ class NarrativesFile(Frozen):
     """Digest of its bytes."""
     rows: int
     """How many narratives it holds."""
+    encoding: str = ""
+    """What it was read in, by Python's name; empty for UTF-8, UTF-16, UTF-32 and spreadsheets."""
+    agreed: tuple[str, ...] | None = None
+    """Doubts about its rows that somebody agreed to pay for, each after its line; null in older runs."""
 
 
 class _Columns(NamedTuple):
@@ -60,7 +68,7 @@ class NarrativesCsv:
 
     They come in the order of the file, never none; other columns are ignored, ids may repeat. The text is in
     `text_column`, by default `prompt`, else `narrative_prompt`; case, blanks and underscores of names do not matter.
-    `doubts` are sentences on what may be meant otherwise, `notes` on what was left out.
+    `notes` are sentences on what was left out.
     """
 
     def __init__(
@@ -92,8 +100,8 @@ class NarrativesCsv:
         with open(path, "rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
         # No path, which may name a person.
-        self.file = NarrativesFile(file=path.name, sha256=digest, rows=self.count)
-        self.doubts = by_lines(look.doubts, self.row)
+        self.file = NarrativesFile(file=path.name, sha256=digest, rows=self.count, encoding=self.encoding)
+        self._doubts = look.doubts
         self.notes = by_lines({"empty, and left out": look.empty} if look.empty else {}, self.row)
         if self.sheet and self.sheet.others and not sheet:
             others = ", ".join(map(repr, self.sheet.others))
@@ -104,6 +112,16 @@ class NarrativesCsv:
 
     def __iter__(self) -> Iterator[Narrative]:
         return self._stream(self.refuse, _Look())
+
+    def doubts(self, agreed: Collection[str] = ()) -> list[str]:
+        """Sentences on what may be meant otherwise, but for what was `agreed` to."""
+        new = {why: [at for at in lines if f"{at}: {why}" not in agreed] for why, lines in self._doubts.items()}
+        return by_lines({why: lines for why, lines in new.items() if lines}, self.row)
+
+    def agree(self, agreed: Iterable[str] | None = None) -> None:
+        """Note what was agreed to, by default every doubt."""
+        every = (f"{at}: {why}" for why, lines in self._doubts.items() for at in lines)
+        self.file = self.file.model_copy(update={"agreed": tuple(every if agreed is None else agreed)})
 
     def refuse(self, problem: str) -> None:
         raise InputError(f"{str(self.path)!r} was changed while it was read: {problem}.")
@@ -155,6 +173,7 @@ class _Look:
         self.empty: list[int] = []
         self.doubts: defaultdict[str, list[int]] = defaultdict(list)
         self.seen: dict[str, dict[int, int]] = {}
+        self.alike: dict[str, tuple[str, int]] = {}
         self.language = ""
 
     def narrative(self, cells: Sequence[str], columns: _Columns, line: int) -> Narrative:
@@ -175,6 +194,7 @@ class _Look:
         texts = self.seen.setdefault(name, {})
         first = texts.setdefault(hash(narrative.prompt), line)
         other = next(iter(texts.values()))
+        alike, near = self.alike.setdefault(normalize("NFC", name.strip()).casefold(), (name, line))
         no_file = _NO_FILE_NAME.search(name) or len(name.encode("utf-8", "replace")) > 230
         no_code = self.language and narrative.language not in _ISO_639_1.split()
         for is_so, doubt in (
@@ -188,6 +208,11 @@ class _Look:
             ),
             (no_code, f"the language {self.language[:60]!r} is no code of two letters such as `de` or `pt-BR`"),
             (len(narrative.prompt) > _LONGEST, f"the text has more than {_LONGEST:,} letters"),
+            (
+                first == line == other and alike != name,
+                f"the id {shown} is that of {row} {near} but for case, blanks or accents, which names of files may not "
+                "keep apart",
+            ),
             (first == line and no_file, f"the id {shown} cannot be the name of a file, which `--replay` needs"),
         ):
             if is_so:

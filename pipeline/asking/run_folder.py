@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from pydantic import Field, ValidationError
 
 from pipeline.asking.index import IndexLine, begin_packed, cited_urls, pack_file, sync_index, whole_ids
-from pipeline.asking.narratives import NarrativesCsv, NarrativesFile
+from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import Arm, ArmAsked, Call, Questions, Tell, plan_calls, what_changed
 from pipeline.asking.run_state import LastStart
 from pipeline.core.errors import InputError, OutputError
@@ -125,9 +125,8 @@ def read_manifest(out: Path) -> RunManifest:
         ) from error
 
 
-def is_begun(out: Path, narratives: NarrativesCsv) -> bool:
-    """Whether the folder holds a run that asks these very narratives."""
-    return (out / MANIFEST).is_file() and read_manifest(out).narratives.sha256 == narratives.file.sha256
+def begun_run(out: Path) -> RunManifest | None:
+    return read_manifest(out) if (out / MANIFEST).is_file() else None
 
 
 def write_manifest(out: Path, manifest: RunManifest) -> None:

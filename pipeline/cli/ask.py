@@ -328,7 +328,7 @@ def ask(
     from pipeline.asking.preview import kept_models
     from pipeline.asking.questions import Arm, Limits, Questions, read_arms
     from pipeline.asking.run import RecordedAnswers, ask_narratives, changed_payloads, recorded_providers
-    from pipeline.asking.run_folder import is_begun
+    from pipeline.asking.run_folder import begun_run
     from pipeline.core.prompts import DEFAULT_PROMPTS, read_prompt_files
     from pipeline.providers.http.client import RetryPolicy
     from pipeline.settings import read_settings
@@ -340,9 +340,9 @@ def ask(
     check_amount(max_cost)
     limits = Limits(concurrency, max_cost, settings.known_prices, compress, retry is not None)
     prompts = DEFAULT_PROMPTS.changed_by(settings.prompts).changed_by(read_prompt_files(system_prompt, user_template))
-    rows = read_narratives(narratives, id_column, text_column, encoding, sheet)
-    sends = not (replay or dry_run or batch_status or batch_cancel)
-    confirm_narratives(rows, sends and not yes and not is_begun(out, rows))
+    begun = begun_run(out)
+    rows = read_narratives(narratives, id_column, text_column, encoding, sheet, begun)
+    confirm_narratives(rows, begun, not (replay or dry_run or batch_status or batch_cancel), yes)
     if replay:
         asked = chosen or recorded_providers(replay, [arm.partition(":")[0] for arm in arms])
         read = read_arms(arms, Arm("", model_names, prompts), asked)

@@ -19,6 +19,7 @@ from pipeline.core.terminal import printable
 
 if TYPE_CHECKING:
     from pipeline.asking.narratives import NarrativesCsv
+    from pipeline.asking.run_folder import RunManifest
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
@@ -160,37 +161,49 @@ def log_unread(by_provider: Mapping[str, Mapping[str, int]]) -> None:
             log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
 
-def read_narratives(path: Path, id_column: str, text_column: str | None, encoding: str, sheet: str) -> "NarrativesCsv":
-    """The narratives of a file; at a terminal, one that is no UTF-8 is read where its preview is confirmed."""
+def read_narratives(
+    path: Path, id_column: str, text_column: str | None, encoding: str, sheet: str, begun: "RunManifest | None"
+) -> "NarrativesCsv":
+    """The narratives of a file; one that is no UTF-8 as the run that has `begun` read it, else as is confirmed."""
     from pipeline.asking.narratives import NarrativesCsv, sample_rows
     from pipeline.core.errors import EncodingError, InputError
 
     try:
         return NarrativesCsv(path, id_column, text_column, encoding, sheet)
     except EncodingError as error:
-        if not sys.stdin.isatty():
-            raise InputError(f"{error} Or give `--encoding {error.codec}` if it is that.") from error
         name, codec = error.name, error.codec
+        if begun and begun.narratives.encoding and begun.narratives.file == path.name:
+            codec = begun.narratives.encoding
+            log(f"{path.name} is read as {codec}, as when the run began; `--encoding` names another.")
+            return NarrativesCsv(path, id_column, text_column, codec, sheet)
+        if not codec or not sys.stdin.isatty():
+            raise InputError(f"{error} Or say what it is in: `--encoding {codec or 'NAME'}`.") from error
     log(f"{str(path)!r} is not UTF-8. As {name}, its rows are:")
     for row in sample_rows(path, id_column, codec):
         log(f"  {printable(row[:200])}")
-    click.confirm(f"Is that right? (`--encoding {codec}` does not ask)", abort=True, err=True)
+    if not click.confirm(f"Is that right? (`--encoding {codec}` does not ask)", err=True):
+        raise InputError(f"{str(path)!r} was not read; name its encoding with `--encoding NAME`, such as `mac-roman`.")
     return NarrativesCsv(path, id_column, text_column, codec, sheet)
 
 
-def confirm_narratives(narratives: "NarrativesCsv", is_paid: bool) -> None:
-    """Show what was left out and what may be meant otherwise; before it `is_paid` for, somebody has to agree."""
+def confirm_narratives(narratives: "NarrativesCsv", begun: "RunManifest | None", is_paid: bool, yes: bool) -> None:
+    """Show what was left out, and what may be meant otherwise and nobody agreed to pay for; then somebody has to."""
     from pipeline.core.errors import InputError
 
-    for line in islice([*narratives.notes, *narratives.doubts], 30):
+    kept = begun.narratives if begun else narratives.file
+    is_older = begun and begun.options and kept.agreed is None and kept.sha256 == narratives.file.sha256
+    narratives.agree(None if is_older else kept.agreed or ())
+    doubts = narratives.doubts(frozenset(narratives.file.agreed or ()))
+    for line in islice([*narratives.notes, *doubts], 30):
         log(printable(f"{narratives.path.name}, {line}"))
-    if len(narratives.doubts) > 30:
-        log(f"… and {len(narratives.doubts) - 30:,} more lines like these")
-    if not narratives.doubts or not is_paid:
-        return
-    if not sys.stdin.isatty():
-        raise InputError(
-            f"{str(narratives.path)!r} has doubtful rows (above), and nothing was sent. Mend them, or give `--yes` to "
-            "ask them as they are."
-        )
-    click.confirm("Ask these rows as they are? (`--yes` does not ask)", abort=True, err=True)
+    if len(doubts) > 30:
+        log(f"… and {len(doubts) - 30:,} more lines like these")
+    if doubts and is_paid and not yes:
+        if not sys.stdin.isatty():
+            raise InputError(
+                f"{str(narratives.path)!r} has doubtful rows (above), and nothing was sent. Mend them, or give `--yes` "
+                "to ask them as they are."
+            )
+        click.confirm("Ask these rows as they are? (`--yes` does not ask)", abort=True, err=True)
+    if is_paid:
+        narratives.agree()

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from zstandard import ZstdCompressor
 
 _DELIMITERS = (",", ";", "\t")  # a German Excel saves the second
+_SAMPLE = 1 << 16
+_KANA = re.compile("[ぁ-ヿ][ぁ-ヿ一-鿿]|[一-鿿][ぁ-ヿ]")  # what other scripts do not read as by chance
+# Rows of accents, and capitals and signs within words, as which Cyrillic, Chinese, Mac Roman or Polish would read.
+_NO_WESTERN = re.compile(
+    r"[À-ÿ]{3}|[¢-¾]{2}|\b[†‡ˆ‰][a-z]|"
+    r"[a-zß-ÿœšž](?:[À-ÞŠŒŽŸ]|[¹²³ªº][a-z]|[^\x00-\x7f\w‘’–—\xa0\xad·][a-zß-ÿ])"
+)
 _TOLD_DELIMITER = re.compile(r"""sep=([^\w\s"']|\t)""", re.IGNORECASE)  # Excel's own first line
 
 
@@ -67,14 +74,8 @@ def numbered_rows(
     """
 
     def refuse(line: int, raw: bytes, at: int) -> None:
-        likely = likely_encoding(raw)
-        raise EncodingError(
-            f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8; it looks like "
-            f"{likely.name}. Save the file as UTF-8: in Excel as `CSV UTF-8`, or with `iconv -f {likely.iconv} -t "
-            "UTF-8 OLD > NEW`.",
-            likely.name,
-            likely.iconv.lower(),
-        )
+        found = f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8"
+        raise _encoding_error(found, likely_encoding(raw + file.read(_SAMPLE) + file.readline()))
 
     with open_csv(path, end) as file:
         lines = file if end is None or is_packed(path) else _lines_before(file, end)
@@ -97,6 +98,12 @@ def numbered_rows(
             ) from error
 
 
+def _encoding_error(found: str, likely: "Encoding") -> EncodingError:
+    looks = f"it looks like {likely.name}" if likely.name else "what it is in cannot be told"
+    how = f"in Excel as `CSV UTF-8`, or with `iconv -f {likely.iconv or 'NAME'} -t UTF-8 OLD > NEW`"
+    return EncodingError(f"{found}; {looks}. Save the file as UTF-8: {how}.", likely.name, likely.iconv.lower())
+
+
 def _text_lines(path: Path, encoding: str) -> Iterator[str]:
     """The lines in another encoding than UTF-8, without a byte order mark."""
     number = 0
@@ -114,9 +121,9 @@ def _text_lines(path: Path, encoding: str) -> Iterator[str]:
 def table_rows(path: Path, column: str, encoding: str = "") -> Iterator[tuple[int, list[str]]]:
     """The rows of a file that a spreadsheet may have written, header first: whatever parts its cells, without `sep=`.
 
-    UTF-16 is read as it is; another `encoding` than UTF-8 has to be named.
+    UTF-16 and UTF-32 are read as they are; another `encoding` than UTF-8 has to be named.
     """
-    encoding = encoding or _utf_16(path)
+    encoding = encoding or _told_encoding(path)
     delimiter = _delimiter_of(path, column, encoding)
     rows = numbered_rows(path, delimiter=delimiter, encoding=encoding)
     first = next(rows, None)
@@ -146,10 +153,15 @@ def _delimiter_of(path: Path, column: str, encoding: str) -> str:
     return max(widths, key=lambda delimiter: widths[delimiter])
 
 
-def _utf_16(path: Path) -> str:
-    """Python's name of the UTF-16 that the file is in, with or without a byte order mark; empty where it is not."""
+def _told_encoding(path: Path) -> str:
+    """Python's name of the UTF-16 or UTF-32 that the file is in, by its mark or zeros; empty where it is neither."""
     with open_csv(path) as file:
-        start = file.read(4096)
+        sample = file.read(_SAMPLE)
+    if re.search(rb"\x1b\$[@B]", sample):  # it has no byte beyond ASCII
+        raise _encoding_error(f"{str(path)!r} is not UTF-8", Encoding("ISO-2022-JP", "ISO-2022-JP"))
+    start = sample[:4096]
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     even, odd = start[::2].count(0), start[1::2].count(0)
@@ -204,19 +216,19 @@ class Encoding(NamedTuple):
 
 
 def likely_encoding(raw: bytes) -> Encoding:
-    """The encoding of a line that is not UTF-8, by what it reads as."""
+    """The encoding of lines that are not UTF-8, by what they read as; without a name where that does not tell."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return Encoding("UTF-16", "UTF-16")
-    western = Encoding("Windows-1252", "WINDOWS-1252")
-    try:
-        text = raw.decode("cp932")
-    except UnicodeDecodeError:
-        return western
-    # Most western lines decode as Japanese too, but then into a few odd characters among many Latin letters.
-    kana = sum("\u3041" <= letter <= "\u30ff" for letter in text)
-    wide = kana + sum("\u4e00" <= letter <= "\u9fff" for letter in text)
-    latin = sum(letter.isascii() and letter.isalpha() for letter in text)
-    return Encoding("Shift-JIS", "CP932") if kana or wide > latin else western
+    for name, iconv in (("Shift-JIS", "CP932"), ("EUC-JP", "EUC-JP"), ("Windows-1252", "WINDOWS-1252")):
+        try:
+            text = raw.decode(iconv)
+        except UnicodeDecodeError:
+            continue
+        kanji, others = (len(re.findall(letters, text)) for letters in ("[一-鿿]", "[A-Za-z｡-ﾟ]"))
+        is_kanji = name == "Shift-JIS" and kanji > others  # EUC-JP without kana may be Chinese or Korean as well
+        if not _NO_WESTERN.search(text) if name == "Windows-1252" else _KANA.search(text) or is_kanji:
+            return Encoding(name, iconv)
+    return Encoding("", "")
 
 
 PACKED = ".zst"

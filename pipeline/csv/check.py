@@ -206,7 +206,8 @@ def _well_formed_rows(path: Path, violation: Callable[[int, Problem], None]) -> 
 
 def _readable_rows(path: Path, violation: Callable[[int, Problem], None]) -> Iterator[tuple[int, list[str]]]:
     def damaged(line: int, raw: bytes, at: int) -> None:
-        found = f"0x{raw[at]:02x}, byte {at + 1} of the line, which looks like {likely_encoding(raw).name}"
+        likely = likely_encoding(raw).name or "nothing known"
+        found = f"0x{raw[at]:02x}, byte {at + 1} of the line, which looks like {likely}"
         violation(line, ("row", found, "UTF-8"))
 
     with open_csv(path) as file:

@@ -36,7 +36,7 @@ def test_a_byte_order_mark_repeated_ids_and_huge_cells_are_accepted_with_a_doubt
     long = "ü" * 200_000
     narratives = NarrativesCsv(written(tmp_path, f"\ufeffnarrative_id,prompt\r\nN1,{long}\r\nN1,../x\r\n"))
     assert [(n.narrative_id, n.prompt) for n in narratives] == [("N1", long), ("N1", "../x")]
-    assert narratives.doubts == [
+    assert narratives.doubts() == [
         "line 2: the text has more than 20,000 letters",
         "line 3: the id 'N1' is in line 2 with another text; both would be asked under this id",
     ]
@@ -49,13 +49,27 @@ def test_what_may_be_meant_otherwise_is_listed_with_its_lines(tmp_path: Path) ->
     narratives = NarrativesCsv(written(tmp_path, content))
     assert [n.narrative_id for n in narratives] == ["N1", "N1", "N2", "a/b", "N3"]
     assert narratives.notes == ["lines 3, 6: empty, and left out"]
-    assert narratives.doubts == [
+    assert narratives.doubts() == [
         "line 4: the id 'N1' is in line 2 with the same text; both would be paid for",
         "line 5: the language 'German' is no code of two letters such as `de` or `pt-BR`",
         "line 7: the language 'xx' is no code of two letters such as `de` or `pt-BR`",
         "line 7: the id 'a/b' cannot be the name of a file, which `--replay` needs",
         "line 8: the language 'XX' is no code of two letters such as `de` or `pt-BR`",
     ]
+
+
+def test_ids_that_files_may_not_have_or_keep_apart_are_doubts(tmp_path: Path) -> None:
+    ids = ["N2", " n2", "N2", "CON", "nul.txt", "Com1", "LPT¹", "console", "COM", "caf\u00e9", "cafe\u0301"]
+    rows = "".join(f"{name},text {number}\n" for number, name in enumerate(ids))
+    doubts = NarrativesCsv(written(tmp_path, f"narrative_id,prompt\n{rows}")).doubts()
+    no_file = [doubt.split(":")[0] for doubt in doubts if "cannot be the name of a file" in doubt]
+    assert no_file == ["line 5", "line 6", "line 7", "line 8"]
+    alike = [doubt for doubt in doubts if "but for case" in doubt]
+    assert alike[0] == (
+        "line 3: the id ' n2' is that of line 2 but for case, blanks or accents, which names of files may not "
+        "keep apart"
+    )
+    assert [doubt.split(":")[0] for doubt in alike] == ["line 3", "line 12"]
 
 
 GERMAN = "Ja, 1,5; nein: Übergrößenträger"
@@ -81,6 +95,7 @@ LINES = "{0}narrative_id{1}prompt\r\nN1{1}{2}\r\n"
         pytest.param(LINES.format("\ufeff", "\t", JAPANESE).encode("utf-16-be"), JAPANESE, id="utf-16-be with a mark"),
         pytest.param(LINES.format("", ";", JAPANESE).encode("utf-16-le"), JAPANESE, id="utf-16-le"),
         pytest.param(LINES.format("", ",", JAPANESE).encode("utf-16-be"), JAPANESE, id="utf-16-be"),
+        pytest.param(LINES.format("", ",", JAPANESE).encode("utf-32"), JAPANESE, id="utf-32"),
     ],
 )
 def test_a_file_is_read_as_spreadsheets_write_it(tmp_path: Path, content: str | bytes, text: str) -> None:
@@ -199,7 +214,7 @@ def test_what_is_hidden_in_a_sheet_is_a_doubt_and_a_hidden_first_sheet_is_not_re
     path = workbook(tmp_path / "rows.xlsx", rows, hidden_rows=[3, 4], hidden_columns="BD")
     narratives = NarrativesCsv(path)
     assert [each.narrative_id for each in narratives] == ["N1", "N2", "N3"]
-    assert narratives.doubts == [
+    assert narratives.doubts() == [
         "row 1: the `Prompt` column is hidden in the sheet",
         "row 3: hidden in the sheet, and read all the same",
     ]
@@ -300,9 +315,18 @@ def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
     ("encoding", "text", "says"),
     [
         pytest.param("cp932", "ワクチンは危険である", "line 3, byte 3: found 0x83.*Shift-JIS.*-f CP932", id="kana"),
+        pytest.param("euc-jp", "ワクチンは危険である", "looks like EUC-JP.*-f EUC-JP", id="euc-jp"),
+        pytest.param("iso2022_jp", "ワクチンは危険である", "is not UTF-8; it looks like ISO-2022-JP", id="iso-2022-jp"),
         pytest.param("cp932", "厚生労働省", "line 3, byte 3: found 0x8c.*Shift-JIS", id="kanji only"),
         pytest.param("cp1252", "Die Impfung wäre gefährlich", "line 3, byte 16: found 0xe4.*Windows-1252", id="german"),
         pytest.param("cp1252", "Übung", "line 3, byte 3: found 0xdc.*Windows-1252", id="german capital"),
+        pytest.param("cp1252", "¿Qué? «Sí», „so“ – 20 m² für 5 €, d’été", "Windows-1252", id="western signs"),
+        pytest.param("gbk", "北京是中国的首都", "what it is in cannot be told", id="chinese"),
+        pytest.param("big5", "疫苗會導致自閉症", "what it is in cannot be told", id="chinese of Taiwan"),
+        pytest.param("euc-kr", "백신은 위험하다", "what it is in cannot be told", id="korean"),
+        pytest.param("cp1251", "Земля плоская", "what it is in cannot be told", id="russian"),
+        pytest.param("cp1250", "Szczepionki są groźne", "what it is in cannot be told", id="polish"),
+        pytest.param("mac-roman", "Die Wärme ist größer", "cannot be told.*iconv -f NAME", id="mac"),
     ],
 )
 def test_another_encoding_is_named_with_byte_and_way_out(tmp_path: Path, encoding: str, text: str, says: str) -> None:

@@ -285,11 +285,20 @@ def test_what_is_doubtful_is_listed_and_nothing_is_paid_before_somebody_agrees()
         env = environment(server, "openai")
         refused, shown = ask(env), ask(env, "--dry-run")
         assert (refused.exit_code, shown.exit_code, RUN.exists(), len(server.calls)) == (1, 0, False, 0)
-        asked, again = ask(env, "--yes"), ask(env)
-        assert (asked.exit_code, again.exit_code, len(server.calls)) == (0, 0, 4)
+        assert ask(env, "--yes").exit_code == 0
+        again = ask(env)
+        assert (again.exit_code, "doubtful" in again.stderr, "the id" in again.stderr) == (0, False, False)
         NARRATIVES.write_text(f"{rows}N3,,d\n", encoding="utf-8")
-        assert (ask(env).exit_code, len(server.calls)) == (1, 4)
-    for done in (refused, shown, asked, again):
+        assert (ask(env).exit_code, len(server.calls)) == (0, 5)
+        NARRATIVES.write_text(f"{rows}N3,,d\nN1,de,e\n", encoding="utf-8")
+        more = ask(env)
+        assert (more.exit_code, len(server.calls)) == (1, 5)
+    told = [line for line in more.stderr.splitlines() if "narratives.csv, line" in line]
+    assert told == [
+        "narratives.csv, line 6: empty, and left out",
+        "narratives.csv, line 8: the id 'N1' is in line 2 with another text; both would be asked under this id",
+    ]
+    for done in (refused, shown):
         assert done.stderr.splitlines()[:5] == [
             "narratives.csv, line 6: empty, and left out",
             "narratives.csv, line 3: the id 'N1' is in line 2 with another text; both would be asked under this id",
@@ -298,6 +307,34 @@ def test_what_is_doubtful_is_listed_and_nothing_is_paid_before_somebody_agrees()
             "narratives.csv, line 5: the id 'N/2' cannot be the name of a file, which `--replay` needs",
         ]
     assert "nothing was sent. Mend them, or give `--yes`" in refused.stderr
+
+
+def test_a_replay_is_no_consent_to_paying_and_takes_none_back() -> None:
+    NARRATIVES.write_text("narrative_id,prompt\nN1,a\nN1,b\n", encoding="utf-8")
+    Path("payloads/grok").mkdir(parents=True)
+    for name in ("N1", "N1.2"):
+        body = json.dumps({"model": "grok", "choices": [{"message": {"content": "Nein."}}]})
+        Path(f"payloads/grok/{name}.json").write_text(body, encoding="utf-8")
+    with ProviderServer() as server:
+        env = environment(server, "openai", "claude")
+        replayed = ask(env, "--replay", "payloads")
+        assert (replayed.exit_code, "another text" in replayed.stderr) == (0, True)
+        assert (ask(env, "--providers", "claude").exit_code, len(server.calls)) == (1, 0)
+        assert (ask(env, "--providers", "claude", "--yes").exit_code, len(server.calls)) == (0, 2)
+        assert ask(env, "--replay", "payloads").exit_code == 0
+        assert (ask(env, "--providers", "openai").exit_code, len(server.calls)) == (0, 4)
+
+
+def test_doubts_that_an_older_version_paid_for_are_not_asked_about_again() -> None:
+    NARRATIVES.write_text("narrative_id,prompt\nN1,a\nN1,b\n", encoding="utf-8")
+    with ProviderServer() as server:
+        env = environment(server, "openai")
+        ask(env, "--yes")
+        manifest = json.loads((RUN / "manifest.json").read_bytes())
+        del manifest["narratives"]["agreed"], manifest["narratives"]["encoding"]
+        (RUN / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        assert ask(env, "--repeats", "2").exit_code == 0
+    assert len(read_manifest(RUN).narratives.agreed or ()) == 1
 
 
 def at_a_terminal(env: dict[str, str], typed: str, *options: str) -> tuple[int, str]:
@@ -330,7 +367,9 @@ def test_at_a_terminal_another_encoding_and_doubts_are_asked_about() -> None:
     with ProviderServer() as server:
         env = environment(server, "openai")
         refused = ask(env)
-        assert (refused.exit_code, "Or give `--encoding windows-1252` if it is that." in refused.stderr) == (1, True)
+        assert (refused.exit_code, "Or say what it is in: `--encoding windows-1252`." in refused.stderr) == (1, True)
+        code, said = at_a_terminal(env, "n\n")
+        assert (code, "name its encoding with `--encoding NAME`" in said) == (1, True)
         code, said = at_a_terminal(env, "y\nn\n")
         assert (code, len(server.calls)) == (1, 0)
         assert "As Windows-1252, its rows are:\n  N0 | Übung 0\n  N1 | Übung 1\n  N2 | Übung 2\n" in said
@@ -338,7 +377,11 @@ def test_at_a_terminal_another_encoding_and_doubts_are_asked_about() -> None:
         assert "Ask these rows as they are?" in said
         code, said = at_a_terminal(env, "y\ny\n")
         assert (code, len(server.calls)) == (0, 5), said
-        assert ask(env, "--encoding", "cp1252", "--yes").exit_code == 0
+        again = ask(env)
+        assert (again.exit_code, "narratives.csv is read as cp1252, as when" in again.stderr) == (0, True)
+        with NARRATIVES.open("ab") as file:
+            file.write("N9;Größe\r\n".encode("cp1252"))
+        assert (ask(env).exit_code, ask(env, "--encoding", "cp1252").exit_code, len(server.calls)) == (0, 0, 6)
     assert [each.narrative_prompt for each in read_answers(RUN / "openai.csv")][:2] == ["Übung 0", "Übung 1"]
 
 
