@@ -1,5 +1,6 @@
-"""The command `judge`: a machine that answers the annotators' questions, with or without a model."""
+"""The command `judge`: a model that answers the annotators' questions."""
 
+from collections.abc import Mapping
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -14,16 +15,24 @@ from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
     from annotation.judge.run import Outcome, Work
-    from pipeline.providers import ChosenModel
-    from pipeline.settings import Settings
 
-_BASELINE = "baseline"
+_EXAMPLE = "citejury annotation judge records.jsonl --out judgements.jsonl --model openai/gpt-oss-120b --max-cost 5"
 
 
-@click.command(cls=SectionedCommand, rare="--provider --base-url --sample --explain --concurrency --attempts")
+def _check_together(given: Mapping[str, Any]) -> None:
+    # `baseline` was a judge that asked nobody, and is not to become a model that is paid for.
+    if given["model"] in ("", "baseline") and not (given["provider"] or given["base_url"]):
+        raise click.UsageError(f"Name the model to ask with `--model`, as in `{_EXAMPLE}`.")
+
+
+@click.command(
+    cls=SectionedCommand,
+    check=_check_together,
+    rare="--provider --base-url --sample --explain --concurrency --attempts",
+)
 @click.argument("records", type=PATH, metavar="RECORDS")
 @click.option("--out", required=True, type=PATH, metavar="JUDGEMENTS", help="File to write.")
-@click.option("--model", default="", metavar="NAME", help="`baseline`, which is the default, or a model's name.")
+@click.option("--model", default="", metavar="NAME", help="The model to ask; with --provider its default if left out.")
 @click.option(
     "--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the {count} providers."
 )
@@ -35,48 +44,33 @@ _BASELINE = "baseline"
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @preset("--attempts", type=click.IntRange(1, 3), default=2, help="Requests a call may take.")
 def judge(**given: Any) -> None:
-    """Let a machine answer the annotators' questions about RECORDS, and keep its answers in the file JUDGEMENTS.
+    """Let a model answer the annotators' questions about RECORDS, and keep its answers in the file JUDGEMENTS.
 
-    The baseline compares words and numbers, asks nobody and needs no key. It answers topically_relevant for each
-    passage. Of each answer, by its first 500 claims, it says support_present and unsupported_claim_present only where
-    the context has a claim in its own words, contradicts it in one place or shares no word with it, and counts how
-    often it leaves them out. A model answers every label, with a reason and quotes that are checked word for word;
-    without --provider and --base-url it is one of OpenRouter. Keys come from the environment: OPENROUTER_API_KEY, or
-    the provider's own.
+    It answers every label, with a reason and quotes that are checked word for word. Without --provider and --base-url
+    it is one of OpenRouter. Keys come from the environment: OPENROUTER_API_KEY, or the provider's own.
 
     Each reply stands in JUDGEMENTS.raw.jsonl as soon as it is there. Stopped at any moment and started again with the
     same command, nothing that was answered is asked again.
 
     \b
     Examples:
-        citejury annotation judge records.jsonl --out judgements.jsonl
-        citejury annotation judge records.jsonl --out by_model.jsonl --model openai/gpt-oss-120b --max-cost 5
+        citejury annotation judge records.jsonl --out judgements.jsonl --model openai/gpt-oss-120b --max-cost 5
+        citejury annotation judge records.jsonl --out judgements.jsonl --provider claude --task grounding
     """
     from annotation.argilla.labels import TASKS
-    from annotation.judge.run import Work, judge_by_model, judge_by_words
+    from annotation.judge.run import Work, judge_records
     from pipeline.asking.questions import Limits
     from pipeline.settings import read_settings
 
     options = SimpleNamespace(**given)
     settings = read_settings()
-    chosen = _choose(options, settings)
+    chosen = named_model(settings, options.model, options.provider, options.base_url, options.max_cost)
     limits = Limits(options.concurrency, options.max_cost, settings.known_prices)
     with ProgressBars("units", remaining=True) as bars:
         tasks, report = options.task_names or TASKS, partial(bars.report, "judging")
         work = Work(options.records, options.out, tasks, options.explain, options.sample, limits, report, bars.tell)
-        outcome = judge_by_model(work, chosen, options.attempts) if chosen else judge_by_words(work)
-    _tell_outcome(outcome, work, chosen.model if chosen else _BASELINE)
-
-
-def _choose(options: SimpleNamespace, settings: "Settings") -> "ChosenModel | None":
-    """The model to ask; None for the baseline."""
-    if options.model == _BASELINE or not (options.model or options.provider or options.base_url):
-        if options.provider or options.base_url or options.max_cost is not None:
-            raise click.UsageError("The baseline asks nobody: leave out `--provider`, `--base-url` and `--max-cost`.")
-        if "generation" in options.task_names and len(set(options.task_names)) == 1:
-            raise click.UsageError("The baseline knows no label of generation; name a model with `--model`.")
-        return None
-    return named_model(settings, options.model, options.provider, options.base_url, options.max_cost)
+        outcome = judge_records(work, chosen, options.attempts)
+    _tell_outcome(outcome, work, chosen.model)
 
 
 def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
@@ -88,8 +82,6 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
         click.echo(Table(failing).terminal())
     counts = ", ".join(f"{count} {status}" for status, count in sorted(tally.units.items())) or "none"
     log(f"Judgements by {model}: {counts}.")
-    for label, count in sorted(tally.left_out.items()):
-        log(f"Left out, since words cannot tell: {label} of {count} units.")
     for rule, count in sorted(tally.broken_rules.items()):
         log(f"Rule broken, and left as it is: {rule} {count} times.")
     if tally.rejected:

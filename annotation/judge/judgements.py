@@ -1,7 +1,7 @@
 """What is judged: the units of a record as annotators meet them, and the judgements that come of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -10,7 +10,6 @@ from annotation.push.suggestions import Judgement
 from pipeline.citations.addresses import source_domain
 from pipeline.core.schema import Frozen
 from pipeline.models.completion import Status
-from pipeline.models.evidence import NormalisedContext, Validated
 from pipeline.records.schema import Passage, QueryResponse
 
 
@@ -35,7 +34,7 @@ class FullJudgement(Judgement):
     status: Status
     """`ok`, or why there are no answers."""
     left_out: tuple[str, ...] = ()
-    """Labels that the judge answers elsewhere and not here, since it cannot tell."""
+    """Labels that the judge answers elsewhere and not here, since it cannot tell; a model is asked for all."""
     rationale: str = ""
     """The judge's reason in its own words; text of a model, never to be trusted."""
     evidence: tuple[Evidence, ...] = ()
@@ -45,9 +44,9 @@ class FullJudgement(Judgement):
     broken_rules: tuple[str, ...] = ()
     """Names of the rules between labels that the answers break; nothing is corrected."""
     model: str
-    """The model that was asked for; `baseline` for the one without a model."""
+    """The model that was asked for; `baseline` in files of earlier versions, which judged without one as well."""
     prompt_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
-    """Digest of the instructions, the prompt and the form of the answer; empty for the baseline."""
+    """Digest of the instructions, the prompt and the form of the answer; empty where none was asked."""
 
 
 class Unit(NamedTuple):
@@ -72,27 +71,26 @@ class Unit(NamedTuple):
 
 
 def units_of(record: QueryResponse, tasks: Sequence[TaskName] = TASKS) -> Iterator[Unit]:
-    """In the fixed order of the tasks, passages by rank; grounding is a unit without passages too."""
+    """In the fixed order of the tasks, passages by rank; no grounding without passages, which annotators never see."""
     passages = tuple(sorted(record.chunks, key=lambda passage: passage.chunk_rank))
     for task in (task for task in TASKS if task in tasks):
         if task == "retrieval":
             yield from (Unit(record, task, (passage,)) for passage in passages)
-        else:
+        elif task == "generation" or passages:
             yield Unit(record, task, passages if task == "grounding" else ())
 
 
-def url_of(passage: Passage) -> str:
-    """The URL that quotes of the passage are given under; one in a domain that never exists where it has none.
-
-    A URL with white space counts as none: no header of a context can carry it.
-    """
-    usable = passage.url and passage.url.split() == [passage.url]
-    return passage.url if usable else f"https://passage.invalid/{passage.chunk_rank}"
-
-
 def pages_of(passages: Iterable[Passage]) -> list[tuple[str, str]]:
-    """Apart, since a quote over two of them stands on no page."""
-    return [(url_of(passage), passage.text) for passage in passages]
+    """The URL that quotes of a passage are given under, and its text: apart, as a quote over two stands on no page.
+
+    The URL is in a domain that never exists where the passage has none, or one with white space, which no header of a
+    context can carry.
+    """
+    invalid = "https://passage.invalid"
+    return [
+        (each.url if each.url and each.url.split() == [each.url] else f"{invalid}/{each.chunk_rank}", each.text)
+        for each in passages
+    ]
 
 
 class RejectedQuote(Frozen):
@@ -123,23 +121,3 @@ class RejectedQuote(Frozen):
 class Judged(NamedTuple):
     judgement: FullJudgement
     rejected: tuple[RejectedQuote, ...] = ()
-
-
-def judgement_identity(unit: Unit, model: str) -> dict[str, Any]:
-    return {"record_uuid": unit.record.record_uuid, "task": unit.task, "chunk_id": unit.chunk_id, "model": model}
-
-
-def kept_evidence(unit: Unit, context: NormalisedContext, checked: Validated) -> tuple[Evidence, ...]:
-    """The quotes that passed, each with its place in the passage that holds it."""
-    # The first page of a context is what stands before its first header: here nothing.
-    passages = {page.start: passage for page, passage in zip(context.pages[1:], unit.passages, strict=True)}
-    return tuple(
-        Evidence(
-            url=item.url,
-            snippet=item.snippet,
-            chunk_id=passages[item.page_start].chunk_id,
-            char_start=item.char_start - item.page_start,
-            char_end=item.char_end - item.page_start,
-        )
-        for item in checked.items
-    )

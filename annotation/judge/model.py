@@ -17,18 +17,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from annotation.argilla.display import host_of, source_line, source_list, source_of
 from annotation.argilla.labels import LABEL_MODELS, LABELS, RULES, TaskName, broken_rules
 from annotation.argilla.wording import read_wording
-from annotation.judge.judgements import (
-    FullJudgement,
-    Judged,
-    RejectedQuote,
-    Unit,
-    judgement_identity,
-    kept_evidence,
-    pages_of,
-)
+from annotation.judge.judgements import Evidence, FullJudgement, Judged, RejectedQuote, Unit, pages_of
 from annotation.push.suggestions import ProposedLabel, field_problems
 from pipeline.models.completion import Structured
-from pipeline.models.evidence import aggregate_context, read_context, validate_and_normalize_evidence
+from pipeline.models.evidence import (
+    NormalisedContext,
+    Validated,
+    aggregate_context,
+    read_context,
+    validate_and_normalize_evidence,
+)
 from pipeline.models.structured import DATA_RULE, marked_texts, marking_words
 from pipeline.records.schema import split_line
 
@@ -158,7 +156,8 @@ def read_answer(task: TaskName, value: Any) -> ModelAnswer:
 
 def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], model: str, explain: bool) -> Judged:
     """Without labels where the answer or all quotes are invalid; `explain` adds both normal forms to an error."""
-    identity = judgement_identity(unit, model)
+    record_uuid, task, chunk_id = unit.key
+    identity: dict[str, Any] = {"record_uuid": record_uuid, "task": task, "chunk_id": chunk_id, "model": model}
     about = {**identity, "prompt_sha256": prompt.sha256}
     if said.value is None:
         return Judged(FullJudgement(**about, status=said.status, errors=(said.error,)))
@@ -181,5 +180,21 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
         return Judged(FullJudgement(**about, status="invalid_evidence", errors=errors), tuple(rejected))
     labels = said.value.labels
     about["broken_rules"] = broken_rules(unit.task, {name: label.value for name, label in labels.items()})
-    found = kept_evidence(unit, context, checked)
+    found = _kept_evidence(unit, context, checked)
     return Judged(FullJudgement(**about, status="ok", labels=labels, evidence=found, errors=errors), tuple(rejected))
+
+
+def _kept_evidence(unit: Unit, context: NormalisedContext, checked: Validated) -> tuple[Evidence, ...]:
+    """The quotes that passed, each with its place in the passage that holds it."""
+    # The first page of a context is what stands before its first header: here nothing.
+    passages = {page.start: passage for page, passage in zip(context.pages[1:], unit.passages, strict=True)}
+    return tuple(
+        Evidence(
+            url=item.url,
+            snippet=item.snippet,
+            chunk_id=passages[item.page_start].chunk_id,
+            char_start=item.char_start - item.page_start,
+            char_end=item.char_end - item.page_start,
+        )
+        for item in checked.items
+    )

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from annotation.argilla.labels import TASKS, TaskName
-from annotation.judge.baseline import BASELINE, JUDGES, baseline_judgement
 from annotation.judge.judgements import FullJudgement, Judged, Unit, units_of
 from annotation.judge.model import ModelAnswer, Prompt, build_prompt, digest, judgement_of, read_answer
 from annotation.push.record_sources import read_source
@@ -51,41 +50,40 @@ class Work(NamedTuple):
     report: Callable[[int, int], None] = lambda done, total: None
     tell: Tell = lambda line: None
 
-    def units(self, wanted: Callable[[Unit], bool]) -> Iterator[Unit]:
-        """Each wanted unit once, in the order of records, tasks and ranks; what is no record is passed over."""
+    def units(self) -> Iterator[Unit]:
+        """Each unit once, in the order of records, tasks and ranks; what is no record is passed over."""
         seen: set[_Key] = set()
         for record in read_source(self.records, []):
             for unit in units_of(record, self.tasks):
-                if unit.key not in seen and wanted(unit):
+                if unit.key not in seen:
                     seen.add(unit.key)
                     yield unit
 
 
 class Tally(NamedTuple):
-    """Judgements by status; by site and status, one of several sites at each; and those that leave a label out."""
+    """Judgements by status; by site and status, one of several sites at each; and by the rules that they break."""
 
     units: Counter[Status]
     sites: Counter[tuple[str, Status]]
     broken_rules: Counter[str]
-    left_out: Counter[str]
     rejected: int
 
 
-def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> tuple[int, tuple[str, ...]]:
+def _check_work(work: Work, model: str) -> tuple[int, tuple[str, ...]]:
     problems: list[str] = []
     records = without_passages = 0
     found: Counter[_Key] = Counter()
     for record in read_source(work.records, problems):
         records += 1
         without_passages += not record.chunks
-        found.update(unit.key for unit in units_of(record, work.tasks) if wanted(unit))
+        found.update(unit.key for unit in units_of(record, work.tasks))
     if problems and not records:
         raise BadRowsError("No line is a record:", problems)
     if not found:
         tasks = ", ".join(work.tasks)
         raise InputError(
-            f"There is nothing to judge in {str(work.records)!r}: {records} records, none with a unit of {tasks} that "
-            "this judge answers. Give records with passages, or other tasks."
+            f"There is nothing to judge in {str(work.records)!r}: {records} records, none with a unit of {tasks}. Give "
+            "records with passages, or other tasks."
         )
     _refuse_other_file(work, model)
     if without_passages:
@@ -118,7 +116,7 @@ def beside(out: Path, what: str) -> Path:
 
 
 def _write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally:
-    tally = Tally(Counter(), Counter(), Counter(), Counter(), 0)
+    tally = Tally(Counter(), Counter(), Counter(), 0)
     sample: list[tuple[str, bytes]] = []
     with staged_file(work.out) as file:
         for unit, (judgement, rejected) in judged:
@@ -126,7 +124,6 @@ def _write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tall
             tally.units[judgement.status] += 1
             tally.sites.update((site, judgement.status) for site in unit.sites)
             tally.broken_rules.update(judgement.broken_rules)
-            tally.left_out.update(judgement.left_out)
             tally = tally._replace(rejected=tally.rejected + len(rejected))
             if work.sample and rejected:
                 # An order that has nothing to do with the quotes, and is the same each time.
@@ -261,25 +258,13 @@ class Outcome(NamedTuple):
     spent: Spent = Spent()
 
 
-def judge_by_words(work: Work) -> Outcome:
-    """What came of judging without a model; the judgements stand in `work.out`."""
-
-    def judged() -> Iterator[tuple[Unit, Judged]]:
-        for done, unit in enumerate(work.units(_takes_words), start=1):
-            yield unit, baseline_judgement(unit)
-            work.report(done, total)
-
-    total, problems = _check_work(work, _takes_words, BASELINE)
-    return Outcome(_write_judgements(work, judged()), problems)
-
-
-def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcome:
+def judge_records(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcome:
     """What came of asking a model; the judgements stand in `work.out`, its replies beside it.
 
     What was answered before is not asked again. A signal or the known cost stops the run in good order: units that are
     not settled then have no line, and the same call again goes on.
     """
-    total, problems = _check_work(work, _takes_model, chosen.model)
+    total, problems = _check_work(work, chosen.model)
     client = ApiClient(
         chosen.endpoint, RetryPolicy(attempts), work.limits.concurrency, accept_body, waits=waiting(work.tell)
     )
@@ -288,20 +273,11 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
 
         async def ask() -> None:
             async with client:
-                asker, units = Asker(client, chosen), work.units(_takes_model)
+                asker, units = Asker(client, chosen), work.units()
                 workers = (asking.ask_some(asker, units, total) for _ in range(work.limits.concurrency))
                 await run_together(asking.state.tasks, workers, partial(asking.state.stop, tell=work.tell))
 
         asyncio.run(ask())
-        tally = _write_judgements(work, asking.judged(work.units(_takes_model)))
+        tally = _write_judgements(work, asking.judged(work.units()))
         unsettled = total - tally.units.total()
         return Outcome(tally, problems, unsettled, asking.state.stopped if unsettled else "", asking.spent())
-
-
-def _takes_words(unit: Unit) -> bool:
-    return unit.task in JUDGES
-
-
-def _takes_model(unit: Unit) -> bool:
-    """Not about grounding without passages, which annotators never see."""
-    return unit.task != "grounding" or bool(unit.passages)

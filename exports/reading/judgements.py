@@ -108,7 +108,7 @@ def read_judged(
 ) -> ReadJudged:
     """What the judge (`name`, where the files have several) says of the records of these files, and of labelled ones.
 
-    A unit counts where annotators would get it or voted on it: a judge answers grounding without passages too.
+    A unit counts where annotators would get it or voted on it: a judge may answer grounding without passages too.
     """
     read = read_judges(judgements)
     judge = _only_judge(list(read.judges), name)

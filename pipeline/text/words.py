@@ -1,4 +1,4 @@
-"""The words and numbers of a text that carry its meaning, in one form for every language; how much of them others have.
+"""The words and numbers of a text that carry its meaning, in one form for every language; which sentences share most.
 
 Latin and other scripts with spaces give words; Chinese, Japanese, Korean and Thai, which write without them or with
 too few, give pairs of neighbouring characters, on which word search works without a dictionary.
@@ -90,17 +90,6 @@ def without_marks(text: str) -> str:
     return _CITATION_MARK.sub(" ", text)
 
 
-SENTENCES = 5  # Best sentences that may share the words of a claim among them
-
-
-class Coverage(NamedTuple):
-    """Shares from 0 to 1: the best sentence, the best five together, and the numbers, of which no numbers are all."""
-
-    best: float
-    best_five: float
-    numbers: float
-
-
 def words_and_numbers(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
     plain = without_marks(text)
     numbers = frozenset(numbers_in(plain))
@@ -154,29 +143,14 @@ class SentencePlace(NamedTuple):
     sentence: int
 
 
-def cover(
-    words: Set[str], numbers: Set[str], indexes: Sequence[WordIndex], count: int = SENTENCES
-) -> tuple[Coverage, list[SentencePlace]]:
-    """How much of a text with these words and numbers is covered, and by which sentences, the best first.
-
-    All is 0 where no sentence shares a word with it. Of a text of numbers alone these count as its words.
-    """
-    wanted = words or numbers
+def nearest_sentences(words: Set[str], indexes: Sequence[WordIndex], count: int) -> list[SentencePlace]:
+    """The sentences that share most of the words, the best first; none that shares no word."""
     most = []
     for number, index in enumerate(indexes):
-        shared = index.shared(wanted)
+        shared = index.shared(words)
         best = nsmallest(count, ((-times, place) for place, times in shared.items()))
         most += [(times, SentencePlace(number, place)) for times, place in best]
-    found = [place for _, place in nsmallest(count, most)]
-    if not found:
-        return Coverage(0.0, 0.0, 0.0), []
-    held = [
-        {word for word in wanted if indexes[place.source].holds(place.sentence, word)} for place in found[:SENTENCES]
-    ]
-    together = len(set[str]().union(*held))
-    known = sum(any(number in index.places for index in indexes) for number in numbers)
-    shares = max(map(len, held)) / len(wanted), together / len(wanted), known / len(numbers) if numbers else 1.0
-    return Coverage(*shares), found
+    return [place for _, place in nsmallest(count, most)]
 
 
 _KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")

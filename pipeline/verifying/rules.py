@@ -16,13 +16,12 @@ from typing import NamedTuple
 from pipeline.text.normal_form import straighten
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import (
-    SENTENCES,
     TOKEN,
     UNSPACED,
     UNSPACED_RUN,
     SentencePlace,
-    cover,
     detect_language,
+    nearest_sentences,
     numbers_in,
     plain_number,
     without_marks,
@@ -225,12 +224,15 @@ def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
     """The sentences of the pages that contradict a text, and why; None where they do so in more than one way."""
     words = frozenset[str]().union(*words_and_numbers(text, ""))
     found: dict[SentencePlace, str] = {}
-    for place in cover(words, frozenset(), [page.index for page in pages], 12)[1]:
+    for place in nearest_sentences(words, [page.index for page in pages], 12):
         page, at = pages[place.source], place.sentence
         reason = contradiction(text, page.sentences[at]) if _ENDS.search(page.sentences[at]) else ""
         if reason and not _is_disclaimed(page, range(at, at + 1)):
             found[place] = reason
     return found if len({*found.values()}) == 1 else {}
+
+
+_NEAREST = 5  # Sentences that a finding shows
 
 
 class Finding(NamedTuple):
@@ -249,7 +251,7 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
         return Finding("cannot_tell", 0.0, ("no text of a cited page could be read",))
     if not words:
         return Finding("cannot_tell", 0.0, ("the sentence says nothing that could be looked up",))
-    _, places = cover(words, frozenset(), [page.index for page in pages], SENTENCES)
+    places = nearest_sentences(words, [page.index for page in pages], _NEAREST)
     if not places:
         languages = {page.lang for page in pages if page.sentences} - {"und"}
         own = detect_language(text) if languages else "und"
@@ -259,7 +261,7 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
         return Finding("not_found", 0.0, ("no sentence of the cited pages has one of its words",))
     said = [SentencePlace(at, place) for at, page in enumerate(pages) if (place := stands_on(text, page)) is not None]
     if said:
-        return Finding("supported", 1.0, (), tuple(dict.fromkeys((*said, *places)))[:SENTENCES])
+        return Finding("supported", 1.0, (), tuple(dict.fromkeys((*said, *places)))[:_NEAREST])
     against = {pages[place.source].quote(place.sentence): reason for place, reason in opposing(text, pages).items()}
     if against:
         reasons = (f"{reason}: {quote.text[:300]!r}" for quote, reason in against.items())

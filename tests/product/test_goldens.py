@@ -37,6 +37,7 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from pipeline.asking.run import replay_narratives
 from tests.support.argilla_in_memory import ArgillaInMemory
+from tests.support.judge_bench import judging_model
 from tests.support.made_before import run, unpacked
 from tests.support.places import DATA, ROOT
 from tests.support.provider_server import Behaviour, Received
@@ -160,13 +161,22 @@ def test_answers_in_csv_v2(tmp_path: Path) -> None:
     check("csv_v2_demo", texts_in(tmp_path, "demo/*"), tmp_path)
 
 
+@pytest.fixture
+def _judging_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with judging_model() as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        yield
+
+
+@pytest.mark.usefixtures("_judging_model")
 def test_records_verdicts_and_judgements(made: Path) -> None:
     said = {}
     for line in (
         "pipeline sources answers --out new/records.jsonl --offline",
         "pipeline verify report.md --offline --out new/report.json",
         "pipeline verify answers/claude.csv --offline --out new/claude.jsonl",
-        "annotation judge campaign/records.jsonl --out new/judgements.jsonl",
+        "annotation judge campaign/records.jsonl --out new/judgements.jsonl --concurrency 1",
         "annotation plan records.jsonl --out new/plan --overlap 2",
         "pipeline check answers",
         "pipeline parse payloads/grok/N008.json --provider grok",

@@ -19,6 +19,7 @@ from annotation.argilla.tasks import task_of
 from exports.cli import main
 from exports.csv.schema import COLUMNS
 from tests.support.argilla_in_memory import ArgillaInMemory
+from tests.support.judge_bench import judging_model
 from tests.support.places import ROOT
 
 READMES = (
@@ -184,7 +185,8 @@ def test_the_commands_of_all_readmes_run_in_order(folder: Path, environment: dic
                 answer_everything(folder, workspace, names)
                 submitted.add(line)
         if block.language == "python" or commands(block.text):
-            run(block, folder, environment)
+            with judging_model() as judge:
+                run(block, folder, environment | judge)
     for task in TASKS:
         header = (folder / "export" / f"{task}.csv").read_text(encoding="utf-8").splitlines()[0]
         assert tuple(header.split(",")) == COLUMNS[task]

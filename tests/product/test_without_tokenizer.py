@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from exports.cli import main
 from pipeline.sources.chunk import _tokenizer
+from tests.support.judge_bench import judging_model
 from tests.support.made_before import files_of, unpacked
 from tests.support.places import ROOT
 
@@ -54,7 +55,9 @@ def _without_tokenizer(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ids=" ".join,
 )
 def test_what_counts_no_tokens_works(tmp_path: Path, words: tuple[str, ...]) -> None:
-    done = CliRunner().invoke(main, [str(tmp_path / "out.csv") if word == "OUT" else word for word in words])
+    with judging_model() as environment:
+        words = tuple(str(tmp_path / "out.csv") if word == "OUT" else word for word in words)
+        done = CliRunner(env=environment).invoke(main, words)
     assert done.exit_code == 0, done.output
 
 

@@ -18,6 +18,7 @@ from annotation.argilla.client import Argilla
 from annotation.campaign.setup import set_up
 from annotation.server.launch import ServerHandle
 from exports.cli import main
+from tests.support.judge_bench import judging_model
 from tests.support.made_before import unpacked
 
 pytestmark = pytest.mark.server
@@ -138,7 +139,7 @@ def workspace(client: Argilla) -> str:
 
 
 @pytest.fixture
-def run(study: Path, workspace: str, argilla_server: ServerHandle, monkeypatch: pytest.MonkeyPatch) -> Runner:
+def run(study: Path, workspace: str, argilla_server: ServerHandle, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     monkeypatch.chdir(study)
     environment = {"ARGILLA_API_URL": argilla_server.url, "ARGILLA_API_KEY": argilla_server.owner_api_key}
 
@@ -146,11 +147,12 @@ def run(study: Path, workspace: str, argilla_server: ServerHandle, monkeypatch: 
         meant = {HERE: [str(place)], SERVER: ["--workspace", workspace]}
         meant |= {"NEW": [f"written-files-{next(NUMBERS)}"], "KNOWN": ["written-files-anna"]}
         said = [part for word in words.split() for part in meant.get(word, [word])]
-        done = CliRunner(env=environment).invoke(main, said)
+        done = CliRunner(env=environment | judge).invoke(main, said)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.output
         return done
 
-    return run
+    with judging_model() as judge:
+        yield run
 
 
 @pytest.fixture(params=["device", "pipe"])

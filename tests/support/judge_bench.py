@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from exports.cli import main
 from pipeline.records.run import write_records
 from pipeline.records.schema import Passage, QueryResponse, Source
 from tests.support.provider_server import Received
-from tests.support.scripted_model import ScriptedModel, prompts_of
+from tests.support.scripted_model import ScriptedModel, prompts_of, says
 
 PAGE = re.compile(r"^### \[PAGE\] (\S+)\n(.+)$", re.MULTILINE)
 
@@ -39,6 +40,13 @@ def proper(received: Received, p_yes: float = 0.9) -> dict[str, Any]:
     labels = {name: {"value": p_yes > 0.5, "p_yes": p_yes} for name in labels_wanted(received)}
     quotes = [{"url": url, "snippet": line} for url, line in PAGE.findall(prompts_of(received)[1])[:1]]
     return {"labels": labels, "rationale": "It says so.", "evidence": quotes}
+
+
+@contextmanager
+def judging_model() -> Iterator[dict[str, str]]:
+    """A model on loopback that does as it is told, and the environment in which `annotation judge` asks it."""
+    with ScriptedModel(lambda received: says(proper(received))) as server:
+        yield {"CITEJURY_ANNOTATION_JUDGE_MODEL": "m-1", "CITEJURY_ANNOTATION_JUDGE_BASE_URL": server.url}
 
 
 def run(server: ScriptedModel, records: Path, out: Path, *options: str) -> Result:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from tests.support.judge_bench import judged, proper, record_of, run, written
+from tests.support.judge_bench import judged, lines_of, proper, record_of, run, written
 from tests.support.provider_server import Behaviour, Received, Status
 from tests.support.scripted_model import ScriptedModel, form_of, says
 
@@ -38,10 +38,8 @@ def test_a_judge_never_speaks_to_argilla(tmp_path: Path, monkeypatch: pytest.Mon
     ):
         monkeypatch.setenv("ARGILLA_API_URL", argilla.url)
         monkeypatch.setenv("ARGILLA_API_KEY", "key-of-argilla")
-        assert run(server, records, tmp_path / "judged.jsonl").exit_code == 0
-        words = ["annotation", "judge", str(records), "--out", str(tmp_path / "words.jsonl")]
-        baseline = CliRunner().invoke(main, words)
-        assert (baseline.exit_code, baseline.stdout) == (0, "")  # sites are listed where a judgement failed
+        done = run(server, records, tmp_path / "judged.jsonl")
+        assert (done.exit_code, done.stdout) == (0, "")  # sites are listed where a judgement failed
         assert argilla.calls == []
         assert all("key-of-argilla" not in json.dumps([call.headers, call.body]) for call in server.calls)
 
@@ -52,8 +50,8 @@ def test_a_judge_never_speaks_to_argilla(tmp_path: Path, monkeypatch: pytest.Mon
         (["--provider", "claude"], "set `ANTHROPIC_API_KEY`"),
         (["--model", "some/model"], "set `OPENROUTER_API_KEY`"),
         (["--base-url", "http://127.0.0.1:1"], "needs the name of a model"),
-        (["--model", "baseline", "--max-cost", "1"], "The baseline asks nobody"),
-        (["--task", "generation"], "no label of generation"),
+        ([], "Name the model to ask with `--model`, as in `citejury annotation judge records.jsonl --out"),
+        (["--model", "baseline"], "Name the model to ask with `--model`"),
         (["--provider", "nobody", "--model", "m"], "nobody"),
         (["--model", "m", "--base-url", "http://127.0.0.1:1", "--max-cost", "1"], "price of 'm' is not known"),
     ],
@@ -66,23 +64,28 @@ def test_what_cannot_be_asked_is_said_before_a_file_is_written(tmp_path: Path, o
     assert list(tmp_path.iterdir()) == [records]
 
 
+def test_the_environment_may_name_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records, out = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough.")), tmp_path / "judged.jsonl"
+    monkeypatch.setenv("CITEJURY_ANNOTATION_JUDGE_MODEL", "m-of-environment")
+    with ScriptedModel(as_told) as server:
+        words = ["annotation", "judge", str(records), "--out", str(out), "--base-url", server.url]
+        assert CliRunner().invoke(main, words).exit_code == 0
+    assert {line["model"] for line in lines_of(out)} == {"m-of-environment"}
+
+
 def test_nothing_but_the_same_judges_work_is_written_over(tmp_path: Path) -> None:
     records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
     out = tmp_path / "judged.jsonl"
-    words = ["annotation", "judge", str(records), "--out"]
-    for kept, said in (("other text\n", "something else"), ("", "'baseline', not 'm-1'")):
-        out.write_text(kept, encoding="utf-8")
-        if not kept:
-            out.unlink()
-            CliRunner().invoke(main, [*words, str(out)])
-        before = out.read_bytes()
-        with ScriptedModel(as_told) as server:
-            result = run(server, records, out)
-            assert (result.exit_code, out.read_bytes(), server.calls) == (1, before, [])
-        assert said in result.output
+    by_baseline = {"record_uuid": "a", "task": "grounding", "status": "ok", "model": "baseline", "left_out": ["x"]}
     os.mkfifo(tmp_path / "pipe")
-    result = CliRunner().invoke(main, [*words, str(tmp_path / "pipe")])
-    assert (result.exit_code, result.output.count("no file")) == (1, 1)
+    with ScriptedModel(as_told) as server:
+        for kept, said in (("other text", "something else"), (json.dumps(by_baseline), "'baseline', not 'm-1'")):
+            out.write_text(f"{kept}\n", encoding="utf-8")
+            result = run(server, records, out)
+            assert (result.exit_code, out.read_text(encoding="utf-8")) == (1, f"{kept}\n")
+            assert said in result.output
+        result = run(server, records, tmp_path / "pipe")
+        assert (result.exit_code, result.output.count("no file"), server.calls) == (1, 1, [])
 
 
 @pytest.mark.parametrize("name", ["judged.jsonl", "judged.jsonl.raw.jsonl", "judged.jsonl.sample.jsonl"])

@@ -7,9 +7,11 @@ import pytest
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import unit_id
-from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
+from annotation.judge.judgements import FullJudgement
+from annotation.push.suggestions import ProposedLabel
 from tests.support.judge_bench import lines_of, proper, record_of, run, written
 from tests.support.provider_server import Behaviour, Received
 from tests.support.scripted_model import ScriptedModel, prompts_of, says
@@ -70,21 +72,33 @@ def the_whole_way(command, owner: Argilla, workspace: str, tmp_path: Path):
     return go
 
 
-def test_the_baseline_goes_from_records_to_agreement(command, the_whole_way, tmp_path: Path) -> None:
+def of_baseline(name: str, task: TaskName, chunk_id: str | None = None, **labels: bool) -> str:
+    """A line as earlier versions wrote it without a model; it leaves out what it cannot tell."""
+    left_out = () if labels else ("support_present", "unsupported_claim_present")
+    said = {label: ProposedLabel(value=value, p_yes=float(value)) for label, value in labels.items()}
+    about = {"record_uuid": name, "task": task, "chunk_id": chunk_id, "status": "ok", "model": "baseline"}
+    return FullJudgement(**about, labels=said, left_out=left_out).model_dump_json() + "\n"
+
+
+def test_judgements_of_a_judge_without_a_model_are_read_as_before(the_whole_way, tmp_path: Path) -> None:
     records = written(
         tmp_path / "records.jsonl",
-        record_of("a", "Honey eases cough. So says a trial.", "Bees live in hives."),
-        # A page that says less than the sentence does: the baseline cannot tell, and nothing is filled in.
+        record_of("a", "Honey eases cough.", "Bees."),
         record_of("b", HOSTILE),
         record_of("c"),
     )
+    lines = (
+        *(of_baseline("a", "retrieval", f"a#{n}", topically_relevant=n == 1) for n in (1, 2)),
+        of_baseline("a", "grounding", support_present=True, unsupported_claim_present=False),
+        of_baseline("b", "retrieval", "b#1", topically_relevant=True),
+        of_baseline("b", "grounding"),
+        # Annotators have no grounding without passages; the judgement of it waits for none.
+        of_baseline("c", "grounding", support_present=False, unsupported_claim_present=True),
+    )
     judged = tmp_path / "judged.jsonl"
-    command("annotation", "judge", records, "--out", judged, "--model", "baseline")
-    # Annotators have no grounding without passages; the judgement of it waits for none.
-    lines = lines_of(judged)
-    grounding = {line["record_uuid"]: bool(line["labels"]) for line in lines if line["task"] == "grounding"}
-    assert grounding == {"a": True, "b": False, "c": True}
-    the_whole_way(judged, records, unseen=frozenset({"grounding c"}))
+    judged.write_text("".join(lines), encoding="utf-8")
+    grounding = the_whole_way(judged, records, unseen=frozenset({"grounding c"}))["grounding"]
+    assert grounding["labels"]["support_present"]["n_left_out"] == 1
 
 
 def test_a_model_goes_the_same_way_and_what_it_got_wrong_is_not_filled_in(the_whole_way, tmp_path: Path) -> None:
