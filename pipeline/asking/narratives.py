@@ -130,7 +130,6 @@ class NarrativesCsv:
         rows = iter(self.sheet.rows) if self.sheet else table_rows(self.path, self.columns[0], self.encoding)
         first, header = next(rows, (1, []))
         columns = _find_columns(self.path, header, *self.columns)
-        hidden = self.sheet.hidden_rows if self.sheet else ()
         for place in (each for each in columns[:4] if each is not None):
             if self.sheet and place in self.sheet.hidden_columns:
                 look.doubts[f"the `{columns.names[place].strip()}` column is hidden in the sheet"].append(first)
@@ -140,7 +139,7 @@ class NarrativesCsv:
             elif problem := _row_problem(cells, columns):
                 bad_row(f"{self.row} {line}: {problem}")
             else:
-                if line in hidden:
+                if self.sheet and line in self.sheet.hidden_rows:
                     look.doubts["hidden in the sheet, and read all the same"].append(line)
                 yield look.narrative(cells, columns, line)
 
@@ -210,8 +209,7 @@ class _Look:
             (len(narrative.prompt) > _LONGEST, f"the text has more than {_LONGEST:,} letters"),
             (
                 first == line == other and alike != name,
-                f"the id {shown} is that of {row} {near} but for case, blanks or accents, which names of files may not "
-                "keep apart",
+                f"the id {shown} is that of {row} {near} but for case or blanks",
             ),
             (first == line and no_file, f"the id {shown} cannot be the name of a file, which `--replay` needs"),
         ):

@@ -68,8 +68,8 @@ def migrate(v1: Path, v2: Path) -> None:
     """Turn a CSV file of schema v1 into CSV v2.
 
     Citations are read from `raw_json` again by today's rules. Rows with an `error` go to a file beside V2.csv that is
-    named like it and ends in `.errors.jsonl`. A row that cannot be taken over goes, whole and with the reason, to one
-    that ends in `.left.jsonl`; the others are migrated, and the exit code is 1. An existing file is never overwritten.
+    named like it and ends in `.errors.jsonl`. What cannot be taken over goes with the reason to one that ends in
+    `.left.jsonl`; all else is migrated, and the exit code is 1. An existing file is never overwritten.
 
     \b
     Example:
@@ -85,7 +85,7 @@ def migrate(v1: Path, v2: Path) -> None:
     beside = f" (in {migrated.errors_path})" if migrated.errors else ""
     log(f"{v2}: answers {migrated.answers:,}, errors {migrated.errors:,}{beside}")
     log(f"Next: citejury pipeline check {v2}")
-    if migrated.bad_rows:
+    if migrated.left:
         raise click.exceptions.Exit(1)
 
 

@@ -36,11 +36,11 @@ _NO_WESTERN = re.compile(
 _TOLD_DELIMITER = re.compile(r"""sep=([^\w\s"']|\t)""", re.IGNORECASE)  # Excel's own first line
 
 
-def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], None]) -> Iterator[str]:
+def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], str | None]) -> Iterator[str]:
     """The physical lines of a file in UTF-8 with their own line ends, without a byte order mark.
 
     A line ends at `\\n`, `\\r\\n` or a lone `\\r`, as `csv` counts them. For a line that is not UTF-8 `damaged` is told
-    its number, its bytes and the place of the first bad one; if that returns, the bad bytes become U+FFFD.
+    its number, its bytes and the place of the first bad one; it may return a text, else these bytes become U+FFFD.
     """
     number = 0
     for raw in file:
@@ -52,8 +52,7 @@ def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], No
             try:
                 yield piece.decode()
             except UnicodeDecodeError as error:
-                damaged(number, piece, error.start)
-                yield piece.decode(errors="replace")
+                yield damaged(number, piece, error.start) or piece.decode(errors="replace")
 
 
 def csv_reader(lines: Iterator[str], delimiter: str = ",") -> "Reader":

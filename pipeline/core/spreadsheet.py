@@ -4,6 +4,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
@@ -51,17 +52,13 @@ def read_sheet(path: Path, name: str = "") -> Sheet:
     try:
         with ZipFile(path) as packed:
             _refuse_more(path, "bytes", sum(each.file_size for each in packed.infolist()))
-            _refuse_more(path, "tags", sum(_count_tags(packed, each) for each in packed.namelist()))
+            parts = (iter(partial(packed.open(each).read, 1 << 20), b"") for each in packed.namelist())
+            _refuse_more(path, "tags", sum(piece.count(b"<") for part in parts for piece in part))
         with warnings.catch_warnings(), open(path, "rb") as file:
             warnings.simplefilter("ignore")  # what it cannot keep when it saves, which is never done
             return _sheet_of(path, load_workbook(file, read_only=True, keep_links=False), name)
     except (*_BROKEN, zlib.error, NotImplementedError) as error:
         raise InputError(f"{str(path)!r} is damaged or no Excel file (.xlsx), and not CSV. {_HOW_TO_SAVE}") from error
-
-
-def _count_tags(packed: ZipFile, name: str) -> int:
-    with packed.open(name) as part:
-        return sum(piece.count(b"<") for piece in iter(lambda: part.read(1 << 20), b""))
 
 
 def _refuse_more(path: Path, what: str, found: int) -> None:
@@ -103,8 +100,8 @@ def _table(path: Path, filled: dict[tuple[int, int], str], merged: Iterable[Any]
     """The rows from the first with a text to the last, all up to the last column with one."""
     rows, width = {row for row, _ in filled}, max((column for _, column in filled), default=0)
     _refuse_more(path, "rows", max(rows, default=0))
-    _refuse_more(path, "cells", len(rows) * width)
-    _refuse_more(path, "cells", sum(area.size["rows"] * area.size["columns"] for area in merged))
+    merged_cells = sum(area.size["rows"] * area.size["columns"] for area in merged)
+    _refuse_more(path, "cells", max(len(rows) * width, merged_cells))
     for area in merged:
         why = f"is part of the merged cells {area.coord}; undo the merge and fill each cell"
         for row, column in area.cells:

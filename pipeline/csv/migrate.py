@@ -4,10 +4,11 @@ Answers keep their text, model and time. Their citations are read from the store
 an `error` are no answers: they go to a file of their own.
 """
 
+import csv
 import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
@@ -17,7 +18,7 @@ from uuid import UUID, uuid5
 from pipeline.citations.addresses import find_links
 from pipeline.core.errors import BadRowsError, InputError, OutputError, ProviderError
 from pipeline.core.files import staged_file
-from pipeline.core.lines import by_lines, numbered_rows, open_csv
+from pipeline.core.lines import by_lines, csv_reader, decoded_lines, numbered_rows, open_csv
 from pipeline.core.schema import (
     CSV_COLUMNS,
     RESULTS_OF,
@@ -53,10 +54,45 @@ _MAY_BE_EMPTY = ("run_id", "model", "response_text", "raw_json")
 
 _Notes = defaultdict[str, list[int]]
 """What was changed on the way: a sentence and the lines it concerns."""
+_Left = tuple[int, str, Any]
 
 
-def _v1_rows(v1: Path, notes: _Notes, refuse: Callable[[int, str, Any], None]) -> Iterator[tuple[int, dict[str, str]]]:
-    rows = numbered_rows(v1)
+def _readable_rows(v1: Path, left: list[_Left]) -> Iterator[tuple[int, list[str]]]:
+    """The header and each row with its line; what is not UTF-8 or no CSV is left as it stands, and read on after."""
+    taken: list[str] = []
+    ahead: deque[str] = deque()
+
+    def lines() -> Iterator[str]:
+        while text := ahead.popleft() if ahead else next(decoded, ""):
+            taken.append(text)
+            yield text
+
+    next(numbered_rows(v1), None)  # refuses a header that cannot be read
+    with open_csv(v1) as file:
+        decoded, line = decoded_lines(file, lambda number, raw, at: raw.decode(errors="surrogateescape")), 1
+        while True:
+            why = ""
+            try:
+                row = next(csv_reader(lines()), [])
+            except csv.Error as error:
+                why = f"it is not CSV ({error}); look for a quotation mark that is not doubled or never closed"
+                ahead.extendleft(reversed(taken[1:]))
+                del taken[1:]
+            text = "".join(taken)
+            if bad := re.search("[\udc80-\udcff]", text):
+                why = f"it is not UTF-8: its letter {bad.start() + 1} is the byte 0x{ord(bad[0]) - 0xDC00:02x}"
+            if why:
+                left.append((line, why, text))
+            elif row:
+                yield line, row
+            elif not taken:
+                return
+            line += len(taken)
+            taken.clear()
+
+
+def _v1_rows(v1: Path, notes: _Notes, left: list[_Left]) -> Iterator[tuple[int, dict[str, str]]]:
+    rows = _readable_rows(v1, left)
     _, header = next(rows, (1, []))
     missing = [column for column in (*RENAMED, *_READ_BESIDES) if column not in header]
     if tuple(header) == CSV_COLUMNS:
@@ -66,10 +102,12 @@ def _v1_rows(v1: Path, notes: _Notes, refuse: Callable[[int, str, Any], None]) -
         raise InputError(f"{str(v1)!r} is not CSV v1: it {what}; found {', '.join(map(repr, header)) or 'nothing'}.")
     for column in header:
         if column not in V1_COLUMNS:
-            notes[f"the column {column!r} is not of schema v1 and was left out"].append(1)
+            notes[f"the column {column!r} is not of schema v1; its values are kept in the list of what is left"].append(
+                1
+            )
     for line, cells in rows:
         if len(cells) != len(header):
-            refuse(line, f"cells found {len(cells)}, wanted {len(header)}", cells)
+            left.append((line, f"it has {len(cells)} cells, and the header has {len(header)}", cells))
             continue
         yield line, dict(zip(header, cells, strict=True))
 
@@ -81,20 +119,19 @@ def _read_time(cell: str) -> datetime:
         raise InputError(f"`requested_at` is {shown(cell)}, no ISO 8601 time") from error
 
 
-def _stored_results(cell: str) -> list[dict[str, Any]]:
-    """The results with a URL of a `search_results_json`: a list, or the first list of a provider's object around it."""
+def _stored_results(cell: str) -> tuple[list[dict[str, Any]], str]:
+    """The results with a URL in such a list, or the first list of an object around it; and what is wrong with it."""
     try:
-        found = json.loads(cell)
+        found = json.loads(cell or "null")
     except (ValueError, RecursionError):
-        return []
+        return [], "is not JSON"
     if isinstance(found, dict):
         names = ("search_results", "results", "citations", "sources")
         found = next((found[name] for name in names if isinstance(found.get(name), list)), None)
-    items = [
-        {"url": item} if isinstance(item, str) else as_object(item)
-        for item in (found if isinstance(found, list) else ())
-    ]
-    return [item for item in items if as_text(item.get("url"))]
+    listed = found if isinstance(found, list) else []
+    items = [{"url": item} if isinstance(item, str) else as_object(item) for item in listed]
+    results = [item for item in items if as_text(item.get("url"))]
+    return results, "has a result without `url`" if len(results) < len(items) else ""
 
 
 class Migrated(NamedTuple):
@@ -106,10 +143,9 @@ class Migrated(NamedTuple):
     errors_path: Path
     """Where these rows are; there is no such file without any."""
     left: list[str]
-    """Rows, and search results, that could not be taken over, each with its line and why; `bad_rows` are rows."""
+    """Rows, and search results, that could not be taken over, each with its line and why."""
     left_path: Path
-    """Where these are, whole; there is no such file without any."""
-    bad_rows: int
+    """Where these are, whole, with the cells of columns that v1 does not have; no such file without any."""
     notes: list[str]
     """What could not be taken over as it stood, a sentence each."""
 
@@ -132,12 +168,11 @@ def migrate_file(v1: Path, v2: Path) -> Migrated:
     migration = _Migration(UUID(bytes=digest[:16]), notes)
     answers = write_answers(v2, migration.answers(v1))
     for path, lines in ((errors_path, map(error_bytes, migration.errors)), (left_path, migration.left_lines())):
-        written = list(lines)
-        if written:
+        if written := list(lines):
             with staged_file(path) as file:
                 file.writelines(written)
     left, errors = [f"line {line}: {why}" for line, why, _ in migration.left], len(migration.errors)
-    return Migrated(answers, errors, errors_path, left, left_path, migration.bad_rows, by_lines(notes))
+    return Migrated(answers, errors, errors_path, left, left_path, by_lines(notes))
 
 
 class _Migration:
@@ -148,34 +183,34 @@ class _Migration:
         self.notes = notes
         self.ids: set[str] = set()
         self.errors: list[ErrorLine] = []
-        self.left: list[tuple[int, str, Any]] = []
-        self.bad_rows = 0
-
-    def refuse(self, line: int, why: str, cells: Any) -> None:
-        self.bad_rows += 1
-        self.left.append((line, why, cells))
+        self.left: list[_Left] = []
+        self.surplus: list[_Left] = []
 
     def left_lines(self) -> Iterator[bytes]:
-        for found in (dict(zip(("line", "reason", "cells"), each, strict=True)) for each in self.left):
+        for each in sorted(self.left + self.surplus, key=lambda each: each[0]):
+            found = dict(zip(("line", "reason", "cells"), each, strict=True))
             yield (json.dumps(found, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
     def answers(self, v1: Path) -> Iterator[StoredAnswer]:
         """The answers in the order of the file; after the last one it is refused where nothing was taken over."""
         taken = 0
-        for number, (line, cells) in enumerate(_v1_rows(v1, self.notes, self.refuse), start=1):
+        for number, (line, cells) in enumerate(_v1_rows(v1, self.notes, self.left), start=1):
+            surplus = {name: cell for name, cell in cells.items() if name not in V1_COLUMNS and cell}
+            if surplus:
+                self.surplus.append((line, "these columns are not of schema v1", surplus))
             try:
                 if cells["error"].strip():
                     self.errors.append(_error_line(cells, number))
                     continue
                 answer = self.answer(cells, line, number)
             except InputError as error:
-                self.refuse(line, str(error), cells)
+                self.left.append((line, str(error), cells))
                 continue
             taken += 1
             yield answer
         if not taken and not self.errors:
             if self.left:
-                what = f"{str(v1)!r} has no row that can be migrated ({self.bad_rows}):"
+                what = f"{str(v1)!r} has no row that can be migrated ({len(self.left)}):"
                 raise BadRowsError(what, [f"line {line}: {why}" for line, why, _ in self.left])
             raise InputError(f"{str(v1)!r} has a header and no rows; there is nothing to migrate.")
 
@@ -234,7 +269,8 @@ class _Migration:
 
     def payload(self, provider: ProviderName, cells: dict[str, str], line: int) -> Answer:
         """What the body says; one that cannot be read gives way to one of the text and the search results beside it."""
-        results = _stored_results(cells["search_results_json"])
+        stored = cells["search_results_json"]
+        results, why = _stored_results(stored.strip())
         try:
             body = load_body(cells["raw_json"])
             read = read_body(provider, body)
@@ -252,10 +288,13 @@ class _Migration:
             if not read.search_results:
                 fields = ({name: as_text(each.get(name)) for name in ("url", "title", "snippet")} for each in results)
                 read = read.model_copy(update={"search_results": tuple(SearchResult(**each) for each in fields)})
-        has_rows = provider == RESULTS_OF and read.citations
-        if not has_rows and any(each["url"] not in cells["raw_json"] for each in results):
-            why = "CSV v2 has no place for its search results: they are another provider's, or nothing is cited"
-            self.left.append((line, why, {"search_results_json": cells["search_results_json"]}))
+        placed = read.search_results if provider == RESULTS_OF and read.citations else ()
+        kept = json.dumps([body, read.citations, [each.model_dump() for each in placed]], ensure_ascii=False)
+        urls = re.findall(r'https?://[^\s"\\]+', stored.replace("\\/", "/"))
+        if not why and any(url not in kept and url not in cells["raw_json"] for url in urls):
+            why = "has what is in neither the body nor a column of CSV v2"
+        if why:
+            self.left.append((line, f"`search_results_json` {why}", {"search_results_json": stored}))
         return read
 
 

@@ -222,7 +222,52 @@ def test_search_results_become_columns_whatever_the_shape_of_the_body(tmp_path: 
     ]
     [left] = map(json.loads, (tmp_path / "v2.left.jsonl").read_text(encoding="utf-8").splitlines())
     assert (left["line"], left["cells"]) == (5, {"search_results_json": found})
-    assert "no place for its search results" in left["reason"]
+    assert left["reason"] == "`search_results_json` has what is in neither the body nor a column of CSV v2"
+
+
+def test_search_results_that_cannot_be_taken_over_whole_are_kept_in_the_list(tmp_path: Path) -> None:
+    kept = json.loads(SONAR)["search_results"]
+    cells = [
+        '[{"url":',
+        json.dumps([{"link": "https://lost.example/"}]),
+        json.dumps({"data": {"results": [{"url": "https://lost.example/"}]}}),
+        "https://lost.example/;https://b.example",
+        "[{'url': 'https://lost.example/'}]",
+        json.dumps([*kept, {"url": "https://lost.example/"}]),
+        json.dumps({"results": kept, "citations": ["https:\\/\\/lost.example"]}).replace("\\\\", "\\"),
+    ]
+    taken = ["", "null", "[]", "{}", json.dumps(kept), json.dumps(kept).replace("/", "\\/")]
+    rows = [v1_row(run_id=str(UUID(int=number)), search_results_json=cell) for number, cell in enumerate(cells + taken)]
+    v1 = write_v1(tmp_path / "v1.csv", *rows)
+    result = CliRunner().invoke(main, ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")])
+    assert (result.exit_code, len(list(read_answers(tmp_path / "v2.csv")))) == (1, len(rows))
+    left = [json.loads(line) for line in (tmp_path / "v2.left.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [each["cells"]["search_results_json"] for each in left] == cells
+    assert [each["reason"].removeprefix("`search_results_json` ") for each in left] == [
+        "is not JSON",
+        "has a result without `url`",
+        "has what is in neither the body nor a column of CSV v2",
+        "is not JSON",
+        "is not JSON",
+        "has what is in neither the body nor a column of CSV v2",
+        "has what is in neither the body nor a column of CSV v2",
+    ]
+
+
+def test_a_row_that_is_no_utf_8_or_no_csv_goes_to_the_list_as_it_stands_and_the_others_are_migrated(
+    tmp_path: Path,
+) -> None:
+    rows = [v1_row(run_id=str(UUID(int=number)), note_id=f"N{number}") for number in range(5)]
+    v1 = write_v1(tmp_path / "v1.csv", *rows)
+    content = v1.read_bytes().replace(b",N1,", b",N\xff1,").replace(b",N3,", b',"N3,')
+    v1.write_bytes(content + b'"a,b\r\n')
+    migrate_file(v1, tmp_path / "v2.csv")
+    assert [each.narrative_id for each in read_answers(tmp_path / "v2.csv")] == ["N0", "N2", "N4"]
+    left = [json.loads(line) for line in (tmp_path / "v2.left.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert left[0]["cells"].encode(errors="surrogateescape").splitlines()[0] in content
+    assert ["is the byte 0xff" in left[0]["reason"], "it is not CSV (" in left[-1]["reason"]] == [True, True]
+    assert (left[0]["line"], left[-1]["cells"]) == (5, '"a,b\r\n')
+    assert "".join(each["cells"] if isinstance(each["cells"], str) else "" for each in left).count("N3") == 1
 
 
 def test_rows_that_cannot_be_migrated_go_to_a_list_with_their_reasons_and_the_others_are_migrated(
@@ -270,7 +315,10 @@ def test_what_is_not_schema_v1_is_refused(tmp_path: Path) -> None:
 def test_columns_in_another_order_are_found_and_unknown_ones_are_told(tmp_path: Path) -> None:
     v1 = write_v1(tmp_path / "v1.csv", v1_row() | {"origin_note": "x"}, columns=(*reversed(V1_COLUMNS), "origin_note"))
     report = migrate_file(v1, tmp_path / "v2.csv")
-    assert report.notes == ["line 1: the column 'origin_note' is not of schema v1 and was left out"]
+    assert report.notes == [
+        "line 1: the column 'origin_note' is not of schema v1; its values are kept in the list of what is left"
+    ]
+    assert (report.left, json.loads(report.left_path.read_bytes())["cells"]) == ([], {"origin_note": "x"})
     assert [answer.answer_id for answer in read_answers(tmp_path / "v2.csv")] == [RUN]
 
 
