@@ -12,8 +12,8 @@ comma := ,
 # Real pages in German, English and Japanese, and two PDFs, for the tests of what is read from the web.
 DOCS := debian-handbook debian-reference-en developers-reference
 
-# What docker/compose.yaml starts, from Debian's packages, what reads such files, and what sets a table for a paper.
-STACK := postgresql redis-server docker-compose caddy texlive-latex-recommended
+# What docker/compose.yaml starts, from Debian's packages, and what reads such files.
+STACK := postgresql redis-server docker-compose caddy
 # What builds and runs containers without Docker, makes their networks, and a Debian to put into them.
 BOXES := buildah podman runc catatonit netavark aardvark-dns iptables iproute2 uidmap debootstrap
 DCLINT := dclint@3.1.0
@@ -170,11 +170,11 @@ pages:
 	  && cd .. && rm -r packages && touch complete; } \
 	|| echo 'The documentation of Debian cannot be fetched here: the tests that read its pages will be skipped.'
 
-# PostgreSQL, Redis, Caddy, two readers of compose files, LaTeX. Tests skip without.
+# PostgreSQL, Redis, Caddy, two readers of compose files. Tests skip without.
 stack: install
 	@{ ls /usr/lib/postgresql/*/bin/initdb && command -v redis-server && command -v docker-compose \
-	  && command -v caddy && command -v pdflatex; } >/dev/null 2>&1 || { \
+	  && command -v caddy; } >/dev/null 2>&1 || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(STACK) >/dev/null; } \
-	|| echo 'PostgreSQL, Redis, docker-compose, Caddy or LaTeX cannot be installed here: their tests will be skipped.'
+	|| echo 'PostgreSQL, Redis, docker-compose or Caddy cannot be installed here: their tests will be skipped.'
 	$(call npm_install,dclint,$(DCLINT))

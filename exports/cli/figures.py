@@ -143,7 +143,7 @@ def agreement(
     Written to --out:
         agreement.json    every figure, and the reason where there is none (--schema describes it)
         report.html       all of it to look at, in one file that needs no network
-        agreement.md      for a pull request        agreement.tex   for a paper (booktabs)
+        agreement.md      for a pull request
         labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, changes.csv, conditional.csv
         disagreements.csv every unit on which annotators differ, those that weigh most first
 
@@ -298,7 +298,7 @@ def results(
         results.json      every figure, and the reason where there is none (--schema describes it)
         results.csv       a row for each label and group      differences.csv   a row for each comparison
         findings.csv      the composite findings
-        results.md        for a pull request                  results.tex       for a paper (booktabs)
+        results.md        for a pull request
     With --runs also:
         runs.csv          questions asked, refused, failed    citations.csv     citations and sites by group
         sites.csv         the most cited sites                overlaps.csv      sites that two groups share

@@ -162,10 +162,10 @@ def _figure(name: str, row: _Label) -> str:
     return words.figure_text(row[1], name)
 
 
-_LEGEND = " ".join(("n: units with two answers or more.", *legends_at("page"), "–: undefined."))
 _PAGE_LEGEND = (
-    f"{_LEGEND} P(α < .667): share of the resamples below that threshold. Annotators are named where chance would name "
-    "anybody in at most one file of twenty."
+    f"n: units with two answers or more. {' '.join(legends_at('page'))} –: undefined. P(α < .667): share of the "
+    "resamples below that threshold. Annotators are named where chance would name anybody in at most one file of "
+    "twenty."
 )
 _SHORT_LEGEND = (
     "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
@@ -269,17 +269,6 @@ def _task_sections(agreement: schema.Agreement, task: TaskName, figures: schema.
         yield Section(tables=(Table(rows, left=1),))
     cited = [f"{label}: {words.label_sentence(agreement, task, label)}." for label in figures.labels]
     yield Section("To cite", points=marked("", cited), folded=True)
-
-
-def paper_sections(agreement: schema.Agreement) -> Iterator[Section]:
-    for task, figures in agreement.tasks.items():
-        cited = [f"{label}: {words.label_sentence(agreement, task, label)}." for label in figures.labels]
-        yield Section(
-            title=f"Agreement between annotators: {task}",
-            tables=(_label_table(figures, "paper"),),
-            notes=(_LEGEND, *cited[:1]),
-            name=f"agreement-{task}",
-        )
 
 
 def judge_sections(agreement: schema.Agreement, place: Place) -> Iterator[Section]:

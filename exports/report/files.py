@@ -17,11 +17,11 @@ from exports.reading.definitions import read_findings
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.reading.study import Judging, read_study
-from exports.report.agreement_page import agreement_sections, paper_sections
+from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details, write_disagreements_csv
 from exports.report.html.page import render_report
 from exports.report.results_page import results_sections
-from exports.report.sections import latex_mark, latex_text, markdown_mark, markdown_text
+from exports.report.sections import markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import left_out_pairs
 from exports.statistics.agreement import RESAMPLES, measure_agreement
@@ -53,6 +53,8 @@ class OwnFiles(NamedTuple):
     work_folder: str
     marks: Mapping[str, bytes | tuple[str, ...]]
     """By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
+    former: Mapping[str, bytes]
+    """The same of files that only earlier versions wrote: one of ours is removed, one of others is not in the way."""
 
 
 _AGREEMENT = OwnFiles(
@@ -61,7 +63,6 @@ _AGREEMENT = OwnFiles(
     {
         "agreement.json": ("version", "latest_response", "tasks"),
         "agreement.md": markdown_mark("exports agreement").encode(),
-        "agreement.tex": latex_mark("exports agreement").encode(),
         _DISAGREEMENTS_FILE: b"task,label,record_uuid,",
         REPORT_FILE: b'<meta name="generator" content="citejury',
         "tasks.csv": b"task,n_units,n_records,",
@@ -72,6 +73,7 @@ _AGREEMENT = OwnFiles(
         "changes.csv": b"task,kind,label,",
         "conditional.csv": b"task,rule,premise,",
     },
+    {"agreement.tex": b"% citejury exports agreement"},
 )
 _RESULTS = OwnFiles(
     "exports results",
@@ -79,7 +81,6 @@ _RESULTS = OwnFiles(
     {
         RESULTS_FILE: ("version", "consensus", "tasks", "findings"),
         "results.md": markdown_mark("exports results").encode(),
-        "results.tex": latex_mark("exports results").encode(),
         "results.csv": b"task,label,by,",
         "differences.csv": b"task,label,by,",
         "findings.csv": b"finding,title,any,",
@@ -88,6 +89,7 @@ _RESULTS = OwnFiles(
         "sites.csv": b"site,citations,answers,",
         "overlaps.csv": b"by,within,a,b,jaccard,",
     },
+    {"results.tex": b"% citejury exports results"},
 )
 
 
@@ -134,6 +136,9 @@ def _replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
                 os.replace(path, folder / path.name)
             for name in own.marks.keys() - {path.name for path in written}:
                 (folder / name).unlink(missing_ok=True)  # of an earlier run on other data
+            for name, mark in own.former.items():
+                if (folder / name).is_file() and _is_ours(folder / name, mark):
+                    (folder / name).unlink()
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
@@ -195,7 +200,6 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
     with _replaced_files(folder, _RESULTS) as work:
         (work / RESULTS_FILE).write_bytes(results_json(results).encode())
         (work / "results.md").write_bytes(markdown_text(_RESULTS.command, results_sections(results)).encode())
-        (work / "results.tex").write_bytes(latex_text(_RESULTS.command, results_sections(results, "paper")).encode())
         for name, table in results_tables(results).items():
             (work / name).write_bytes(table.csv(spreadsheet_safe))
 
@@ -306,7 +310,6 @@ def _write_agreement(
         page = markdown_text(_AGREEMENT.command, agreement_sections(agreement, results, controls))
         (work / "agreement.json").write_bytes(agreement_json(agreement).encode())
         (work / "agreement.md").write_bytes(page.encode())
-        (work / "agreement.tex").write_bytes(latex_text(_AGREEMENT.command, paper_sections(agreement)).encode())
         for name, table in agreement_tables(agreement).items():
             (work / name).write_bytes(table.csv(spreadsheet_safe))
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)

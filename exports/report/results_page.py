@@ -54,7 +54,7 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
         notes.insert(0, "both/judged: what people labelled and the judge judged, of all that it judged.")
     tables = (Table(rows, left=1),) if len(rows) > 1 else ()
     title = "Rates with the judge's help (people's labels correct it)"
-    yield Section(title, tables=tables, notes=tuple(notes), name="judge")
+    yield Section(title, tables=tables, notes=tuple(notes))
 
 
 _GROUPS_SHOWN, _PAIRS_SHOWN = 12, 15  # so many groups and pairs are shown where a page has an end
@@ -114,7 +114,7 @@ def _questions(results: schema.Results) -> Section:
     rows: list[tuple[str, ...]] = [("", *(name.replace("_", " ") for name in columns))]
     rows += [(name, *(f"{number:,}" for number in numbers)) for name, numbers in (*counts.items(), ("all", totals))]
     note = "asked = answered + refused + failed; refused as the provider's stop reason or error says."
-    return Section("Questions, as the runs tell", tables=(Table(rows, left=1),), notes=(note,), name="questions")
+    return Section("Questions, as the runs tell", tables=(Table(rows, left=1),), notes=(note,))
 
 
 def _citations(found: schema.Landscape, narrow: bool) -> Section:
@@ -150,7 +150,7 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
         "interval, and over all answers.",
         *many,
     )
-    return Section("What the answers cite", tables=tuple(tables), notes=notes, name="citations")
+    return Section("What the answers cite", tables=tuple(tables), notes=notes)
 
 
 def _citation_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
@@ -227,9 +227,7 @@ def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
         left = ", ".join(f"{language or 'not known'} {count:,}" for language, count in found.n_without_patterns.items())
         notes.append(f"Left out, since their language has no patterns: {left}.")
     notes += _differences([(f"Narrative: {verdict}", found.verdicts[verdict], words.SHARES) for verdict in VERDICTS])
-    return Section(
-        "What the answers say of their narrative", tables=(Table(rows, left=1),), notes=tuple(notes), name="verdicts"
-    )
+    return Section("What the answers say of their narrative", tables=(Table(rows, left=1),), notes=tuple(notes))
 
 
 def _passages(found: schema.Passages, narrow: bool) -> Section:
@@ -246,8 +244,7 @@ def _passages(found: schema.Passages, narrow: bool) -> Section:
         notes.append(f"Precision only, since not all of their passages were judged: {counted(found.n_gaps, 'record')}.")
     title, meaning = _CONTEXTS[found.contexts]
     notes += [meaning, *_differences([(title, label, _scale(name)) for name, title, label in figures])]
-    name = f"passages-{found.contexts or 'unknown'}"
-    return Section(title, tables=(Table(rows, left=1),), notes=tuple(notes), name=name)
+    return Section(title, tables=(Table(rows, left=1),), notes=tuple(notes))
 
 
 def _passage_figures(found: schema.Passages) -> Iterator[tuple[str, str, schema.LabelResults]]:
@@ -294,28 +291,23 @@ def results_sections(results: schema.Results, place: Place = "page") -> Iterator
     findings = [figure for figure in shown if figure.task is None]
     tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
     behind = words.denominator_sentences([*([figure] for figure in findings), *tasks.values()])
-    summary, meaning, groups = words.summary_sentence(results), words.rate_meaning(results), words.shows_groups(results)
-    differences = tuple(words.difference_sentences(results))
-    yield Section(_CAPTION if place == "page" else "", notes=(summary,), depth=2)
-    for number, figure in enumerate(findings, start=1):
-        found = _finding_section(figure, next(behind))
-        name = "findings" if number == 1 else f"findings-{number}"
-        told = tuple(f"Beyond chance: {each}" for each in differences) if number == len(findings) else ()
-        yield found._replace(name=name, caption=f"{_CAPTION}: {figure.title}", alone=(summary, meaning, *told))
+    groups = words.shows_groups(results)
+    yield Section(_CAPTION if place == "page" else "", notes=(words.summary_sentence(results),), depth=2)
+    for figure in findings:
+        yield _finding_section(figure, next(behind))
     for task, of_task in tasks.items():
         table = _rate_table(of_task, of_task[0].unit, groups or place == "page")
-        found = Section(task, tables=(table,), notes=tuple(next(behind)), widths=_WIDTHS)
-        yield found._replace(name=task, caption=f"{_CAPTION}: {task}", alone=(summary, meaning))
+        yield Section(task, tables=(table,), notes=tuple(next(behind)), widths=_WIDTHS)
     if not groups and place == "terminal":
         yield Section(
             notes=(f"More than {words.GROUPS_SHOWN} groups: the rates of labels by group are in results.csv.",)
         )
     yield from landscape_blocks(results, narrow=place != "page")
-    yield Section("What differs beyond chance", points=marked("* ", differences))
+    yield Section("What differs beyond chance", points=marked("* ", words.difference_sentences(results)))
     minded = marked("! ", words.incomparable_sentences(results))
     if minded:
         yield Section("What cannot be told, and what to mind", points=minded)
-    yield Section(notes=(meaning,))
+    yield Section(notes=(words.rate_meaning(results),))
     yield Section(notes=(words.DIFFERENCE_MEANING,))
 
 

@@ -1,4 +1,4 @@
-"""What the jury found, in plain sentences and short numbers, for terminal, Markdown, LaTeX, the report and the demo."""
+"""What the jury found, in plain sentences and short numbers, for terminal, Markdown, the report and the demo."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sections of tables and sentences go in; the text of a terminal, Markdown or LaTeX comes out.
+"""Sections of tables and sentences go in; the text of a terminal or of Markdown comes out.
 
 Titles, cells and sentences hold names as they are: whoever writes them takes the power from them.
 """
@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from pipeline.core.tables import Table, escape_latex, escape_markdown
+from pipeline.core.tables import Table, escape_markdown
 from pipeline.core.terminal import printable
 
-Place = Literal["terminal", "page", "paper"]
-"""Where a table is shown: on 80 columns, on a page as wide as it needs, in a column of a paper."""
+Place = Literal["terminal", "page"]
+"""Where a table is shown: on 80 columns, on a page as wide as it needs."""
 _Row = TypeVar("_Row")
 _WIDTH = 80
-_PAPER = 70
 _WARNING = "! "
 _KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")  # where no line may end
 
@@ -24,7 +23,7 @@ class Column(NamedTuple, Generic[_Row]):
 
     head: str
     cell: Callable[[_Row], str]
-    places: tuple[Place, ...] = ("terminal", "page", "paper")
+    places: tuple[Place, ...] = ("terminal", "page")
 
 
 def described(columns: Sequence[Column[_Row]], rows: Iterable[_Row], place: Place, left: int | None = 1) -> Table:
@@ -44,9 +43,6 @@ class Section(NamedTuple):
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
     points: tuple[Point, ...] = ()
-    name: str = ""
-    caption: str = ""  # its heading where it is shown without the other sections, as in a paper; the title where empty
-    alone: tuple[str, ...] = ()  # what its table needs below it there
     depth: int = 3
     folded: bool = False  # whether Markdown shows it on a click only
     widths: tuple[int, ...] = ()
@@ -95,10 +91,6 @@ def markdown_mark(command: str) -> str:
     return f"<!-- citejury {command} -->"
 
 
-def latex_mark(command: str) -> str:
-    return f"% citejury {command}"
-
-
 def markdown_text(command: str, sections: Iterable[Section]) -> str:
     """A page that ends in a line break, as a file of this command."""
     return (
@@ -124,29 +116,3 @@ def _markdown_blocks(section: Section) -> Iterator[str]:
 
 def _bullets(points: Iterable[Point]) -> str:
     return "\n".join(f"- {'⚠ ' if mark == _WARNING else ''}{escape_markdown(text)}" for mark, text in points)
-
-
-def latex_text(command: str, sections: Iterable[Section]) -> str:
-    """A `table` environment for each table, which pdfLaTeX, XeLaTeX and LuaLaTeX set; ends in a line break."""
-    lines = [
-        latex_mark(command),
-        r"% In the preamble: \usepackage{booktabs}, and \usepackage{textcomp} before LaTeX 2020.",
-    ]
-    for section in sections:
-        for number, table in enumerate(section.tables, start=1):
-            last = number == len(section.tables)
-            name = f"{section.name}-{number}" if len(section.tables) > 1 else section.name
-            lines += _latex_lines(
-                section.caption or section.title, name, table, (*section.alone, *section.notes) if last else ()
-            )
-    return "\n".join([*lines, ""])
-
-
-def _latex_lines(title: str, name: str, table: Table, notes: Sequence[str]) -> Iterator[str]:
-    yield from (r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(title)}}}")
-    yield from (rf"\label{{tab:citejury-{name}}}", r"\small\setlength{\tabcolsep}{4pt}", table.cut(_PAPER).latex())
-    if notes:
-        yield from ("", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize")
-        yield from (rf"\par {escape_latex(note)}".replace("= {-}", "= $-$") for note in notes if note)
-        yield r"\end{minipage}"
-    yield r"\end{table}"

@@ -1,6 +1,6 @@
-"""Agreement in plain sentences and short numbers, for the terminal, Markdown, LaTeX and the report.
+"""Agreement in plain sentences and short numbers, for the terminal, Markdown and the report.
 
-Sentences hold names as they are: whoever puts one into HTML, Markdown or LaTeX escapes it whole.
+Sentences hold names as they are: whoever puts one into HTML or Markdown escapes it whole.
 """
 
 import math

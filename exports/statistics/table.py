@@ -20,8 +20,8 @@ from pipeline.core.schema import Frozen
 UndefinedReason = Literal[
     "no_pairable_items", "single_annotator", "no_variation", "constant_both_raters", "no_exchange"
 ]
-Where = Literal["terminal", "page", "paper", "report", "card"]
-"""Where people read tables of labels: the terminal, Markdown and notebooks, LaTeX, the HTML report, the data card."""
+Where = Literal["terminal", "page", "report", "card"]
+"""Where people read tables of labels: the terminal, Markdown and notebooks, the HTML report, the data card."""
 Over = Literal["pairable units", "rated units", "pairs of annotators"]
 _NEGLIGIBLE = 1e-18
 
@@ -158,7 +158,7 @@ class LabelFigures(Frozen):
             compute=lambda total: total.all_ones / total.all_ratings,
             shown=(
                 Shown(
-                    ("page", "paper"),
+                    ("page",),
                     "yes",
                     5,
                     "yes: share of yes among all votes, which counts units with many votes more.",
@@ -179,7 +179,7 @@ class LabelFigures(Frozen):
             over="pairable units",
             compute=_percent_agreement,
             shown=(
-                Shown(("page", "paper"), "agr.", 2, "agr.: share of agreeing pairs."),
+                Shown(("page",), "agr.", 2, "agr.: share of agreeing pairs."),
                 Shown(("report",), "agree", 4, "agree: percent agreement"),
                 Shown(("card",), "agreement", 2),
             ),
@@ -197,7 +197,7 @@ class LabelFigures(Frozen):
             over="pairable units",
             compute=_alpha,
             shown=(
-                Shown(("page", "paper"), "α [95 %]", 0, "α: Krippendorff's alpha."),
+                Shown(("page",), "α [95 %]", 0, "α: Krippendorff's alpha."),
                 Shown(("terminal", "report", "card"), "α [95 %]", 0),
             ),
             method=(
@@ -229,7 +229,7 @@ class LabelFigures(Frozen):
             undefined="N' = 0",
             over="rated units",
             compute=_ac1,
-            shown=(Shown(("page", "paper"), "AC1", 1, "AC1: Gwet's."), Shown(("report", "card"), "AC1", 1)),
+            shown=(Shown(("page",), "AC1", 1, "AC1: Gwet's."), Shown(("report", "card"), "AC1", 1)),
             method=(
                 "AC1",
                 "Gwet's coefficient: percent agreement corrected for chance, which is 2π(1 − π) with π the mean share "
@@ -258,7 +258,7 @@ class LabelFigures(Frozen):
             over="pairable units",
             compute=lambda total: total.ones_agreeing / total.ones_paired,
             shown=(
-                Shown(("page", "paper"), "P⁺", 3, "P⁺, P⁻: specific agreement on yes and on no."),
+                Shown(("page",), "P⁺", 3, "P⁺, P⁻: specific agreement on yes and on no."),
                 Shown(("report",), "P⁺", 2, "P⁺ and P⁻: agreement on yes and on no"),
             ),
             follows_alpha=True,
@@ -277,7 +277,7 @@ class LabelFigures(Frozen):
             undefined="no no in P",
             over="pairable units",
             compute=lambda total: total.zeros_agreeing / total.zeros_paired,
-            shown=(Shown(("page", "paper"), "P⁻", 4), Shown(("report",), "P⁻", 3)),
+            shown=(Shown(("page",), "P⁻", 4), Shown(("report",), "P⁻", 3)),
             follows_alpha=True,
         ),
     ]

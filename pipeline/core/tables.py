@@ -1,4 +1,4 @@
-"""Rows under a heading, and the one writer of tables: for a terminal, Markdown, LaTeX and CSV."""
+"""Rows under a heading, and the one writer of tables: for a terminal, Markdown and CSV."""
 
 import csv
 import io
@@ -18,27 +18,6 @@ _GAP = 2
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")
 _LINKED = re.compile(r"([@#]|www(?=\.))", re.IGNORECASE)
 
-_LATEX = {
-    **{sign: rf"\{sign}" for sign in "{}$&#%_"},
-    **{sign: f"{{{sign}}}" for sign in "'`-[]"},  # or a ligature, an option
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedblright{}",
-    "α": r"$\alpha$",
-    "κ": r"$\kappa$",
-    "⁺": r"$^{+}$",
-    "⁻": r"$^{-}$",
-    "…": "...",
-    "–": r"\textendash{}",
-    "—": r"\textemdash{}",
-    "’": r"\textquoteright{}",
-    **dict.fromkeys("ÐÞðþ", "?"),
-}
-
 
 class Table(NamedTuple):
     """Rows of plain text; each rendering takes the power from what its reader would take for more than text."""
@@ -55,7 +34,7 @@ class Table(NamedTuple):
         """
         from rich.cells import cell_len  # here, because commands import this module at their top
 
-        texts, needed = (self if room is None else self.cut(room, widths))._measured(widths)
+        texts, needed = (self if room is None else self._cut(room, widths))._measured(widths)
         lines = []
         for row in texts:
             blanks = [" " * (width - cell_len(text)) for width, text in zip(needed, row, strict=True)]
@@ -66,7 +45,7 @@ class Table(NamedTuple):
             lines.append((" " * _GAP).join(cells).rstrip())
         return "\n".join(lines)
 
-    def cut(self, room: int, widths: Sequence[int] = ()) -> "Table":
+    def _cut(self, room: int, widths: Sequence[int]) -> "Table":
         """The same with the widest columns cut until lines have at most `room` columns; `widths` as for `terminal`."""
         texts, needed = self._measured(widths)
         while sum(needed) + _GAP * (len(needed) - 1) > room:
@@ -85,23 +64,6 @@ class Table(NamedTuple):
         columns = len(self.rows[0])
         left = columns if self.left is None else self.left
         return "\n".join([head, "|---" * left + "|--:" * (columns - left) + "|", *rows])
-
-    def latex(self) -> str:
-        """A `tabular` with the rules of `booktabs`; rows that begin with `PART` follow theirs without one."""
-        head, *rows = ([escape_latex(str(cell)) for cell in row] for row in self.rows)
-        left = len(head) if self.left is None else self.left
-        lines = [
-            rf"\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}",
-            r"\toprule",
-            f"{' & '.join(head)} \\\\",
-        ]
-        parted = any(str(row[0]).startswith(PART) for row in self.rows)
-        for number, (row, cells) in enumerate(zip(self.rows[1:], rows, strict=True)):
-            if not number or (parted and not str(row[0]).startswith(PART)):
-                lines.append(r"\midrule")
-            cells[left:] = [cell.replace("{-}", "$-$") for cell in cells[left:]]
-            lines.append(f"{' & '.join(cells)} \\\\")
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
     def csv(self, spreadsheet_safe: bool = False) -> bytes:
         """RFC 4180 in UTF-8: lines end in CRLF, numbers are in full precision, None is an empty cell.
@@ -131,17 +93,6 @@ def escape_markdown(text: str) -> str:
     """
     text = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _LINKED.sub(r"\1<!-- -->", _PUNCTUATION.sub(r"\\\1", text))
-
-
-def escape_latex(text: str) -> str:
-    """The text as it stands, whatever is in it: no command, comment or column can come of it.
-
-    Letters that the fonts pdfLaTeX loads by itself do not have become `?`.
-    """
-    return "".join(
-        _LATEX.get(character, character if character.isascii() or "À" <= character <= "ÿ" else "?")
-        for character in printable(text)
-    )
 
 
 def spreadsheet_cell(cell: str | int) -> str | int:

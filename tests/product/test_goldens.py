@@ -268,7 +268,7 @@ def test_figures_of_a_fixed_export(made: Path) -> None:
         "exports feedback new/feedback --from export_extended --decisions decisions.csv --others 1",
     ):
         said[f"{line}.txt"] = run(*line.split()).output
-    tables = texts_in(made / "new", "agreement/*.csv", "agreement/*.json*", "agreement/*.md", "agreement/*.tex")
+    tables = texts_in(made / "new", "agreement/*.csv", "agreement/*.json*", "agreement/*.md")
     check("agreement", tables, made)
     check("results", texts_in(made / "new", "results/*.*"), made)
     pages = texts_in(made / "new", "agreement/*.html", "dataset/*.md", "dataset/*.json", "feedback/*")

@@ -1,7 +1,7 @@
 """What commands print and write, from figures: agreement and results in every form."""
 
 from exports.report import agreement_page, results_page
-from exports.report.sections import latex_text, markdown_text, terminal_text
+from exports.report.sections import markdown_text, terminal_text
 from exports.statistics.agreement_schema import Agreement
 from exports.statistics.results_schema import Results
 
@@ -14,17 +14,9 @@ def results_markdown(found: Results) -> str:
     return markdown_text("exports results", results_page.results_sections(found))
 
 
-def results_latex(found: Results) -> str:
-    return latex_text("exports results", results_page.results_sections(found, "paper"))
-
-
 def agreement_terminal(found: Agreement, results: Results | None = None) -> str:
     return terminal_text(agreement_page.short_sections(found, results))
 
 
 def agreement_markdown(found: Agreement, results: Results | None = None) -> str:
     return markdown_text("exports agreement", agreement_page.agreement_sections(found, results))
-
-
-def agreement_latex(found: Agreement) -> str:
-    return latex_text("exports agreement", agreement_page.paper_sections(found))

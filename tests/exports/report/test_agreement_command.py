@@ -25,7 +25,7 @@ from tests.support.places import NO_SHARED, ROOT, SHARED
 EXPORT_A = SHARED / "iaa-cases" / "open" / "export_a"
 needs_shared = pytest.mark.skipif(not EXPORT_A.is_dir(), reason=NO_SHARED)
 WRITTEN = [
-    *("agreement.json", "agreement.md", "agreement.tex", "annotators.csv", "changes.csv", "conditional.csv"),
+    *("agreement.json", "agreement.md", "annotators.csv", "changes.csv", "conditional.csv"),
     *("disagreements.csv", "labels.csv", "pairs.csv", "report.html", "slices.csv", "tasks.csv"),
 ]
 QUICK = ("--resamples", "100")
@@ -77,6 +77,18 @@ def test_it_writes_every_file_prints_a_narrow_table_and_replaces_its_own_files_a
         labels = {row["label"]: row for row in csv.DictReader(file)}
     assert float(labels["helpful"]["krippendorff_alpha_low"]) < float(labels["helpful"]["krippendorff_alpha"])
     assert labels["proper_action"]["krippendorff_alpha"] == ""
+
+
+def test_a_latex_table_that_an_earlier_version_wrote_is_removed_and_one_of_the_user_stays(tmp_path: Path) -> None:
+    export, out = write_export(tmp_path / "export"), tmp_path / "out"
+    for command, words in (("agreement", QUICK), ("results", ())):
+        former = out / f"{command}.tex"
+        for text, stays in ((f"% citejury exports {command}\n", False), ("\\begin{tabular}{lr}\n", True)):
+            out.mkdir(exist_ok=True)
+            former.write_text(text, encoding="utf-8")
+            result = CliRunner().invoke(main, ["exports", command, str(export), "--out", str(out), *words])
+            assert (result.exit_code, former.exists()) == (0, stays), result.output
+        assert former.read_text(encoding="utf-8") == text
 
 
 def test_what_is_not_ours_is_never_overwritten_and_nothing_else_is_written(tmp_path: Path) -> None:
@@ -224,9 +236,9 @@ def test_real_files_give_a_table_with_intervals(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     row = next(line for line in result.stdout.splitlines() if line.startswith("topically_relevant")).split()
     assert (row[1], row[2][:2]) == (".74", "[.")
-    assert "(Krippendorff, nominal; 95 % BCa bootstrap over 43 records / 169 passages, B = 100" in " ".join(
-        (tmp_path / "out" / "agreement.tex").read_text(encoding="utf-8").replace(r"\%", "%").split()
-    )
+    assert "(Krippendorff, nominal; 95 % BCa bootstrap over 43 records / 169 passages, B = 100" in (
+        tmp_path / "out" / "agreement.md"
+    ).read_text(encoding="utf-8")
 
 
 def test_disagreements_beyond_the_limit_are_told_not_dropped_silently(tmp_path: Path) -> None:

@@ -1,22 +1,18 @@
-"""What `exports agreement` writes: tables, Markdown, LaTeX; from figures made by hand."""
+"""What `exports agreement` writes: tables and Markdown; from figures made by hand."""
 
 import csv
 import io
 import re
-import shutil
-from pathlib import Path
 
-import pytest
 from markdown_it import MarkdownIt
 
 from exports.report.tables import agreement_tables
 from exports.statistics.agreement_schema import LabelAgreement
 from exports.statistics.table import STATISTICS
-from pipeline.core.tables import Table, escape_latex, escape_markdown
+from pipeline.core.tables import Table, escape_markdown
 from pipeline.core.terminal import printable
-from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
-from tests.support.latex import assert_well_formed, compile_latex
-from tests.support.printed import agreement_latex, agreement_markdown
+from tests.support.figures_data import HOSTILE, RICH, agreement
+from tests.support.printed import agreement_markdown
 from tests.support.results_data import HOSTILE_MODEL, results
 
 
@@ -79,24 +75,5 @@ def test_markdown_opens_with_what_the_jury_found_and_no_name_has_power_in_it() -
     read = "".join(child.content for child in inline if child.type != "html_inline")
     assert read == f"⚠ Without {printable(HOSTILE)}.a{printable(HOSTILE)}"
     assert not re.search(r"[@#]\w|www\.", page)  # GitHub links these even where they are escaped
-
-
-def test_the_latex_table_is_well_formed_and_a_name_that_keeps_its_letters_is_no_command() -> None:
     assert escape_markdown("evidence_sufficient – é漢 1.5") == "evidence\\_sufficient – é漢 1.5"
     assert escape_markdown("a\\|b") == "a\\\\\\|b"
-    found = escape_latex(HOSTILE)
-    assert r"\input" not in found
-    assert not re.search(r"(?<!\\)[%&#$_^~](?!\\alpha|\^)", found.replace("$-$", ""))
-    assert escape_latex("naïve_50% – Þ漢") == r"naïve\_50\% \textendash{} ??"
-    page = agreement_latex(agreement(retrieval=RICH, grounding=task({HOSTILE: label(-0.1, -0.2, 0.1)})))
-    assert_well_formed(page)
-    assert r"topically\_relevant & 169 & \textendash{} & .80 & 89\% & .92 & .83 & 69\% \\" in page
-    assert r"$-$.10 {[}$-$.20, .10{]}" in page
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_the_latex_table_compiles_and_fits_the_page(tmp_path: Path) -> None:
-    for name in (HOSTILE, "contradicted_claim_present"):
-        page = agreement_latex(agreement(retrieval=RICH, grounding=task({name: label(-0.12, -0.23, -0.14)})))
-        printed = compile_latex(page, tmp_path)
-    assert b"Overfull" not in printed

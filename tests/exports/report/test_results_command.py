@@ -16,7 +16,7 @@ from exports.statistics.results_schema import Results
 from tests.support import told_runs
 from tests.support.export_folders import AT, Answer, campaign, write_export, write_rows
 
-FILES = ["differences.csv", "findings.csv", "results.csv", "results.json", "results.md", "results.tex"]
+FILES = ["differences.csv", "findings.csv", "results.csv", "results.json", "results.md"]
 
 
 @pytest.fixture(autouse=True)

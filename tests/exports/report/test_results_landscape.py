@@ -2,10 +2,7 @@
 
 import csv
 import io
-import shutil
-from pathlib import Path
 
-import pytest
 from rich.cells import cell_len
 
 from exports.report.results_page import landscape_blocks, more_figures
@@ -14,8 +11,7 @@ from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Passages
 from exports.statistics.study import Study
 from pipeline.core.tables import Table
-from tests.support.latex import compile_latex
-from tests.support.printed import results_latex, results_markdown, results_terminal
+from tests.support.printed import results_markdown, results_terminal
 from tests.support.results_data import HOSTILE_MODEL, results
 from tests.support.told_answers import surveyed
 
@@ -38,11 +34,10 @@ def test_the_terminal_has_eighty_columns_says_what_stands_out_and_hostile_names_
     assert "Left out, since their language has no patterns: und 24." in shown
     assert "beyond chance, after" not in results_terminal(surveyed(("a",)))
     found = surveyed((HOSTILE_MODEL, "plain"))
-    for text in (results_terminal(found), results_markdown(found), results_latex(found)):
+    for text in (results_terminal(found), results_markdown(found)):
         assert "\x1b" not in text
         assert "\u202e" not in text
     assert "<img" not in results_markdown(found)
-    assert "\\input{" not in results_latex(found)
     safe = results_tables(found)["runs.csv"].csv(spreadsheet_safe=True).decode("utf-8-sig")
     assert [row["model_name"][:4] for row in csv.DictReader(io.StringIO(safe))] == ["'=1+", "plai"]
 
@@ -77,10 +72,3 @@ def test_tables_for_programs_hold_every_figure_and_mrr_and_ndcg_have_no_per_cent
     told = {str(row[0]): str(row[1]) for row in block.tables[0].rows if not str(row[0]).startswith("–")}
     assert told["Precision, topically_relevant"] == told["Records with a hit, topically_relevant"] == "80 % [72, 88]"
     assert told["MRR, topically_relevant"] == told["nDCG"] == ".80 [.72, .88]"
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_the_latex_tables_compile_and_fit_the_page(tmp_path: Path) -> None:
-    models = ("claude", "gemini", "a-model-with-a-long-name-2026-11")
-    assert b"Overfull" not in compile_latex(results_latex(surveyed(models)), tmp_path)
-    compile_latex(results_latex(surveyed((HOSTILE_MODEL, "b"))), tmp_path)

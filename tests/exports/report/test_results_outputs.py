@@ -3,8 +3,6 @@
 import csv
 import io
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -13,8 +11,7 @@ from exports.report.results_page import short_section
 from exports.report.sections import terminal_text
 from exports.report.tables import results_tables
 from exports.statistics.results_schema import Results
-from tests.support.latex import assert_well_formed, compile_latex
-from tests.support.printed import results_latex, results_markdown, results_terminal
+from tests.support.printed import results_markdown, results_terminal
 from tests.support.results_data import HOSTILE_MODEL, PROVIDERS, group, results, with_labels
 
 HOSTILE_NAMES = (HOSTILE_MODEL, "gemini", "perplexity")
@@ -61,7 +58,7 @@ def test_many_groups_are_cut_those_without_a_rate_share_a_line_and_chance_gets_n
     assert not any(line.startswith("*") for line in lines)
 
 
-def test_tables_are_precise_markdown_shows_hostile_names_as_text_and_latex_is_well_formed() -> None:
+def test_tables_are_precise_and_markdown_shows_hostile_names_as_text() -> None:
     tables = results_tables(results())
     rows = list(csv.DictReader(io.StringIO(tables["results.csv"].csv().decode(), newline="")))
     lacking = next(row for row in rows if (row["label"], row["by_model_name"]) == ("helpful", "gemini"))
@@ -76,17 +73,6 @@ def test_tables_are_precise_markdown_shows_hostile_names_as_text_and_latex_is_we
     assert "\x1b" not in page
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
-    for names in (PROVIDERS, HOSTILE_NAMES):
-        page = results_latex(results(names))
-        assert_well_formed(page)
-        assert r"\textendash{} perplexity & 41 \% {[}31, 51{]} & 20 & 12 \\" in page
-        assert r"\input" not in page
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_latex_compiles_and_fits_the_page(tmp_path: Path) -> None:
-    assert b"Overfull" not in compile_latex(results_latex(results()), tmp_path)
-    compile_latex(results_latex(results(HOSTILE_NAMES)), tmp_path)
 
 
 def test_in_short_it_has_the_finding_by_group_what_differs_and_what_cannot_be_compared() -> None:

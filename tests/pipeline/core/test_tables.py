@@ -25,7 +25,7 @@ def test_columns_stand_under_each_other_also_in_japanese_and_where_there_is_no_r
     assert table.terminal(room=50) == table.terminal()
 
 
-def test_nothing_in_a_cell_steers_a_terminal_or_is_markdown_or_latex() -> None:
+def test_nothing_in_a_cell_steers_a_terminal_or_is_markdown() -> None:
     lines = Table([("a", "b"), (HOSTILE, 1)], left=1).terminal().splitlines()
     assert [line.isprintable() for line in lines] == [True, True]
     assert Table([("a", "n"), (HOSTILE, -1)], left=1).markdown().splitlines() == [
@@ -33,27 +33,9 @@ def test_nothing_in_a_cell_steers_a_terminal_or_is_markdown_or_latex() -> None:
         "|---|--:|",
         r"| a\|b\_\*c\*�\[31m�&lt;img src=x&gt;\\input\{x\} &amp; 50% �@<!-- -->you | -1 |",
     ]
-    assert Table([("a", "n"), (HOSTILE, "-1 [-2, 3]")], left=1).latex().splitlines()[4] == (
-        r"a\textbar{}b\_*c*?{[}31m?\textless{}img src=x\textgreater{}\textbackslash{}input\{x\} \& 50\% ?@you"
-        r" & $-$1 {[}$-$2, 3{]} \\"
-    )
 
 
-def test_latex_has_a_rule_before_each_group_and_csv_keeps_texts_and_numbers_as_they_are() -> None:
-    rows = [("", "n"), ("all", 3), ("– a", 1), ("– b", 2), ("other", 4)]
-    assert Table(rows, left=1).latex().splitlines() == [
-        r"\begin{tabular}{lr}",
-        r"\toprule",
-        r" & n \\",
-        r"\midrule",
-        r"all & 3 \\",
-        r"\textendash{} a & 1 \\",
-        r"\textendash{} b & 2 \\",
-        r"\midrule",
-        r"other & 4 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
+def test_csv_keeps_texts_and_numbers_as_they_are() -> None:
     table = Table([("a", "n"), ("=1+1", -0.1), (None, True)])
     assert table.csv() == b"a,n\r\n=1+1,-0.1\r\n,True\r\n"
     assert table.csv(spreadsheet_safe=True) == b"\xef\xbb\xbfa,n\r\n'=1+1,-0.1\r\n,True\r\n"
