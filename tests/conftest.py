@@ -74,7 +74,10 @@ def _environment_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def argilla_library() -> None:
     """Import argilla-server, and what warns when it does, in this process: seconds that few workers need."""
     with warnings.catch_warnings(action="ignore"):
-        pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
+        pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+        from annotation.server.patches.first import import_argilla_server
+
+        import_argilla_server()
 
 
 @pytest.fixture(scope="session")

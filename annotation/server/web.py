@@ -19,6 +19,7 @@ from annotation.server.guardian import end_with_the_guardian
 from annotation.server.home.damage import noting_damage
 from annotation.server.home.folder import read_or_make_secrets
 from annotation.server.home.logs import log_short_entries
+from annotation.server.patches.first import import_argilla_server
 from pipeline.core.errors import ServerStartError
 
 _HUB_JOBS = "argilla_server.jobs.hub_jobs"
@@ -57,6 +58,7 @@ def loading() -> Iterator[Any]:
     gc.disable()
     log_short_entries()  # before argilla-server has its own way, which breaks lines at 80 characters
     sys.modules[_HUB_JOBS] = _LateModule(_HUB_JOBS)
+    import_argilla_server()
     from annotation.server.patches.table import apply_patches
 
     apply_patches()

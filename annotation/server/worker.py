@@ -20,6 +20,7 @@ from rq.queue import Queue
 from annotation.server.guardian import end_with_the_guardian
 from annotation.server.home.damage import stop_writing_once_damaged
 from annotation.server.home.logs import log_short_entries, tell
+from annotation.server.patches.first import import_argilla_server
 
 _WEBHOOK_QUEUE = "high"
 
@@ -29,6 +30,7 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         gc.disable()  # what is loaded stays, and looking through it is a quarter of the time
+        import_argilla_server()
         from annotation.server.patches.engine import register_engine
 
         register_engine()  # it must be known where the job runs
@@ -43,8 +45,8 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
             end_with_the_guardian(self.lifeline)
         return super().main_work_horse(job, queue)
 
-    def perform_job(self, job: Job, queue: Queue) -> bool:
-        done = bool(super().perform_job(job, queue))
+    def perform_job(self, job: Job, queue: Queue, execution: Any) -> bool:
+        done = bool(super().perform_job(job, queue, execution))
         name = job.func_name.rsplit(".", 1)[-1].removesuffix("_job").replace("_", " ")
         if not done:
             tell(f"job failed: {name}; the log of the worker has the reason")
@@ -63,7 +65,7 @@ def work(lifeline: int | None = None, sign_of_life_seconds: int = DEFAULT_WORKER
     url = os.environ["ARGILLA_REDIS_URL"]
     Redis.from_url(url, retry=Retry(ConstantBackoff(0.1), 100)).ping()
     connection = Redis.from_url(url, retry=Retry(ConstantBackoff(0.1), 3))
-    worker = ArgillaWorker((_WEBHOOK_QUEUE, "default"), connection=connection, default_worker_ttl=sign_of_life_seconds)
+    worker = ArgillaWorker((_WEBHOOK_QUEUE, "default"), connection=connection, worker_ttl=sign_of_life_seconds)
     worker.lifeline = lifeline
     log_short_entries()
     worker.work(with_scheduler=True, logging_level="WARNING")

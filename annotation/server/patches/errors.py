@@ -186,10 +186,16 @@ async def _holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
 
 
 def answer_type_errors(_: Any) -> None:
+    sentences = {
+        "check_ge_and_le": "'ge' and 'le' must be two numbers or two texts",
+        "validate_non_nullable_fields": "The body has to be a JSON object, and its Content-Type application/json.",
+    }
+
     async def answer(request: Any, error: Exception) -> Any:
-        if traceback.extract_tb(error.__traceback__)[-1].name != "check_ge_and_le":
+        sentence = sentences.get(traceback.extract_tb(error.__traceback__)[-1].name)
+        if sentence is None:
             raise error
-        return JSONResponse({"detail": "'ge' and 'le' must be two numbers or two texts"}, status_code=422)
+        return JSONResponse({"detail": sentence}, status_code=422)
 
     api_v1.add_exception_handler(TypeError, answer)
 

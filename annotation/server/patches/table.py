@@ -57,6 +57,13 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     # The jobs for the Hugging Face Hub import datasets, pandas and PyArrow: a fifth of a start's time, and 110 MB.
     # `web.loading` puts another module in its place, before this one here is imported.
     ("jobs.hub_jobs", "402098ef5359", None),
+    # fastapi has no help of a parameter any more. `first` leaves it out, before any part of argilla-server is there.
+    ("api.handlers.v1.datasets.records:parse_record_include_param", "e69c0c18168e", None),
+    # A job of rq has to be told its queue's connection. `first` does so.
+    ("jobs.dataset_jobs", "1a35a79e2ae3", None),
+    ("jobs.webhook_jobs", "e803238252e4", None),
+    # Clients of Elasticsearch and OpenSearch are loaded, whichever engine is used; `first` leaves them out.
+    ("search_engine", "479905a046b6", None),
     # Elasticsearch or OpenSearch would have to run, and neither knows the queue.
     ("search_engine:SearchEngine", "c38a0ae6c49b", register_engine),
     # A pydantic reader is built at each look at a question's settings: half of the time that a response takes.
@@ -148,6 +155,8 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("api.handlers.v1.datasets.records:_validate_search_records_query", "cbeaebf092ba", _wrap(errors.check_search)),
     # A range from a number to a word is answered with 500 instead of 422.
     ("api.schemas.v1.records:RangeFilter.check_ge_and_le", "a54473d25f83", errors.answer_type_errors),
+    # So is a change that is no JSON object; the same answer is given.
+    ("api.schemas.v1.commons:UpdateSchema.validate_non_nullable_fields", "e94692dbe9d7", None),
     # An annotator gets everybody's responses to a record, and metadata that are hidden from her.
     ("api.handlers.v1.records:get_record", "a1d2333cd2c8", annotator.serve_own_record_only),
     # It knows no practice: cases with known answers, and how far somebody is.

@@ -17,15 +17,17 @@ from tests.support.places import ROOT
 pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
 VERSION = "2.8.0"
+IMPORT = "from annotation.server.patches.first import import_argilla_server; import_argilla_server()"
 TARGETS = {target: digest for target, digest, _ in patch_rows()}
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    code = """
+    code = f"""
 import json
+{IMPORT}
 from tests.annotation.server.test_patches import TARGETS, source_digest
-print(json.dumps({target: source_digest(target) for target in TARGETS}))
+print(json.dumps({{target: source_digest(target) for target in TARGETS}}))
 """
     done = python(code, tmp_path_factory.mktemp("home"))
     assert done.returncode == 0, done.stderr
@@ -45,7 +47,8 @@ def test_what_a_patch_changes_is_there_as_it_was_read(target: str, installed: di
 
 @pytest.mark.rare
 def test_an_argilla_server_without_a_target_does_not_start(tmp_path: Path) -> None:
-    code = """
+    code = f"""
+{IMPORT}
 from argilla_server.contexts import accounts
 del accounts.authenticate_user
 from annotation.server.patches.table import apply_patches
