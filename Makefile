@@ -73,18 +73,22 @@ dist: install
 	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
 	@ls dist
 
-# What docker/Dockerfile installs: names, versions and hashes, for its Python on Linux. Run it after a change of
-# pyproject.toml or docker/constraints.txt. A platform has to be named; the hashes are those of all.
+# Names, versions and hashes: of the server, for every Python and platform that it runs on; of what builds the image;
+# and of everything else, for Linux. Run it after a change of pyproject.toml, docker/constraints.txt or
+# docker/overrides.txt, which says of which of argilla-server's own pins nothing is kept. A platform has to be named; the
+# hashes are those of all.
 IMAGE_PYTHON = $(shell sed -n 's/^FROM python:\([0-9.]*\).* AS build$$/\1/p' docker/Dockerfile)
+COMPILE = UV_CUSTOM_COMPILE_COMMAND='make hashes' $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-annotate \
+  --only-binary :all: --constraint docker/constraints.txt
 define hashes
-UV_CUSTOM_COMPILE_COMMAND='make hashes' $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-annotate \
-  --only-binary :all: --constraint docker/constraints.txt --python-version $(IMAGE_PYTHON) \
-  --python-platform x86_64-manylinux_2_28 --output-file docker/$(1)
+$(COMPILE) --python-version $(IMAGE_PYTHON) --python-platform x86_64-manylinux_2_28 --output-file docker/$(1)
 endef
 BUILD_TOOLS := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 hashes: install
-	@$(call hashes,requirements.txt) --extra server --extra postgresql pyproject.toml
+	@$(COMPILE) --universal --python-version 3.11 --override docker/overrides.txt --group server \
+	  --output-file annotation/server/requirements.lock
+	@$(call hashes,requirements.txt) pyproject.toml
 	@$(BIN)/python -c '$(BUILD_TOOLS)' | $(call hashes,requirements-build.txt) -
 	@printf '%s\n' $(AUDITORS) | $(call hashes,requirements-audit.txt) -
 
@@ -104,7 +108,7 @@ auditors: install
 # The image's Python packages with their licences and who needs whom, as a CycloneDX list that is checked by its schema.
 sbom: .venv/audit/complete
 	@rm -rf .venv/image && $(BIN)/uv venv --quiet .venv/image
-	@$(BY_HASH) --python .venv/image --requirement docker/requirements.txt
+	@$(BY_HASH) --no-deps --python .venv/image --requirement $(LOCK)
 	@mkdir -p dist && .venv/audit/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 	  --output-file dist/citejury.cdx.json .venv/image/bin/python
 	@rm -rf .venv/image && ls dist/citejury.cdx.json
@@ -113,7 +117,8 @@ sbom: .venv/audit/complete
 advisories: .venv/audit/complete
 	@$(BIN)/python tests/advisories.py
 
-# Resolves what `pip install citejury` brings, wheels only, on five platforms with four Pythons; asks the package index.
+# Resolves what `pip install citejury` and `citejury annotation install` bring, wheels only, on every platform with every
+# Python that they work with; asks the package index.
 platforms: install
 	@$(BIN)/python tests/platforms.py
 
@@ -126,19 +131,31 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 define installed
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@test -x $(BIN)/uv || $(PIP) --constraint docker/constraints.txt uv
-	@$(UV) --constraint docker/constraints.txt --editable '.[$(1)]' \
-	  || { echo 'Installing with pip instead.' >&2; $(PIP) --constraint docker/constraints.txt --editable '.[$(1)]'; }
+	@$(UV) --constraint docker/constraints.txt --editable '.$(1)' \
+	  || { echo 'Installing with pip instead.' >&2; $(PIP) --constraint docker/constraints.txt --editable '.$(1)'; }
 	@touch $@
 endef
 
-.venv/citejury: pyproject.toml docker/constraints.txt
-	@echo 'Installing citejury and the embedded Argilla into .venv: about 120 packages, 200 MB to fetch.' >&2
-	$(call installed,server)
+# The server's own environment. Else pip, as people have it, would take minutes of the developers' time.
+LOCK := annotation/server/requirements.lock
+define installed_server
+	@$(BIN)/python -c 'from annotation.server.environment import install; install(tool=("$(BIN)/uv", "pip"))' \
+	  || $(BIN)/citejury annotation install
+endef
+
+.venv/citejury: pyproject.toml docker/constraints.txt $(LOCK)
+	@echo 'Installing citejury and its server into .venv: about 160 packages, 300 MB to fetch.' >&2
+	$(call installed,)
+	$(call installed_server)
 	@echo 'Installed.' >&2
 
-.venv/developers: pyproject.toml docker/constraints.txt
-	@echo 'Installing citejury and what its developers need into .venv: about 180 packages, 330 MB to fetch.' >&2
-	$(call installed,server$(comma)postgresql$(comma)research$(comma)dev)
+# The server's packages also beside the tests, which look into them.
+.venv/developers: pyproject.toml docker/constraints.txt $(LOCK)
+	@echo 'Installing citejury, its server and what its developers need into .venv: about 270 packages, 430 MB to fetch.' >&2
+	$(call installed,[research$(comma)dev])
+	@$(UV) --no-deps --require-hashes --only-binary :all: --requirement $(LOCK) \
+	  || $(PIP) --no-deps --require-hashes --only-binary :all: --requirement $(LOCK)
+	$(call installed_server)
 	@touch .venv/citejury
 	@echo 'Installed.' >&2
 

@@ -74,7 +74,7 @@ def _environment_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def argilla_library() -> None:
     """Import argilla-server, and what warns when it does, in this process: seconds that few workers need."""
     with warnings.catch_warnings(action="ignore"):
-        pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+        pytest.importorskip("uvicorn", reason="The server is not installed here.")
         from annotation.server.patches.first import import_argilla_server
 
         import_argilla_server()
@@ -83,10 +83,11 @@ def argilla_library() -> None:
 @pytest.fixture(scope="session")
 def argilla_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ServerHandle]":
     """A running embedded Argilla in a folder of its own; its data are shared, so tests use workspaces of their own."""
-    from annotation.server.launch import check_installed, start_server
+    from annotation.server.environment import server_python
+    from annotation.server.launch import start_server
 
     try:
-        check_installed()
+        server_python()
     except ServerStartError as error:
         pytest.skip(str(error))
     home: Path = tmp_path_factory.mktemp("argilla") / "home"

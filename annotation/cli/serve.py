@@ -274,3 +274,35 @@ def restore(file: Path, home: Path) -> None:
     click.echo(home)
     log(f"As of {made:%Y-%m-%d %H:%M}, of {manifest.versions.described()}; every checksum fits.")
     log(f"Next: citejury annotation serve --home {shlex.quote(str(home))}")
+
+
+@click.command()
+@click.option(
+    "--wheels",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the packages from this folder, and nothing from the network.",
+)
+def install(wheels: Path | None) -> None:
+    """Install Argilla's server beside citejury, for `serve` and `demo`.
+
+    It gets a Python environment of its own, in which pip installs what this version of citejury was tested with, each
+    package by its hash. Run it again after an update of citejury; what is there already is kept.
+
+    \b
+    Examples:
+        citejury annotation install
+        citejury annotation install --wheels wheelhouse
+    """
+    check_has_server()
+    from annotation.server import environment
+
+    log(f"Installing the server into {environment.folder()}.")
+    with ProgressBars("packages") as bars:
+        installed = environment.install(wheels, lambda name, begun, total: bars.report("Server", begun, total, name))
+    if installed:
+        click.echo(installed.folder)
+        log(f"{installed.packages} packages, {installed.megabytes:.0f} MB, in {installed.seconds:.0f} s.")
+    else:
+        log("It is there already; nothing was changed.")
+    log("Next: citejury annotation serve --home citejury-home")

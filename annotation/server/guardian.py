@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from annotation.server.home.logs import LogPipe
 
+START = str(Path(__file__).with_name("start.py"))
 _GRACE_SECONDS = 8.0
 
 
@@ -59,7 +60,7 @@ class _Processes:
         lifeline, _ = os.pipe()
         try:
             # Never shadowed by a file of the folder the user stands in.
-            module = [sys.executable, "-P", "-m"]
+            module = [sys.executable, "-P", START]
             web = [*module, "annotation.server.web", str(lifeline), str(listening)]
             self.start_part("web", web, (lifeline, listening))
             self.start_part("queue", valkey_command(self.queue, self.scratch), ())

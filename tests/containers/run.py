@@ -6,7 +6,6 @@ their own, for network, mounts and processes, so that nothing is left on this ma
 stays in .containers; all addresses come from this machine's own settings of apt and pip.
 """
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -26,7 +25,6 @@ OURS, PYTHON, POSTGRESQL, REDIS = (
     "docker.io/library/postgres:15.18-bookworm",
     "docker.io/library/redis:7.4.7-bookworm",
 )
-OF_OLD_PYTHON = "async-timeout==5.0.1"  # what redis asks for below Python 3.11.3
 LAST_WORDS = 3000
 SUITE = "bookworm"
 PACKAGES = "python3,python3-venv,python3-pip,ca-certificates"
@@ -92,12 +90,9 @@ def make_images() -> None:
         with step(f"{image} from Debian's packages, in place of the real one"):
             build(image, HERE / f"{name}.Dockerfile", HERE, "--layers")
     with step(f"{OURS} from docker/Dockerfile"), tempfile.TemporaryDirectory() as folder:
-        settings, requirements = Path(folder, "pip.conf"), Path(folder, "requirements.txt")
+        settings = Path(folder, "pip.conf")
         settings.write_text(pip_settings(), encoding="utf-8")
-        requirements.write_text(stand_in_requirements(Path(folder)), encoding="utf-8")
-        mounts = {settings: "/etc/pip.conf", requirements: "/source/docker/requirements.txt"}
-        options = [word for path, place in mounts.items() for word in ("-v", f"{path}:{place}:ro")]
-        build(OURS, ROOT / "docker" / "Dockerfile", ROOT, *options)
+        build(OURS, ROOT / "docker" / "Dockerfile", ROOT, "-v", f"{settings}:/etc/pip.conf:ro")
 
 
 @contextmanager
@@ -139,14 +134,6 @@ def pip_settings() -> str:
     pairs = (line.partition(".")[2].partition("=") for line in strongest_last)
     settings = {name: value.strip("'") for name, _, value in pairs}
     return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items())
-
-
-def stand_in_requirements(folder: Path) -> str:
-    """docker/requirements.txt and the one package more that Debian's Python needs, older than the pinned one."""
-    run("python3", "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), OF_OLD_PYTHON)
-    (wheel,) = folder.glob("*.whl")
-    line = f"{OF_OLD_PYTHON} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
-    return (ROOT / "docker" / "requirements.txt").read_text(encoding="utf-8") + line
 
 
 def build(image: str, file: Path, context: Path, *options: str) -> None:

@@ -21,7 +21,7 @@ from tests.support.export_bench import Bench, answers, full_bench, record
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
 
-pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The server is not installed here.")
 
 ODD = {
     "newline": "a\nb\r\nc",

@@ -25,7 +25,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     python = folder / "venv" / "bin" / "python"
     constraints = ROOT / "docker" / "constraints.txt"
-    install = [UV, "pip", "install", "--quiet", "--python", python, "--constraint", constraints, wheel]
+    install = [UV, "pip", "install", "--quiet", "--python", python, "--constraint", constraints, wheel, "pip"]
     done = subprocess.run(install, capture_output=True, text=True, check=False)
     if "Failed to fetch" in done.stderr:
         pytest.skip("the package index cannot be reached")
@@ -70,3 +70,29 @@ def test_the_commands_of_a_new_project_work_without_any_extra(citejury: Citejury
     assert all(task in pushed for task in ("retrieval", "grounding", "generation")), pushed
     citejury("annotation", "share", "--out", "sheets", "--passwords", "passwords.json")
     assert "anna" in citejury("annotation", "status")
+
+
+@pytest.mark.rare
+@pytest.mark.server
+def test_the_server_is_installed_by_pip_beside_citejury_and_starts_from_there(
+    environment: Path, tmp_path: Path
+) -> None:
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "CITEJURY_"))}
+    settings["PATH"] = f"{environment / 'bin'}:{os.environ['PATH']}"
+    before = {path.name for path in environment.glob("lib/*/site-packages/*")}
+    serve = ["citejury", "annotation", "serve", "--home", str(tmp_path / "home"), "--port", "0"]
+    refused = subprocess.run(serve, env=settings, capture_output=True, text=True)
+    assert "type `citejury annotation install`" in refused.stderr
+    done = subprocess.run(["citejury", "annotation", "install"], env=settings, capture_output=True, text=True)
+    if "cannot be reached" in done.stderr:
+        pytest.skip("the package index cannot be reached")
+    assert (done.returncode, done.stdout) == (0, f"{environment / 'citejury-server'}\n"), done.stderr
+    sys.stderr.write(done.stderr)  # how large it is, and how long it took
+    assert {path.name for path in environment.glob("lib/*/site-packages/*")} == before
+    with subprocess.Popen(serve, env=settings, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        said = next((line for line in server.stderr if "Ctrl-C" in line), None)
+        server.terminate()
+        rest = server.stderr.read()
+    assert said, rest
+    assert server.returncode == 0, rest

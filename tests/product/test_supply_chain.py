@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import pytest
 import yaml
-from packaging.markers import Environment, default_environment
+from packaging.markers import Environment, Marker, default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -22,28 +22,37 @@ from tests.support.places import ROOT
 from tests.support.provider_server import Quiet, Served
 
 DOCKER = ROOT / "docker"
-PINNED = re.compile(r"(\S+)==(\S+)((?: --hash=sha256:[0-9a-f]{64})*)")
-# What the image's pip is asked for, and what else it has to be told.
+PINNED = re.compile(r"(\S+)==(\S+)(?: ; ([^-]+))?((?: --hash=sha256:[0-9a-f]{64})*)")
+LOCK = "annotation/server/requirements.lock"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-OPTIONAL = PROJECT["project"]["optional-dependencies"]
 FILES = {
-    "requirements.txt": PROJECT["project"]["dependencies"] + OPTIONAL["server"] + OPTIONAL["postgresql"],
-    "requirements-build.txt": PROJECT["build-system"]["requires"],
+    LOCK: PROJECT["dependency-groups"]["server"],
+    "docker/requirements.txt": PROJECT["project"]["dependencies"],
+    "docker/requirements-build.txt": PROJECT["build-system"]["requires"],
 }
+AUDIT = "docker/requirements-audit.txt"
 
 
 def constraints() -> dict[str, str]:
-    lines = (DOCKER / "constraints.txt").read_text(encoding="utf-8").split()
-    return {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
+    """Those that hold in the image."""
+    return {canonicalize_name(name): version for name, version, _ in entries("docker/constraints.txt")}
+
+
+def overrides() -> dict[str, Requirement]:
+    """What is asked for instead of what anybody's own requirements say of it."""
+    lines = (DOCKER / "overrides.txt").read_text(encoding="utf-8").splitlines()
+    found = map(Requirement, filter(None, (line.partition("#")[0].strip() for line in lines)))
+    return {canonicalize_name(each.name): each for each in found}
 
 
 def entries(name: str) -> Iterator[tuple[str, str, str]]:
-    """Name, version and hashes of each part in a file of requirements; a line that is anything else fails."""
-    for line in (DOCKER / name).read_text(encoding="utf-8").replace(" \\\n    ", " ").splitlines():
+    """Name, version and hashes of each part that a file wants in the image; a line that is anything else fails."""
+    for line in (ROOT / name).read_text(encoding="utf-8").replace(" \\\n    ", " ").splitlines():
         if not line.startswith("#"):
             found = PINNED.fullmatch(line)
             assert found, f"{name} has a line that is no pinned part: {line}"
-            yield found[1], found[2], found[3]
+            if not found[3] or Marker(found[3].strip()).evaluate(image()):
+                yield found[1], found[2], found[4]
 
 
 def image() -> Environment:
@@ -60,12 +69,13 @@ def image() -> Environment:
     return Environment({**default_environment(), **linux, **python})  # type: ignore[typeddict-item]
 
 
-def needed(roots: Iterable[str]) -> set[str]:
+def needed(roots: Iterable[str], instead: dict[str, Requirement]) -> set[str]:
     """Every part that these need in the image, they too, as the installed packages declare it."""
     place, seen = image(), set()
     waiting = [(Requirement(root), "") for root in roots]
     while waiting:
         requirement, extra = waiting.pop()
+        requirement = instead.get(canonicalize_name(requirement.name), requirement)
         if requirement.marker and not requirement.marker.evaluate({**place, "extra": extra}):
             continue
         for wanted in ("", *requirement.extras):
@@ -80,29 +90,30 @@ def needed(roots: Iterable[str]) -> set[str]:
 def test_the_image_installs_what_the_project_needs_in_the_versions_that_are_pinned(name: str) -> None:
     pinned = constraints()
     listed = {part: version for part, version, _ in entries(name)}
-    assert listed == {part: pinned.get(part) for part in needed(FILES[name])}, "run `make hashes`"
+    wanted = needed(FILES[name], overrides() if name == LOCK else {})
+    assert listed == {part: pinned.get(part) for part in wanted}, "run `make hashes`"
 
 
 def test_the_auditors_agree_with_what_is_pinned_and_every_part_has_hashes_and_no_address() -> None:
     [wanted] = re.findall(r"^AUDITORS := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    listed = {part: version for part, version, _ in entries("requirements-audit.txt")}
+    listed = {part: version for part, version, _ in entries(AUDIT)}
     assert {tuple(each.split("==")) for each in wanted.split()} <= set(listed.items())
     elsewhere = constraints()
     assert {part: elsewhere.get(part, version) for part, version in listed.items()} == listed, "run `make hashes`"
-    for name in (*FILES, "requirements-audit.txt"):
+    for name in (*FILES, AUDIT):
         assert not [part for part, _, hashes in entries(name) if not hashes]
-        assert "//" not in (DOCKER / name).read_text(encoding="utf-8")
+        assert "//" not in (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_the_image_installs_nothing_without_a_hash_and_nothing_of_ours_opens_connections_with_urllib3() -> None:
     text = (DOCKER / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     commands = [part.split() for part in re.split(r"^RUN|&&", text, flags=re.MULTILINE) if "bin/pip " in part]
-    assert len(commands) == 5
+    assert len(commands) == 4
     for words in commands:
         if "install" in words and "--no-index" not in words:
             assert {"--require-hashes", "--only-binary", ":all:"} <= set(words)
-            assert words[words.index("--requirement") + 1] in {f"docker/{name}" for name in FILES}
-        elif "check" not in words:
+            assert words[words.index("--requirement") + 1] in {Path(name).name for name in FILES}
+        else:
             assert {"--no-deps", "--no-index"} <= set(words)
             assert "install" in words or "--no-build-isolation" in words
     opening = re.compile(r"^\s*(?:import|from) (?:requests|urllib3)", re.MULTILINE)
@@ -170,7 +181,7 @@ def test_the_list_of_components_has_what_the_image_installs_and_each_part_s_lice
     assert done.returncode == 0, done.stderr
     bill = json.loads((ROOT / "dist/citejury.cdx.json").read_text(encoding="utf-8"))
     listed = {canonicalize_name(part["name"]): part["version"] for part in bill["components"]}
-    assert listed == {part: version for part, version, _ in entries("requirements.txt")}
+    assert listed == {part: version for part, version, _ in entries(LOCK)}
     unlicensed = {part["name"] for part in bill["components"] if "licenses" not in part}
     assert unlicensed <= {"argilla", "pypdfium2"}, "their own files do not name one"
     root = bill["metadata"]["component"]["bom-ref"]

@@ -15,13 +15,15 @@ from typing import IO, Any, NamedTuple
 
 import pytest
 
+from annotation.server import environment
+from annotation.server.guardian import START
 from tests.support.provider_server import closed_port as free_port
 
 USER = "jury"
 SYSTEM_USER = "postgres"
 STARTS = 5
 PATIENCE_SECONDS = 120
-SERVICE = [sys.executable, "-P", "-m", "annotation.server.service"]
+SERVICE = [str(environment.folder() / "bin" / "python"), "-P", START, "annotation.server.service"]
 
 
 class Server(NamedTuple):

@@ -3,13 +3,13 @@
 import contextlib
 import re
 import sqlite3
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, ValidationError
 
+from annotation.server.environment import site_packages
 from annotation.server.home.folder import VERSIONS_FILE
 from pipeline.core.errors import ServerStartError
 from pipeline.core.schema import Frozen
@@ -33,14 +33,13 @@ class Versions(Frozen):
 
 def software_versions() -> Versions:
     _, head = read_migrations()
-    return Versions(citejury=version("citejury"), argilla_server=version("argilla-server"), schema_revision=head)
+    (server,) = distributions(name="argilla-server", path=[str(site_packages())])
+    return Versions(citejury=version("citejury"), argilla_server=server.version, schema_revision=head)
 
 
 def read_migrations() -> tuple[set[str], str]:
     """All revisions and the last, which a started server's database has; as text: an import would load all of it."""
-    spec = find_spec("argilla_server")
-    folders = spec.submodule_search_locations if spec and spec.submodule_search_locations else ()
-    paths = [path for folder in folders for path in (Path(folder) / "alembic" / "versions").glob("*.py")]
+    paths = (site_packages() / "argilla_server" / "alembic" / "versions").glob("*.py")
     revisions = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)
     found = [match.groups() for path in paths if (match := revisions.search(path.read_text(encoding="utf-8")))]
     known = {str(revision) for revision, _ in found}

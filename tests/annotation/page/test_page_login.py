@@ -11,7 +11,7 @@ from annotation.server.launch import ServerHandle
 from tests.support.logins import MOST, wrong
 from tests.support.page_driver import shown_text, wait
 
-pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The server is not installed here.")
 
 ERROR = ".form__error"
 HAMMERING = {"en": "127.0.0.77", "de": "127.0.0.78", "ja": "127.0.0.79"}  # none is the browser's

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The server is not installed here.")
 
 from annotation.server.connections import HEAD_BYTES, Limits
 from annotation.server.edge import Edge, Names, Pace

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The server is not installed here.")
 
 from click.testing import CliRunner
 

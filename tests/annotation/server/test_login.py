@@ -19,7 +19,7 @@ from annotation.server.patches.passwords import FairThreads, TooManyWaitingError
 from tests.support.logins import MOST, WRONG, login, wrong
 from tests.support.postgresql import running_redis
 
-pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The server is not installed here.")
 
 _addresses = (f"127.{os.getpid() % 250 + 1}.{high}.{low}" for high in range(250) for low in range(1, 250))
 

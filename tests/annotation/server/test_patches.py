@@ -14,7 +14,7 @@ import pytest
 from tests.support.argilla_patches import patch_rows
 from tests.support.places import ROOT
 
-pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The server is not installed here.")
 
 VERSION = "2.8.0"
 IMPORT = "from annotation.server.patches.first import import_argilla_server; import_argilla_server()"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="The `server` extra is not installed.")
+pytest.importorskip("sqlalchemy", reason="The server is not installed here.")
 
 from sqlalchemy import Connection, Engine, create_engine
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The server is not installed here.")
 psycopg2 = pytest.importorskip("psycopg2", reason="The `postgresql` extra is not installed.")
 
 from annotation.argilla.rendering import rendered_answer  # noqa: E402
