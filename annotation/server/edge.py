@@ -4,10 +4,10 @@
   that was bound, and what is listed; behind a proxy with HTTPS and without a list those that it passes on, its own.
 - A body is read here, whole, before anything else looks at it: 64 KB without a valid log-in, with one what its role
   needs. Whoever sends more gets 413; the rest is dropped, so that a client that still sends gets the answer.
-- Of a body without a valid log-in, and of a log-in itself, argilla-server sees 4 KB: it would take half a second to
-  find 20,000 fields in a form of 64 KB (starlette), before it asks who sends it.
+- Of a body without a valid log-in, and of a log-in itself, argilla-server sees 4 KB: it reads it before it asks who
+  sends it.
 - NUL in an address, places in lists that no list has, and names that no file has get 4xx instead of 500.
-- `Range` is dropped, so that files come whole: starlette 0.46.2 needs seconds for a long one (CVE-2025-62727).
+- `Range` is dropped, so that files come whole.
 - No answer of the API is kept by a cache.
 
 A proxy is believed where the environment says that one with HTTPS stands in front, and it is on this machine or among

@@ -48,6 +48,9 @@ def unpatched_server(
 
 def serve_unpatched(descriptor: int) -> None:
     """Serve argilla-server with an empty search engine, without anything of ours but the owner."""
+    from annotation.server.patches.first import import_argilla_server
+
+    import_argilla_server()
     import argilla_server
     import uvicorn
     from alembic import command

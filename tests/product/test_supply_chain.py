@@ -187,13 +187,13 @@ def test_the_list_of_components_has_what_the_image_installs_and_each_part_s_lice
     root = bill["metadata"]["component"]["bom-ref"]
     needs = {each["ref"]: set(each.get("dependsOn", ())) for each in bill["dependencies"]}
     assert "argilla-server==2.8.0" in needs[root]
-    assert "starlette==0.46.2" in needs["fastapi==0.115.14"]
+    assert "starlette==1.10.0" in needs["fastapi==0.165.0"]
 
 
 class Service(Quiet):
     """An advisory service that knows one weakness each of two packages."""
 
-    known: ClassVar = {"python-jose": "CVE-2024-33663", "jinja2": "CVE-2099-0001"}
+    known: ClassVar = {"distributed": "CVE-2024-10096", "jinja2": "CVE-2099-0001"}
 
     def do_POST(self) -> None:
         name = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]["name"]

@@ -156,7 +156,7 @@ class Server(NamedTuple):
         return result.stdout
 
     def call(self, method: str, path: str, **words: Any) -> Any:
-        headers = {"X-Argilla-Api-Key": self.api_key}
+        headers = {"X-Argilla-Api-Key": self.api_key, **words.pop("headers", {})}
         reply = httpx.request(
             method, f"{self.url}/api/v1{path}", headers=headers, timeout=60, verify=False, trust_env=False, **words
         )

@@ -35,6 +35,7 @@ from tests.support.big_stack import (
 from tests.support.campaign_book import answers, record
 from tests.support.campaign_players import Player
 from tests.support.postgresql import running_postgresql
+from tests.support.provider_server import JSON
 
 pytestmark = [pytest.mark.server, pytest.mark.rare]
 
@@ -96,7 +97,7 @@ def make_foreign_dataset(server: Server) -> None:
         {"external_id": "tab\tbed", "fields": {"text": STRANGE}, "metadata": {"weight": 0.1, "more": STRANGE}},
         {"fields": {"text": "plain"}, "suggestions": [suggestion], "vectors": {"vector": [0.25, -1e-9]}},
     ]
-    server.call("PUT", f"/datasets/{dataset}/records/bulk", content=json.dumps({"items": items}))
+    server.call("PUT", f"/datasets/{dataset}/records/bulk", content=json.dumps({"items": items}), headers=JSON)
     events = {"url": "http://127.0.0.1:9/", "events": ["dataset.deleted"]}
     webhook = server.call("POST", "/webhooks", json=events)["id"]
     server.call("PATCH", f"/webhooks/{webhook}", json={"enabled": False})

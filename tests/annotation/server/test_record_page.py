@@ -18,6 +18,9 @@ from tests.support.export_bench import make_user
 STOCK = """
 import asyncio, json, sys
 import httpx
+from annotation.server.patches.first import import_argilla_server
+
+import_argilla_server()
 from argilla_server import app
 
 async def main():
