@@ -297,7 +297,8 @@ def install(wheels: Path | None) -> None:
     check_has_server()
     from annotation.server import environment
 
-    log(f"Installing the server into {environment.folder()}.")
+    if not environment.is_whole():
+        log(f"Installing the server into {environment.folder()}.")
     with ProgressBars("packages") as bars:
         installed = environment.install(wheels, lambda name, begun, total: bars.report("Server", begun, total, name))
     if installed:
