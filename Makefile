@@ -139,7 +139,7 @@ endef
 # The server's own environment. Else pip, as people have it, would take minutes of the developers' time.
 LOCK := annotation/server/requirements.lock
 define installed_server
-	@$(BIN)/python -c 'from annotation.server.environment import install; install(tool=("$(BIN)/uv", "pip"))' \
+	@$(BIN)/python -c 'from annotation.server.environment import install; install(tool=("$(BIN)/uv", "pip"))' 2>/dev/null \
 	  || $(BIN)/citejury annotation install
 endef
 
