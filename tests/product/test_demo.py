@@ -44,7 +44,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         with ArgillaInMemory() as argilla:
             measured = run_demo(home, cast("ServerHandle", argilla), lambda line: None).measured
         return Made(home, terminal_text(short_sections(measured.agreement, measured.results)))
-    pytest.importorskip("argilla_server", reason="the server is not installed here")
+    pytest.importorskip("uvicorn", reason="the server is not installed here")
     done = run(home)
     assert done.exit_code == 0, done.output
     assert str(home / "agreement" / "report.html") in done.stderr

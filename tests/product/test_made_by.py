@@ -220,7 +220,7 @@ def without_wording(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]
 )
 def test_a_home_is_served_continued_and_exported_without_loss(commit: str, whole: bool, tmp_path: Path) -> None:
     """The whole has practice, research, a study and updates of old exports too."""
-    pytest.importorskip("argilla_server", reason="the server is not installed here")
+    pytest.importorskip("uvicorn", reason="the server is not installed here")
     with served_home(unpacked(commit, tmp_path / "made")) as served:
         responses, datasets, files = served.responses(), served.datasets(), served.exported(tmp_path / "found")
         assert responses == json.loads((served.folder / "responses.json").read_text(encoding="utf-8"))
@@ -479,7 +479,7 @@ new_only = pytest.mark.parametrize("made", [NEW], indirect=True)
 
 @pytest.mark.server
 def test_the_backup_becomes_a_home_with_the_same_answers(made: Path) -> None:
-    pytest.importorskip("argilla_server", reason="the server is not installed here")
+    pytest.importorskip("uvicorn", reason="the server is not installed here")
     run("annotation", "restore", "backup.zip", "--home", "again")
     answers = []
     for home in ("home", "again"):

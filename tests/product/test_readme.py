@@ -86,7 +86,7 @@ def environment() -> dict[str, str]:
 @pytest.fixture
 def served(folder: Path, environment: dict[str, str]) -> Iterator[None]:
     """The server of the README's first terminal, once it has said how to go on."""
-    pytest.importorskip("argilla_server", reason="the server is not installed here")
+    pytest.importorskip("uvicorn", reason="the server is not installed here")
     (command,) = [line for line in LINES if line.startswith(SERVE)]
     with subprocess.Popen(command.split(), cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
