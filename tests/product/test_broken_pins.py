@@ -6,9 +6,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from annotation.server import environment
 from tests.support.places import ROOT
 
-pytest.importorskip("uvicorn", reason="The server is not installed here.")
+pytestmark = pytest.mark.skipif(not environment.is_whole(), reason="The server is not installed here.")
 
 FROZEN = {"argilla-server", "python-jose"}
 
@@ -17,6 +18,12 @@ def listed() -> dict[str, Requirement]:
     lines = (ROOT / "docker" / "overrides.txt").read_text(encoding="utf-8").splitlines()
     found = [Requirement(line.partition("#")[0]) for line in lines if not line.startswith("#")]
     return {canonicalize_name(each.name): each for each in found}
+
+
+def in_the_server_s_environment() -> dict[str, Distribution]:
+    """Not what is beside the tests, where something of before may be left."""
+    folders = map(str, environment.folder().glob("lib/python*/site-packages"))
+    return {canonicalize_name(each.metadata["Name"]): each for each in distributions(path=list(folders))}
 
 
 def broken(installed: dict[str, Distribution]) -> set[tuple[str, str, str]]:
@@ -33,7 +40,7 @@ def broken(installed: dict[str, Distribution]) -> set[tuple[str, str, str]]:
 
 
 def test_only_the_pins_of_what_is_frozen_are_broken_and_each_is_listed_with_its_reason() -> None:
-    found = broken({canonicalize_name(each.metadata["Name"]): each for each in distributions()})
+    found = broken(in_the_server_s_environment())
     assert {asking for asking, _, _ in found} <= FROZEN, found
     assert {wanted for _, wanted, _ in found} == set(listed()), "docker/overrides.txt lists something else"
     left_out = {wanted for _, wanted, version in found if not version}
@@ -41,5 +48,5 @@ def test_only_the_pins_of_what_is_frozen_are_broken_and_each_is_listed_with_its_
 
 
 def test_a_pin_of_anything_else_that_is_broken_is_found() -> None:
-    installed = {canonicalize_name(each.metadata["Name"]): each for each in distributions()}
+    installed = in_the_server_s_environment()
     assert ("httpx", "httpcore", "") in broken({name: each for name, each in installed.items() if name != "httpcore"})
