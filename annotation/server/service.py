@@ -198,7 +198,7 @@ def _check_web() -> int:
 def _check_worker() -> int:
     from rq import Worker
 
-    latest = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=2 * _WORKER_SIGN_OF_LIFE_SECONDS)
+    latest = datetime.now(UTC) - timedelta(seconds=2 * _WORKER_SIGN_OF_LIFE_SECONDS)
     with _open_queue() as queue:
         workers = Worker.all(connection=queue)
     here = [worker for worker in workers if worker.hostname == socket.gethostname()]
