@@ -87,10 +87,8 @@ def examine() -> list[Check]:
     if not os.access(Path.cwd(), os.W_OK | os.X_OK):
         folder = Check("folder", "missing", "cannot be written", "change to a folder of your own")
     version = ".".join(map(str, sys.version_info[:3]))
-    python = Check("Python", "ok", version)
-    if sys.version_info < (3, 11, 5):  # https://github.com/python/cpython/issues/106052
-        python = Check("Python", "missing", f"{version}, whose `re` loses citations", "take 3.11.5 or newer")
-    checks = [python, _check_server(), _check_research(), _check_wording(), folder, _check_home()]
+    checks = [Check("Python", "ok", version), _check_server(), _check_research(), _check_wording()]
+    checks += [folder, _check_home()]
     try:
         settings = read_settings()
     except CitejuryError as error:

@@ -226,13 +226,13 @@ _NEVER = (
     "\uff3b-\uff40\uff5b-\uff65\uffe0-\uffff\U0001d000-\U0001ffff\U000e0000-\U0010ffff\ud800-\udfff"
 )
 # Square brackets are around a host of numbers, or around a key and before `=`: `?f[0]=a`.
-_SQUARE = r"(?<=://)\[[0-9A-Fa-f.]*+:[0-9A-Fa-f:.]*+\]|(?:\[[^\s\[\]<>()]{0,60}+\])++(?==)"
+_SQUARE = r"(?<=://)\[[0-9A-Fa-f.]*+:[0-9A-Fa-f:.]*+\]|(?>(?:\[[^\s\[\]<>()]{0,60}+\])+)(?==)"
 # What is not seen belongs to a host that goes on behind it: the part before it would be another site.
 # Hyphens, the dash of `Mann–Whitney` and the apostrophe of `L’Équipe` only within words.
 _BARE_URL = re.compile(
-    rf"{_SCHEME}(?:[\w.-]{{0,63}}+[{INVISIBLE}]++(?=[\w.-]{{0,63}}(?:\.\w|/)))*+"
-    rf"""(?:(?!(?:[,;|]|(?<=\u30fb|[^\W_])){_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]"""
-    rf"""|[\u2010-\u2013\u2019'](?=\w)|\([^\s()]*+\)|{_SQUARE})++"""
+    rf"{_SCHEME}(?>(?:[\w.-]{{0,63}}+[{INVISIBLE}]++(?=[\w.-]{{0,63}}(?:\.\w|/)))*)"
+    rf"""(?>(?:(?!(?:[,;|]|(?<=\u30fb|[^\W_])){_SCHEME})[^\s<>"'()\[\]{{}}|\\^`{_NEVER}]"""
+    rf"""|[\u2010-\u2013\u2019'](?=\w)|\([^\s()]*+\)|{_SQUARE})+)"""
 )
 _RUN_ON = re.compile(f"[{_UNSPACED}]")
 _BEFORE_A_WORD = "/=_#&+~)-"
@@ -247,8 +247,8 @@ _HOST_OF_TEXT = re.compile(f"{_SCHEME}([^/?#]*+)")
 _NAME_IN_URL = re.compile(f"{_SCHEME}(?:[^/?#@]*+@)?([^/?#:@]*+)")
 # Where brackets say where the URL ends, it keeps what is not ASCII, but for the full-width marks that end a phrase.
 _DELIMITED_URL = re.compile(
-    rf"""{_SCHEME}(?:[^\s<>"'()\[\]{{}}|\\^`「」『』（）【】、。]|{_SQUARE}"""
-    r"""|\([^\s()]*+\)|（[^\s（）]*+）|「[^\s「」]*+」|『[^\s『』]*+』|【[^\s【】]*+】)++"""
+    rf"""{_SCHEME}(?>(?:[^\s<>"'()\[\]{{}}|\\^`「」『』（）【】、。]|{_SQUARE}"""
+    r"""|\([^\s()]*+\)|（[^\s（）]*+）|「[^\s「」]*+」|『[^\s『』]*+』|【[^\s【】]*+】)+)"""
 )
 # `[ref]: https://… "title"`; `[^1]: …` is a footnote. Source: CommonMark 0.31 section 4.7.
 _DEFINITION = re.compile(
@@ -452,14 +452,14 @@ def _clean_url(url: str) -> str:
 _MAY_BE_VERBATIM = re.compile(r"`|~~~|\$|\\[(\[]|<!--|<code|<pre|^[ >]*(?:    |\t)", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n?|\n")
 _CODE_SPAN = re.compile(r"(?<![`\\])(`++).{1,5000}?(?<!`)\1(?!`)", re.DOTALL)
-_CELL = re.compile(r"(?:[^|\\]|\\.)++")
+_CELL = re.compile(r"(?>(?:[^|\\]|\\.)+)")
 # `$5 [1] and 6$` is money, `\[1\]` an escaped mark, and no formula has an address.
 _IN_FORMULA = r"(?:(?!://|\n[ \t>]*\n|\\[(\[]).){1,2000}?"
 _FORMULA_OR_COMMENT = re.compile(
     rf"(?<!\\)\$\${_IN_FORMULA}\$\$|(?<!\\)\\\({_IN_FORMULA}\\\)"
     rf"|(?<!\\)\\\[(?!\^?\d[\d,;\s^–-]*\\?\]){_IN_FORMULA}\\\]"
     r"|(?<![\\$\w])\$(?![\s$/]|\d[^$\n\\^_=+{}<>]*\$)(?:(?!://)[^$\n]){1,300}?(?<!\s)\$(?![\w$])"
-    r"|<!--(?:(?!-->|\n[ \t>]*\n).){0,1000}+-->|<(?P<tag>code|pre)\b[^<>]{0,300}+>.{0,2000}?</(?P=tag)>",
+    r"|<!--(?>(?:(?!-->|\n[ \t>]*\n).){0,1000})-->|<(?P<tag>code|pre)\b[^<>]{0,300}+>.{0,2000}?</(?P=tag)>",
     re.DOTALL,
 )
 

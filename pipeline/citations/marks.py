@@ -16,8 +16,8 @@ from pipeline.citations.addresses import Link, find_links, is_address, is_within
 from pipeline.text.markdown import HARD, SOFT, Block, heading_words, plain_words, read_blocks
 
 _SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
-_NUMBERS = rf"\^?\d{{1,3}}(?:(?:{_SEPARATOR})\^?\d{{1,3}})*+"
-_CIDS = r"C\d{3}(?:[ \t]*+[,，、;；][ \t]*+C\d{3})*+"
+_NUMBERS = rf"\^?\d{{1,3}}(?>(?:(?:{_SEPARATOR})\^?\d{{1,3}})*)"
+_CIDS = r"C\d{3}(?>(?:[ \t]*+[,，、;；][ \t]*+C\d{3})*)"
 _RAISED_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁽⁾", "0123456789-  ")
 # Behind a word or a sentence's end a raised number is a mark; behind `m`, `10` or `x` it is an exponent.
 _BEHIND_WORDS = (
@@ -33,7 +33,7 @@ MARK = re.compile(
     r"|\[\^(?P<note>[^\]\[\s^]{1,40}+)\^?\]"
     rf"|\[cite:[ \t]*+(?P<cited>{_NUMBERS})[ \t]*+\]"
     rf"|(?:{_BEHIND_WORDS}[ \t]?<sup>\s*+|<sup>\s*+\[)(?P<superscript>{_NUMBERS})\]?\s*+</sup>"
-    rf"|{_BEHIND_WORDS}(?P<raised>⁽?[⁰¹²³⁴-⁹]{{1,3}}(?:[,⁻˒ ][⁰¹²³⁴-⁹]{{1,3}})*+⁾?)"
+    rf"|{_BEHIND_WORDS}(?P<raised>⁽?[⁰¹²³⁴-⁹]{{1,3}}(?>(?:[,⁻˒ ][⁰¹²³⁴-⁹]{{1,3}})*)⁾?)"
 )
 _NUMBER = re.compile(r"(?P<dash>[-–—‐‑~～〜])?[ \t]*+\^?(?P<number>\d+)")
 CID = re.compile(r"C\d{3}")
@@ -122,7 +122,7 @@ def without_citations(text: str, listed: Container[str] = ()) -> PlainText:
     return PlainText("".join(parts), tuple(marks))
 
 
-_TAGS = r"(?:</?(?:a|b|p|span|strong|small)\b[^<>\n]{0,200}+>[ \t]*+){0,4}+"
+_TAGS = r"(?>(?:</?(?:a|b|p|span|strong|small)\b[^<>\n]{0,200}+>[ \t]*+){0,4})"
 _ENTRY = re.compile(
     rf"[ \t>\u3000]{{0,12}}(?:[-*+•–—‣◦▪●][ \t\u3000]{{1,4}}|[・･][ \t\u3000]{{0,4}})?{_TAGS}(?:\*\*|__)?(?:"
     r"\\?\[\^(?P<note>[^\]\[\s^]{1,40}+)\^?\](?=[ \t]?[:：])"
@@ -132,7 +132,7 @@ _ENTRY = re.compile(
     r"|(?P<raised>[⁰¹²³⁴-⁹]{1,3})|<sup>\s*(?P<superscript>\d{1,3})\s*</sup>"
     r"|(?P<dotted>\d{1,3})(?:(?:\\?[.)]|[、．])(?!\d)|[:：](?=\s|https?://))"
     r"|[(（](?P<round>\d{1,3})[)）]|\|[ \t]*(?P<row>\d{1,3})[ \t]*\|"
-    rf")(?:\*\*|__)?[ \t]*[:：.]?(?:\*\*|__)?(?:</\w{{1,6}}>)*+[ \t|]*(?P<rest>.*)"
+    rf")(?:\*\*|__)?[ \t]*[:：.]?(?:\*\*|__)?(?>(?:</\w{{1,6}}>)*)[ \t|]*(?P<rest>.*)"
 )
 _NUMBERED_BY = ("note", "bracketed", "cid", "cell", "raised", "superscript", "dotted", "round", "row")
 # Several entries on one line.

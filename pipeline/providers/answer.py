@@ -25,7 +25,7 @@ _TOKEN = (
 )
 # With the blanks before it where a blank or the end of a phrase follows.
 ARTEFACT = re.compile(
-    rf"""(?:(?<![ \t])[ \t]++(?=(?:{_TOKEN})++(?:[\s.,;:!?)\]}}"|»”。、，；：！？）」』】]|\Z)))?(?:{_TOKEN})""",
+    rf"""(?:(?<![ \t])[ \t]++(?=(?>(?:{_TOKEN})+)(?:[\s.,;:!?)\]}}"|»”。、，；：！？）」』】]|\Z)))?(?:{_TOKEN})""",
     re.DOTALL,
 )
 _CITE = re.compile(r"(?<![ \t])[ \t]*+(\[cite:[^\[\]\n]{0,100}(?:\]|\Z))")

@@ -26,7 +26,7 @@ _KINDS: dict[str, BlockKind] = {
     "hr": "rule",
 }
 CELLS = " | "
-_TAG = re.compile(r"<!--(?:(?!-->).)*+(?:-->|\Z)|</?[a-zA-Z][^<>]{0,500}+>", re.DOTALL)
+_TAG = re.compile(r"<!--(?>(?:(?!-->).)*)(?:-->|\Z)|</?[a-zA-Z][^<>]{0,500}+>", re.DOTALL)
 _ALL_BOLD = re.compile(r"(\*\*|__)(?P<words>[^*_\n]{1,120}?)[:：]?\1[:：]?")
 
 

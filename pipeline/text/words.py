@@ -24,7 +24,7 @@ UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u
 _MARKS = r"\u0300-\u036f\u064b-\u065f\u0900-\u0dff"
 # A number as people write it, its groups and decimals joined by point or comma; not the 12 of `B12`.
 _NUMBER = rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))[0-9]+(?:[.,][0-9]+)*"
-_LETTERS = rf"(?:[^\W_{UNSPACED}]++|[{_MARKS}]++)++"
+_LETTERS = rf"(?>(?:[^\W_{UNSPACED}]++|[{_MARKS}]++)+)"
 _RUN = rf"[{UNSPACED}\U00020000-\U0003ffff]+"
 TOKEN = re.compile(rf"{_NUMBER}|{_RUN}|{_LETTERS}(?:'{_LETTERS})*")
 # The same tokens, found in half the time, in a text of ASCII in folded case.

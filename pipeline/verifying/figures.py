@@ -22,7 +22,7 @@ WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding=
 _MONTHS, _SMALL_NUMBERS, SCALES = (_by_name(WORDS[name]) for name in ("months", "small_numbers", "scales"))
 # What no letter may follow is a word; of Chinese and Japanese units the longest counts.
 _SCALED = re.compile(
-    rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))(?<![.,])(?P<number>\d{{1,15}}(?:[.,]\d{{1,15}})*+)[ -]?"
+    rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))(?<![.,])(?P<number>\d{{1,15}}(?>(?:[.,]\d{{1,15}})*))[ -]?"
     rf"(?P<scale>(?i:{'|'.join(name for name in SCALES if name.isascii())})(?!\w)|[百千]万|[百千万萬亿億兆])"
     r"(?P<rest>(?<=[万萬])\d{1,4}(?!\d))?"
 )

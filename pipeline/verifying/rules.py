@@ -50,7 +50,7 @@ _WORDS_UNSPACED = sorted(
 )
 _PART = re.compile(
     r"(?:[12]\d{3} )?month\d{1,2}(?: \d{1,2}(?![\w.,]))?"
-    rf"|(?<![-/:#.])(?<![^\W{UNSPACED}])(?:minus_)?\d++(?:[.,]\d++)*+(?![-/:]\w|[^\W{UNSPACED}]|\.\s+\w)|\d+\.(?=\s+\w)"
+    rf"|(?<![-/:#.])(?<![^\W{UNSPACED}])(?:minus_)?\d++(?>(?:[.,]\d++)*)(?![-/:]\w|[^\W{UNSPACED}]|\.\s+\w)|\d+\.(?=\s+\w)"
     rf"|{'|'.join(_WORDS_UNSPACED)}|[{UNSPACED}]|[$€£¥%‰\xa7#<>≤≥+±=]"
     rf"|[^\W{UNSPACED}]+(?:[-'/:.,&][^\W{UNSPACED}]+)*"
 )

@@ -201,3 +201,10 @@ def names_used(tree: ast.Module) -> list[tuple[str, str]]:
     whole = [f"{module}.{name}" for module, name in imported if f"{module}.{name}" in modules()]
     reached = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} if whole else ()
     return [*imported, *((module, name) for module in whole for name in reached)]
+
+
+def test_no_group_is_possessive_which_pythons_before_3_11_5_match_wrongly() -> None:
+    # https://github.com/python/cpython/issues/106052; `(?>(…)*)` means the same as `(…)*+`, and is matched rightly.
+    sources = {name: path_of(name).read_text(encoding="utf-8").splitlines() for name in modules()}
+    possessive = re.compile(r"\)(?:[+*?]|\{\{?[\d,]+\}\}?)\+")
+    assert not [(name, line) for name, lines in sources.items() for line in lines if possessive.search(line)]

@@ -45,13 +45,13 @@ def overrides() -> dict[str, Requirement]:
     return {canonicalize_name(each.name): each for each in found}
 
 
-def entries(name: str) -> Iterator[tuple[str, str, str]]:
-    """Name, version and hashes of each part that a file wants in the image; a line that is anything else fails."""
+def entries(name: str, where: Environment | None = None) -> Iterator[tuple[str, str, str]]:
+    """Name, version and hashes of each part that a file wants, by default in the image; any other line fails."""
     for line in (ROOT / name).read_text(encoding="utf-8").replace(" \\\n    ", " ").splitlines():
         if not line.startswith("#"):
             found = PINNED.fullmatch(line)
             assert found, f"{name} has a line that is no pinned part: {line}"
-            if not found[3] or Marker(found[3].strip()).evaluate(image()):
+            if not found[3] or Marker(found[3].strip()).evaluate(where or image()):
                 yield found[1], found[2], found[4]
 
 
