@@ -12,7 +12,7 @@ from exports.statistics import agreement_schema as schema
 from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
 from exports.statistics.consensus import Audit, RightShare
 from exports.statistics.results_schema import Results
-from exports.statistics.table import columns_at, legends_at
+from exports.statistics.table import columns_at
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted
 
@@ -146,11 +146,17 @@ _Label = tuple[str, schema.LabelAgreement]
 
 
 def _label_table(figures: schema.TaskAgreement, place: Place, left: int | None = 1) -> Table:
+    scaled = any(isinstance(found, schema.ScaledLabelAgreement) for found in figures.labels.values())
     columns = [Column[_Label]("", lambda row: row[0])]
-    if place != "terminal":
+    if scaled:
+        columns.append(Column("scale", lambda row: getattr(row[1], "scale", "boolean")))
+    if place != "terminal" or scaled:
         columns.append(Column("n", lambda row: f"{row[1].n_pairable_items:,}"))
     for name, _, shown in columns_at(place):
-        columns.append(Column(shown.head, partial(_figure, name)))
+        if _has(figures, name):
+            columns.append(Column(shown.head, partial(_figure, name)))
+        if scaled and name == "gwet_ac1":
+            columns.append(Column("AC2", lambda row: words.decimal(getattr(row[1], "gwet_ac2", None))))
         if name == "krippendorff_alpha" and place == "page":
             columns.append(Column("P(α < .667)", lambda row: words.percent(row[1].p_below.get("0.667"))))
     if place == "terminal":
@@ -158,14 +164,27 @@ def _label_table(figures: schema.TaskAgreement, place: Place, left: int | None =
     return described(columns, list(figures.labels.items()), place, left)
 
 
+def _has(figures: schema.TaskAgreement, name: str) -> bool:
+    """Whether one of the labels can have such a figure, as those of yes and no have all."""
+    labels = figures.labels.values()
+    return not labels or any(found.undefined.get(name) != "not_boolean" for found in labels)
+
+
 def _figure(name: str, row: _Label) -> str:
     return words.figure_text(row[1], name)
 
 
+def _legend(agreement: schema.Agreement) -> str:
+    tasks = agreement.tasks.values()
+    told = [shown.legend for name, _, shown in columns_at("page") if any(_has(figures, name) for figures in tasks)]
+    if any(figures.scaled_pairs for figures in tasks):
+        told.append("AC2: Gwet's, with the weights of the scale.")
+    return " ".join(("n: units with two answers or more.", *filter(None, told), "–: undefined."))
+
+
 _PAGE_LEGEND = (
-    f"n: units with two answers or more. {' '.join(legends_at('page'))} –: undefined. P(α < .667): share of the "
-    "resamples below that threshold. Annotators are named where chance would name anybody in at most one file of "
-    "twenty."
+    "P(α < .667): share of the resamples below that threshold. Annotators are named where chance would name anybody in "
+    "at most one file of twenty."
 )
 _SHORT_LEGEND = (
     "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
@@ -214,18 +233,22 @@ def short_sections(agreement: schema.Agreement, results: Results | None = None) 
     if results:
         yield short_section(results, len(people))
     for task, figures in agreement.tasks.items():
+        is_ours = task != schema.RATINGS
         yield Section(
-            title=f"{task}: {_sizes(figures)}",
+            title=f"{task}: {_sizes(task, figures)}",
             tables=(_label_table(figures, "terminal", left=None),),
             points=(*marked("! ", words.undefined_sentences(figures)), *marked("* ", words.finding_sentences(figures))),
-            widths=_WIDTHS,
+            widths=_WIDTHS if is_ours else (),
         )
     cautions = sum(1 for figures in agreement.tasks.values() for _ in words.warning_sentences(figures))
     if cautions:
-        sentence = f"{counted(cautions, 'caution')} to read first: report.html and agreement.md."
+        where = "agreement.md" if schema.RATINGS in agreement.tasks else "report.html and agreement.md"
+        sentence = f"{counted(cautions, 'caution')} to read first: {where}."
         yield Section(points=marked("! ", [sentence]))
     is_starred = any(True for figures in agreement.tasks.values() for _ in words.finding_sentences(figures))
-    yield Section(notes=(_SHORT_LEGEND + (" *: beyond chance." if is_starred else ""),))
+    nouns = {words.cluster_noun(task, figures) for task, figures in agreement.tasks.items()}
+    legend = _SHORT_LEGEND.replace("records", f"{min(nouns, default='record')}s")
+    yield Section(notes=(legend + (" *: beyond chance." if is_starred else ""),))
 
 
 def agreement_sections(
@@ -237,7 +260,7 @@ def agreement_sections(
     yield Section("Agreement between annotators", depth=2)
     for task, figures in agreement.tasks.items():
         yield from _task_sections(agreement, task, figures)
-    yield Section(notes=(words.FITNESS_MEANING, _PAGE_LEGEND))
+    yield Section(notes=(words.FITNESS_MEANING, f"{_legend(agreement)} {_PAGE_LEGEND}"))
     if agreement.judges:
         yield Section("Judges against the jury", depth=2)
         yield from judge_sections(agreement, "page")
@@ -245,17 +268,19 @@ def agreement_sections(
     yield from control_sections(controls)
 
 
-def _task_sections(agreement: schema.Agreement, task: TaskName, figures: schema.TaskAgreement) -> Iterator[Section]:
-    discarded = words.discard_sentence(figures.discards)
+def _task_sections(
+    agreement: schema.Agreement, task: schema.MeasuredTask, figures: schema.TaskAgreement
+) -> Iterator[Section]:
+    discarded, mean = words.discard_sentence(figures.discards), words.macro_sentence(agreement, task)
     yield Section(
-        title=f"{task}: {_sizes(figures)}",
+        title=f"{task}: {_sizes(task, figures)}",
         lead=(
             *marked("= ", words.fitness_sentences(figures)),
             *marked("! ", words.warning_sentences(figures)),
             *marked("! ", [discarded] if discarded else ()),
         ),
         tables=(_label_table(figures, "page"),),
-        notes=() if figures.macro_alpha is None else (f"{words.macro_sentence(agreement, task)}.",),
+        notes=(f"{mean}.",) if mean else (),
         points=marked("* ", words.finding_sentences(figures)),
     )
     if len(figures.rounds) > 1:
@@ -332,8 +357,12 @@ def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
         yield Section(f"Label by label: {each.annotator}", tables=(table,), folded=True)
 
 
-def _sizes(figures: schema.TaskAgreement) -> str:
+def _sizes(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> str:
     people = counted(len(figures.annotators), "annotator")
+    if task == schema.RATINGS:
+        groups = f"{counted(figures.n_records, 'group')}, " if figures.n_records < figures.n_units else ""
+        ratings = counted(sum(found.n_ratings for found in figures.labels.values()), "rating")
+        return f"{counted(figures.n_units, 'unit')}, {groups}{ratings}, {people}"
     return f"{counted(figures.n_units, 'unit')}, {counted(figures.n_records, 'record')}, {people}"
 
 

@@ -68,6 +68,7 @@ _AGREEMENT = OwnFiles(
         "tasks.csv": b"task,n_units,n_records,",
         "labels.csv": b"task,label,n_items,",
         "pairs.csv": b"task,label,rater_a,",
+        "scaled_pairs.csv": b"task,label,rater_a,",
         "annotators.csv": b"task,label,rater,",
         "slices.csv": b"task,kind,name,",
         "changes.csv": b"task,kind,label,",
@@ -318,5 +319,8 @@ def _write_agreement(
 
 
 def agreement_json(agreement: Agreement) -> str:
-    whole = {str(task): AGREEMENT_OPTIONAL for task, each in agreement.tasks.items() if not each.pairs_left_out}
+    whole = {
+        str(task): {name for name in AGREEMENT_OPTIONAL if not getattr(each, name)}
+        for task, each in agreement.tasks.items()
+    }
     return agreement.model_dump_json(indent=2, exclude={"tasks": whole}) + "\n"

@@ -12,7 +12,7 @@ from exports.statistics.rates import narratives_needed, within_reach
 from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 
-UNITS: dict[TaskName, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}
+UNITS: dict[str, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}
 GROUPS_SHOWN = 12
 NOT_KNOWN = "(not known)"
 _VALUES: dict[Consensus, str] = {

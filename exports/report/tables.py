@@ -7,7 +7,6 @@ that of a missing interval of a label in `refused_intervals`.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from annotation.argilla.labels import TaskName
 from exports.report.results_page import more_figures
 from exports.report.results_words import Figure, figures
 from exports.statistics import agreement_schema, results_schema
@@ -41,10 +40,16 @@ def agreement_tables(agreement: agreement_schema.Agreement) -> dict[str, Table]:
         for task, figures in tasks
         for label, found in figures.labels.items()
     ]
+    columns = dict.fromkeys(
+        ("task", "label", *_columns(agreement_schema.LabelAgreement), *(n for row in labels for n in row))
+    )
+    scaled = [pair for _, figures in tasks for pair in figures.scaled_pairs]
+    pairs = table_of(agreement_schema.ScaledPair, lambda figures: figures.scaled_pairs) if scaled else None
     slices = [row for task, figures in tasks for row in _slice_rows(task, figures)]
     return {
         "tasks.csv": _tidy_table(_TASK_COLUMNS, [_task_cells(task, figures) for task, figures in tasks]),
-        "labels.csv": _tidy_table(("task", "label", *_columns(agreement_schema.LabelAgreement)), labels),
+        "labels.csv": _tidy_table(tuple(columns), ({**dict.fromkeys(columns), **row} for row in labels)),
+        **({"scaled_pairs.csv": pairs} if pairs else {}),
         "pairs.csv": table_of(agreement_schema.PairAgreement, lambda figures: figures.pairs),
         "annotators.csv": table_of(agreement_schema.AnnotatorAgreement, lambda figures: figures.annotators_vs_rest),
         "slices.csv": _tidy_table((*_SLICE_COLUMNS, *_columns(agreement_schema.SliceLabel)), slices),
@@ -53,7 +58,7 @@ def agreement_tables(agreement: agreement_schema.Agreement) -> dict[str, Table]:
     }
 
 
-def _slice_rows(task: TaskName, figures: agreement_schema.TaskAgreement) -> Iterator[Cells]:
+def _slice_rows(task: agreement_schema.MeasuredTask, figures: agreement_schema.TaskAgreement) -> Iterator[Cells]:
     for kind, slices in (("round", figures.rounds), ("week", figures.weeks), ("language", figures.languages)):
         for part in slices:
             for label, found in part.labels.items():
@@ -61,7 +66,7 @@ def _slice_rows(task: TaskName, figures: agreement_schema.TaskAgreement) -> Iter
                 yield {**dict(zip(_SLICE_COLUMNS, head, strict=True)), **_cells(found)}
 
 
-def _task_cells(task: TaskName, figures: agreement_schema.TaskAgreement) -> Cells:
+def _task_cells(task: agreement_schema.MeasuredTask, figures: agreement_schema.TaskAgreement) -> Cells:
     discards = figures.discards
     return {
         **dict(figures),
@@ -92,7 +97,8 @@ def _spread(field: str, value: object) -> Cells:
     match field, value:
         case "intervals", dict() | None:
             found = value or {}
-            return {k: v for metric in STATISTICS for k, v in _interval_cells(metric, found.get(metric)).items()}
+            names = dict.fromkeys((*STATISTICS, *found))
+            return {k: v for metric in names for k, v in _interval_cells(metric, found.get(metric)).items()}
         case "interval" | "delta_interval", agreement_schema.Interval() | None:
             return _interval_cells(field, value)
         case "positive_rate_interval", tuple() | None:
@@ -105,6 +111,9 @@ def _spread(field: str, value: object) -> Cells:
             return _listed(field, value or {})
         case "positive_rates", dict() | None:  # names of annotators may hold any character, so not `_listed`
             return {field: json.dumps(value, ensure_ascii=False) if value else None}
+        case "values", tuple():
+            shown = {each.value: each.specific_agreement for each in value}
+            return {"n_values": len(value), "specific_agreement": json.dumps(shown, ensure_ascii=False)}
         case "warnings", tuple() | None:
             return {field: "; ".join(value or ())}
     return {field: value}

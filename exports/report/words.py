@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
 from typing import Literal, TypeVar
 
-from annotation.argilla.labels import TaskName
 from exports.statistics import agreement_schema as schema
 from exports.statistics.results_schema import RateInterval
 from exports.statistics.table import STATISTICS, UndefinedReason
@@ -36,6 +35,8 @@ _REASONS: dict[UndefinedReason, str] = {
     "no_variation": "all answers on shared units are the same, which cannot show that annotators tell yes from no",
     "constant_both_raters": "both annotators give the same answer everywhere",
     "no_exchange": "nobody else answered the same units of a record with a third person",
+    "not_boolean": "the label is no yes or no",
+    "too_many_values": "the scale has too many values to count each",
 }
 _REFUSED: dict[schema.RefusedReason, str] = {
     "undefined": "α itself is undefined",
@@ -58,7 +59,7 @@ FITNESS_MEANING = (
     ".667, or rests on too few ratings to be trusted. Cannot be told: α or its interval is undefined."
 )
 THRESHOLDS = (0.667, 0.8)  # Krippendorff's: below the first discard, below the second draw tentative conclusions only
-_TOO_FEW = {"FEW_ITEMS", "RARE_CLASS"}
+_TOO_FEW = {"FEW_ITEMS", "RARE_CLASS", "RARE_VALUES"}
 """Warnings of so few ratings that neither is shown: that a label is fit, and that it is not."""
 
 _ANNOTATORS_TOLD = 5
@@ -174,7 +175,7 @@ def left_out_pairs(agreement: schema.Agreement) -> Iterator[str]:
     """For each task of so many annotators that not all of their pairs are listed, how many are."""
     for task, figures in agreement.tasks.items():
         if figures.pairs_left_out:
-            listed = len({(pair.rater_a, pair.rater_b) for pair in figures.pairs})
+            listed = len({(pair.rater_a, pair.rater_b) for pair in (*figures.pairs, *figures.scaled_pairs)})
             pairs = counted(listed + figures.pairs_left_out, "pair")
             yield (
                 f"{task}: {listed:,} of {pairs} of annotators who share a unit are listed, those with most shared "
@@ -239,31 +240,41 @@ def p_phrase(value: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def label_sentence(agreement: schema.Agreement, task: TaskName, label: str) -> str:
+def label_sentence(agreement: schema.Agreement, task: schema.MeasuredTask, label: str) -> str:
     """Such as `α = .74 [.62, .83] (Krippendorff, nominal; …; 3 annotators; citejury 0.1.0)`, or why it is undefined."""
     figures = agreement.tasks[task]
     found = figures.labels[label]
     people = counted(len(figures.annotators), "annotator")
     end = f"{people}; citejury {version('citejury')})"
+    kind = f"Krippendorff, {getattr(found, 'scale', 'nominal')}"
     if found.krippendorff_alpha is None:
-        return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]} (Krippendorff, nominal; {end}"
+        return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]} ({kind}; {end}"
     interval = found.intervals.get("krippendorff_alpha")
-    records = counted(found.n_cluster_records, "record")
+    records = counted(found.n_cluster_records, cluster_noun(task, figures))
     units = f"{records} / {counted(found.n_pairable_items, 'passage')}" if task == "retrieval" else records
     refused = found.refused_intervals.get("krippendorff_alpha")
     why = f", since {_REFUSED[refused]}" if refused else ""
     how = _interval_source(agreement, interval, units) if interval else f"{units}; no interval{why}"
-    return f"α = {estimate(found.krippendorff_alpha, interval)} (Krippendorff, nominal; {how}; {end}"
+    return f"α = {estimate(found.krippendorff_alpha, interval)} ({kind}; {how}; {end}"
 
 
-def macro_sentence(agreement: schema.Agreement, task: TaskName) -> str:
-    """Empty where no label has an α."""
+def cluster_noun(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> str:
+    """What is resampled."""
+    if task != schema.RATINGS:
+        return "record"
+    return "unit" if figures.n_records == figures.n_units else "group"
+
+
+def macro_sentence(agreement: schema.Agreement, task: schema.MeasuredTask) -> str:
+    """Empty where no label has an α, or they are on several scales."""
     figures = agreement.tasks[task]
-    if figures.macro_alpha is None:
+    if figures.macro_alpha is None or figures.scaled_pairs:
         return ""
     interval = figures.macro_interval
     over = counted(figures.n_labels_with_alpha, "label")
-    how = f"; {_interval_source(agreement, interval, 'records')}" if interval else "; no interval"
+    how = (
+        f"; {_interval_source(agreement, interval, f'{cluster_noun(task, figures)}s')}" if interval else "; no interval"
+    )
     return (
         f"mean α of {over} = {estimate(figures.macro_alpha, interval)} (Krippendorff, nominal{how}; "
         f"{counted(len(figures.annotators), 'annotator')}; citejury {version('citejury')})"

@@ -1,5 +1,6 @@
 """Agreement on whole tasks, by round, ISO week and language too: every figure of `agreement.json`."""
 
+import math
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
@@ -7,13 +8,22 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, RULES, TASKS
+from annotation.argilla.labels import RULES, TASKS
 from exports.statistics import agreement_schema as schema
 from exports.statistics import annotators as of_annotators
 from exports.statistics import labels as by_label
 from exports.statistics.distributions import holm
 from exports.statistics.ratings import EPOCH, BoolArray, FloatArray, InputFile, IntArray, Ratings, Votes, count_votes
-from exports.statistics.resampling import Estimator, Support, alpha_support, bootstrap, joint_interval, task_patterns
+from exports.statistics.resampling import (
+    Estimator,
+    Resampled,
+    Support,
+    alpha_support,
+    bootstrap,
+    joint_interval,
+    task_patterns,
+)
+from exports.statistics.scaled_labels import ScaledEstimators
 from exports.statistics.table import alpha_sums, alphas, coefficients, figures_of, totals
 from exports.statistics.warnings import task_warnings, with_cautions
 
@@ -63,6 +73,10 @@ def round_parts(ratings: Ratings) -> Parts:
     return Parts(ratings.rounds, ratings.response_rounds)
 
 
+def _no_parts(ratings: Ratings) -> Parts:
+    return Parts((), ratings.response_rounds)
+
+
 def week_parts(ratings: Ratings) -> Parts:
     """The ISO weeks (UTC) in order of time; all responses of a unit belong to the week of its last one."""
     if not len(ratings.units):
@@ -110,7 +124,7 @@ def _measure_slices(
         intervals = by_label.alpha_intervals(part.votes, part.unit_records, len(part.records), resamples, seed)
         labels = {
             label: _slice_label(ratings, part, column, alpha)
-            for column, (label, alpha) in enumerate(zip(LABELS[ratings.task], intervals, strict=True))
+            for column, (label, alpha) in enumerate(zip(ratings.labels, intervals, strict=True))
         }
         n_records, n_units = len(part.records), len(part.unit_records)
         found.append(schema.AgreementSlice(name=part.name, n_records=n_records, n_units=n_units, labels=labels))
@@ -188,7 +202,7 @@ def _step_changes(
         before, after = (_exact_alpha(part, int(column)) for part in (step.before, step.after))
         yield schema.AlphaChange(
             kind=kind,
-            label=LABELS[ratings.task][column],
+            label=ratings.labels[column],
             before=step.before.name,
             after=step.after.name,
             difference=after - before,
@@ -281,10 +295,16 @@ class TaskFigures(NamedTuple):
     labels: dict[str, schema.LabelAgreement]  # The labels in the order of the task, without warnings
     macro: by_label.MacroFigures  # The mean alpha of the labels
     pairs: tuple[schema.PairAgreement, ...]  # Label by label; kappa has an interval from 20 shared units on
+    scaled_pairs: tuple[schema.ScaledPair, ...]  # The same on labels that are no yes or no
     annotators: tuple[schema.AnnotatorAgreement, ...]  # Every annotator against the others, label by label
 
 
 def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
+    scaled = [ScaledEstimators(ratings, label) for label in ratings.scaled]
+    asked = [estimator for each in scaled for estimator in each.estimators]
+    if not ratings.labels:
+        found = TaskFigures({}, by_label.MacroFigures(None, None, 0), (), (), ())
+        return _with_scaled(found, scaled, bootstrap(asked, resamples, seed))
     task = task_patterns(ratings)
     pairs = [of_annotators.PairEstimators(task, label) for label in task.labels]
     labels = [by_label.LabelEstimators(task, label, own) for label, own in zip(task.labels, pairs, strict=True)]
@@ -294,8 +314,8 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
     estimators += [estimator for each in labels for estimator in (each.over_pairable, each.over_rated)]
     estimators += [each.estimator for each in pairs]
     estimators += [each.estimator for each in annotators]
-    resampled = bootstrap(estimators, resamples, seed)
-    return TaskFigures(
+    resampled = bootstrap([*estimators, *asked], resamples, seed)
+    found = TaskFigures(
         labels={each.label.label: each.read(resampled) for each in labels},
         macro=macro.read(resampled, [each.support for each in labels]),
         pairs=tuple(pair for each in pairs for pair in each.read(resampled)),
@@ -304,6 +324,22 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
             for each, label, exchange in zip(annotators, labels, of_annotators.measure_exchange(ratings), strict=True)
             for annotator in each.read(resampled, label.support, exchange)
         ),
+        scaled_pairs=(),
+    )
+    return _with_scaled(found, scaled, resampled) if scaled else found
+
+
+def _with_scaled(found: TaskFigures, scaled: Sequence[ScaledEstimators], resampled: Resampled) -> TaskFigures:
+    """All labels by name; alphas of several scales have a mean, and none of its own interval."""
+    labels: dict[str, schema.LabelAgreement] = dict(found.labels)
+    for each in scaled:
+        figures = each.read(resampled)
+        labels[each.label.name] = figures.model_copy(update={"warnings": each.warnings(figures)})
+    alphas = [each.krippendorff_alpha for each in labels.values() if each.krippendorff_alpha is not None]
+    return found._replace(
+        labels=dict(sorted(labels.items())),
+        macro=by_label.MacroFigures(math.fsum(alphas) / len(alphas) if alphas else None, None, len(alphas)),
+        scaled_pairs=tuple(pair for each in scaled for pair in each.pairs.read(resampled)),
     )
 
 
@@ -311,30 +347,34 @@ def measure_agreement(
     tables: Sequence[Ratings], inputs: Sequence[InputFile], resamples: int = RESAMPLES, seed: int = 0
 ) -> schema.Agreement:
     """Agreement on each task of `tables`, at most one table a task; the same arguments give the same digits."""
-    by_task = {ratings.task: ratings for ratings in tables}
+    by_task: dict[schema.MeasuredTask, Ratings] = {
+        ratings.task if ratings.own_labels is None else schema.RATINGS: ratings for ratings in tables
+    }
+    order: tuple[schema.MeasuredTask, ...] = (*TASKS, schema.RATINGS)
     latest = max((ratings.latest for ratings in tables if ratings.latest is not None), default=None)
     return schema.Agreement(
         latest_response=None if latest is None else latest.isoformat(),
         seed=seed,
         resamples=resamples,
         inputs=tuple(inputs),
-        tasks={task: measure_task(by_task[task], resamples, seed, len(by_task)) for task in TASKS if task in by_task},
+        tasks={task: measure_task(by_task[task], resamples, seed, len(by_task)) for task in order if task in by_task},
     )
 
 
 def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) -> schema.TaskAgreement:
     """Agreement on every label of one task of so many; without responses every figure is undefined."""
     figures = measure_figures(ratings, resamples, seed)
-    rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in (round_parts, week_parts, _language_parts))
-    violations = by_label.count_violations(ratings)
+    told = (round_parts, week_parts, _language_parts) if ratings.own_labels is None else (_no_parts,) * 3
+    rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in told)
+    violations = by_label.count_violations(ratings) if ratings.own_labels is None else {}
     found = schema.TaskAgreement(
         n_units=len(ratings.unit_records),
         n_records=len(np.unique(ratings.unit_records)),
         n_duplicates=ratings.n_duplicates,
         annotators=tuple(sorted(ratings.annotators)),
-        labels=with_cautions(ratings, figures.labels),
+        labels=figures.labels | (with_cautions(ratings, figures.labels) if ratings.labels else {}),
         **figures.macro._asdict(),
-        identical_vectors=of_annotators.identical_vectors(ratings),
+        identical_vectors=None if ratings.scaled else of_annotators.identical_vectors(ratings),
         pairs=figures.pairs,
         annotators_vs_rest=tuple(
             each.model_copy(update={"stands_out": each.p_holm is not None and each.p_holm < SIGNIFICANT / n_tasks})
@@ -345,7 +385,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         conditional=tuple(
             by_label.conditional_agreement(ratings, rule, resamples, seed)
             for rule in RULES
-            if rule.task == ratings.task
+            if rule.task == ratings.task and ratings.own_labels is None
         ),
         discards=_measure_discards(ratings),
         overlap=of_annotators.measure_overlap(ratings),
@@ -355,10 +395,16 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         changes=measure_changes(ratings, "round", rounds, resamples, seed)
         + measure_changes(ratings, "week", weeks, resamples, seed),
         warnings=(),
+        scaled_pairs=figures.scaled_pairs,
     )
-    pairs, left_out = of_annotators.listed_pairs(found.pairs, len(found.annotators))
+    pairs, left_out = of_annotators.listed_pairs((*found.pairs, *found.scaled_pairs), len(found.annotators))
     return found.model_copy(
-        update={"warnings": task_warnings(ratings, found), "pairs": pairs, "pairs_left_out": left_out}
+        update={
+            "warnings": task_warnings(ratings, found),
+            "pairs": tuple(pair for pair in pairs if isinstance(pair, schema.PairAgreement)),
+            "scaled_pairs": tuple(pair for pair in pairs if isinstance(pair, schema.ScaledPair)),
+            "pairs_left_out": left_out,
+        }
     )
 
 

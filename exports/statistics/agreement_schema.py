@@ -5,7 +5,7 @@ from typing import Literal
 from annotation.argilla.labels import TaskName
 from exports.statistics.alt_test import AltTest
 from exports.statistics.consensus import Audit
-from exports.statistics.ratings import InputFile
+from exports.statistics.ratings import InputFile, ScaleName, Weights
 from exports.statistics.table import LabelFigures, PairFigures, UndefinedReason
 from pipeline.core.schema import Frozen
 
@@ -30,6 +30,9 @@ LabelWarning = Literal[
     "CONSTANT_RATER",
     "PARADOX",
     "SELECTION",
+    "RARE_VALUES",
+    "COMMON_VALUE",
+    "SELECTED_VALUES",
 ]
 TaskWarning = Literal["PAIR_OVERLAP", "DISCONNECTED", "DUPLICATES", "CONSTRAINT", "CLOCK"]
 
@@ -55,7 +58,7 @@ class Interval(Frozen):
     conservative: bool = False
     """Whether it is rather too wide: of alpha, with a disagreement on fewer than five records."""
     unit: Literal["record_uuid"] = "record_uuid"
-    """What was resampled: whole records, with all their units and all their labels."""
+    """What was resampled: whole records, with all their units and labels; of anybody's ratings groups or units."""
 
 
 class LabelAgreement(LabelFigures):
@@ -89,6 +92,68 @@ class LabelAgreement(LabelFigures):
     """Why a figure is None, by its name."""
     warnings: tuple[LabelWarning, ...]
     """What to mind when reading the figures."""
+
+
+class ValueFigures(Frozen):
+    """One value of a scale."""
+
+    value: str
+    """The value."""
+    n_ratings: int
+    """Ratings that give it."""
+    specific_agreement: float | None
+    """Given that an annotator gives it, how often another one does; None without such ratings on pairable units."""
+
+
+class ScaledLabelAgreement(LabelAgreement):
+    """Agreement on a label on a nominal, ordinal or interval scale (exports/contracts/agreement.md#scales).
+
+    What only a label of yes and no has is None, with the reason `not_boolean`.
+    """
+
+    scale: ScaleName
+    """The scale, whose distance alpha takes."""
+    weights: Weights
+    """What part of an agreement two values are in the weighted figures; with `identity` they are the plain ones."""
+    values: tuple[ValueFigures, ...]
+    """Its values in their order; empty where there are more than 100."""
+    weighted_agreement: float | None
+    """Percent agreement with weights."""
+    weighted_fleiss_kappa: float | None
+    """Fleiss' kappa with weights."""
+    conger_kappa: float | None
+    """Conger's kappa: chance by what each annotator gives."""
+    weighted_conger_kappa: float | None
+    """The same with weights."""
+    gwet_ac2: float | None
+    """Gwet's AC2: AC1 with weights."""
+    weighted_brennan_prediger: float | None
+    """Brennan and Prediger's coefficient with weights."""
+    mean_pairwise_weighted_kappa: float | None
+    """Mean of weighted kappa over the pairs of annotators that have one."""
+
+
+class ScaledPair(Frozen):
+    """Two annotators on one label on a scale, over the units that both rated."""
+
+    label: str
+    """The label."""
+    rater_a: str
+    """The first annotator in the alphabet."""
+    rater_b: str
+    """The second."""
+    n_shared: int
+    """Units that both rated."""
+    percent_agreement: float
+    """Share of equal ratings."""
+    cohen_kappa: float | None
+    """Cohen's kappa."""
+    weighted_kappa: float | None
+    """The same with the label's weights."""
+    interval: Interval | None
+    """95 % interval of `weighted_kappa`; None below 20 shared units, where it is refused or undefined."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
 
 
 class PairAgreement(PairFigures):
@@ -439,7 +504,7 @@ class TaskAgreement(Frozen):
     """Responses left out because the same annotator has a newer one on the same unit."""
     annotators: tuple[str, ...]
     """Everyone with a response, by name."""
-    labels: dict[str, LabelAgreement]
+    labels: dict[str, ScaledLabelAgreement | LabelAgreement]
     """The labels in the order of the task."""
     macro_alpha: float | None
     """Mean of the alphas that are defined; None where none is."""
@@ -476,9 +541,14 @@ class TaskAgreement(Frozen):
     """What to mind about the task as a whole."""
     pairs_left_out: int = 0
     """Pairs of annotators who both rated a unit and are not in `pairs`; the key is absent where there is none."""
+    scaled_pairs: tuple[ScaledPair, ...] = ()
+    """As `pairs`, on labels that are no yes or no; the key is absent where there is none."""
 
 
-OPTIONAL = {"pairs_left_out"}  # Fields of a task that `agreement.json` leaves out where they are 0
+OPTIONAL = {"pairs_left_out", "scaled_pairs"}  # Fields of a task that `agreement.json` leaves out where they are empty
+MeasuredTask = TaskName | Literal["ratings"]
+RATINGS: Literal["ratings"] = "ratings"
+"""What stands for the task of anybody's ratings."""
 
 
 class Agreement(Frozen):
@@ -494,8 +564,8 @@ class Agreement(Frozen):
     """Resamples behind each interval."""
     inputs: tuple[InputFile, ...]
     """The files in the order they were given."""
-    tasks: dict[TaskName, TaskAgreement]
-    """Each task that has a file."""
+    tasks: dict[MeasuredTask, TaskAgreement]
+    """Each task that has a file; `ratings` of anybody's ratings."""
     judge_files: tuple[JudgeFile, ...] = ()
     """The files of judgements in the order they were given; empty where none was."""
     judges: tuple[JudgeAgreement, ...] = ()

@@ -9,7 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from exports.statistics import resampling
-from exports.statistics.agreement_schema import AnnotatorAgreement, Interval, Overlap, PairAgreement, RefusedReason
+from exports.statistics.agreement_schema import (
+    AnnotatorAgreement,
+    Interval,
+    Overlap,
+    PairAgreement,
+    RefusedReason,
+    ScaledPair,
+)
 from exports.statistics.distributions import holm, wilson_interval
 from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
 from exports.statistics.table import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
@@ -190,7 +197,7 @@ class PairEstimators:
 
         def figures(totals: FloatArray) -> FloatArray:
             found = kappas(totals)
-            return np.concatenate([found[..., self.with_interval], _mean_of_defined(found)], axis=-1)
+            return np.concatenate([found[..., self.with_interval], mean_of_defined(found)], axis=-1)
 
         self.estimator = task.estimator([(label, entries)], figures, task.frame(label, at_least=2))
 
@@ -240,7 +247,7 @@ def kappas(totals: FloatArray) -> FloatArray:
     return found
 
 
-def _mean_of_defined(values: FloatArray) -> FloatArray:
+def mean_of_defined(values: FloatArray) -> FloatArray:
     """The mean over the last axis of what is not NaN (… × 1); NaN where nothing is."""
     defined = ~np.isnan(values)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -268,7 +275,9 @@ def pair_agreement(
     )
 
 
-def listed_pairs(pairs: Sequence[PairAgreement], n_annotators: int) -> tuple[tuple[PairAgreement, ...], int]:
+def listed_pairs(
+    pairs: Sequence[PairAgreement | ScaledPair], n_annotators: int
+) -> tuple[tuple[PairAgreement | ScaledPair, ...], int]:
     """The pairs that are listed, in their order, and how many are not: of a crowd only those with most shared units."""
     shared: Counter[tuple[str, str]] = Counter()
     for pair in pairs:

@@ -1,8 +1,9 @@
 """Agreement on each label of a task, with intervals from the joint bootstrap (exports/contracts/agreement.md)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,13 @@ class LabelEstimators:
             n_cluster_records=pairable.n_records,
             intervals={name: each for name, each in intervals.items() if isinstance(each, Interval)},
             refused_intervals={name: each for name, each in intervals.items() if not isinstance(each, Interval)},
-            **_alpha_spread(self.task, label, pairable, intervals["krippendorff_alpha"]),
+            **alpha_spread(
+                pairable,
+                table.ALPHA,
+                intervals["krippendorff_alpha"],
+                int(total.pairable),
+                partial(_design_effect, self.task, label),
+            ),
             required_items=required_items(figures["prevalence"]),
             warnings=(),
         )
@@ -98,16 +105,18 @@ class MacroAlpha:
         return MacroFigures(mean, resampling.joint_interval(resampled[self.estimator], 0, *behind), len(alphas))
 
 
-def _alpha_spread(
-    task: resampling.TaskPatterns,
-    label: resampling.LabelPatterns,
+def alpha_spread(
     replicates: resampling.Replicates,
+    alpha: int,
     found: Interval | RefusedReason,
+    n_pairable: int,
+    effect_of: Callable[[float], float | None],
 ) -> dict[str, Any]:
+    """How alpha, the figure in that column, varies; `effect_of` its jackknife error is the design effect."""
     unknown: dict[str, Any] = {"p_below": {}, "standard_error": None, "design_effect": None, "n_effective": None}
-    if math.isnan(replicates.estimates[table.ALPHA]):
+    if math.isnan(replicates.estimates[alpha]):
         return {"undefined_resamples": None, **unknown}
-    resampled = replicates.resampled[:, table.ALPHA]
+    resampled = replicates.resampled[:, alpha]
     undefined = resampling.undefined_share(resampled)
     if found != "too_few_rare_ratings" and (isinstance(found, str) or found.method == "one-sided"):
         return {"undefined_resamples": undefined, **unknown}
@@ -115,8 +124,7 @@ def _alpha_spread(
     spread = rounded(float(defined.std(ddof=1)))
     if spread == 0:  # no disagreement: resamples tell nothing of how alpha varies
         return {"undefined_resamples": undefined, **unknown}
-    effect = _design_effect(task, label, float(replicates.jackknife_se[table.ALPHA]))
-    n_pairable = int(label.units[label.ratings >= 2].sum())
+    effect = effect_of(float(replicates.jackknife_se[alpha]))
     is_resampled = isinstance(found, Interval) and found.method in ("bca", "expanded_percentile")
     return {
         "undefined_resamples": undefined,
@@ -141,7 +149,10 @@ def _design_effect(task: resampling.TaskPatterns, label: resampling.LabelPattern
     moments = resampling.central_moments(
         resampling.shifted_powers(shifts[:, np.newaxis], label.units[pairable].astype(np.float64)), n_units
     )
-    unit_error = float(moments.standard_error[0])
+    return effect_of_errors(record_error, float(moments.standard_error[0]))
+
+
+def effect_of_errors(record_error: float, unit_error: float) -> float | None:
     if not unit_error or math.isnan(unit_error) or math.isnan(record_error):
         return None
     return (record_error / unit_error) ** 2

@@ -1,12 +1,12 @@
 """The ratings of one task as arrays: what every figure of agreement is computed from."""
 
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from annotation.argilla.labels import TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from pipeline.core.schema import Frozen
 
 IntArray = npt.NDArray[np.int64]
@@ -19,6 +19,21 @@ UnitKey = tuple[str, str]  # `record_uuid` and `chunk_id`, which is empty outsid
 YES, NO, MISSING = 1, 0, -1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+ScaleName = Literal["boolean", "nominal", "ordinal", "interval"]
+Weights = Literal["identity", "linear", "quadratic", "ordinal"]
+
+
+class ScaledLabel(NamedTuple):
+    """The ratings of one label that is no yes or no, sorted by unit and annotator."""
+
+    name: str
+    scale: ScaleName
+    weights: Weights  # What part of an agreement two values are, for weighted figures
+    values: tuple[str, ...]  # Every value that counts as one, in their order
+    places: FloatArray  # Where each value stands: the number of an interval scale, else its rank
+    units: IntArray  # Number of the unit of each rating, counted from 0
+    raters: IntArray  # Number of its annotator
+    codes: IntArray  # Number of its value, counted from 0
 
 
 class Ratings(NamedTuple):
@@ -43,11 +58,19 @@ class Ratings(NamedTuple):
     n_duplicates: int  # Responses that gave way to a newer one
     discards: dict[str, int] | None  # Discarded responses by annotator; None where the files do not tell
     unit_ranks: IntArray | None = None  # `chunk_rank` of each unit, 0 where its file tells none
+    own_labels: tuple[str, ...] | None = None  # Of anybody's ratings, which tell no times: their labels of yes and no
+    scaled: tuple[ScaledLabel, ...] = ()  # Their other labels
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of `values`."""
+        return LABELS[self.task] if self.own_labels is None else self.own_labels
 
     @property
     def latest(self) -> datetime | None:
         """The newest `created_at`, in UTC; None without responses."""
-        return EPOCH + int(self.moments.max()) * MICROSECOND if len(self.moments) else None
+        told = len(self.moments) and self.own_labels is None
+        return EPOCH + int(self.moments.max()) * MICROSECOND if told else None
 
     @property
     def unit_keys(self) -> list[UnitKey]:

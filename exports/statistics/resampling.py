@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS
 from exports.statistics.agreement_schema import FEW_RECORDS, UNDEFINED_SHARE, Interval, RefusedReason
 from exports.statistics.distributions import NORMAL_QUANTILE, rounded, student_quantile
 from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings
@@ -59,7 +58,7 @@ class Replicates(NamedTuple):
 Resampled = Mapping[Estimator, Replicates]
 
 
-class _Moments(NamedTuple):
+class Moments(NamedTuple):
     """Sums of powers of the leave-one-out values about their mean, for m figures."""
 
     n: float  # How many values
@@ -112,7 +111,7 @@ def _bootstrap_frame(
                 resampled[estimator][start : start + len(weights)] = estimator.formula(totals)
     found: dict[Estimator, Replicates] = {}
     for sums, group in groups:
-        for each, moments in zip(group, _left_out(sums, [(one.formula, estimates[one]) for one in group]), strict=True):
+        for each, moments in zip(group, left_out(sums, [(one.formula, estimates[one]) for one in group]), strict=True):
             found[each] = Replicates(estimates[each], resampled[each], moments.acceleration, moments.standard_error, n)
     return found
 
@@ -167,9 +166,9 @@ def _column_totals(sums: FloatArray | SparseSums) -> FloatArray:
     return np.bincount(sums.columns, sums.values, sums.shape[1]).astype(np.float64)
 
 
-def _left_out(
+def left_out(
     sums: FloatArray | SparseSums, group: Sequence[tuple[Callable[[FloatArray], FloatArray], FloatArray]]
-) -> list[_Moments]:
+) -> list[Moments]:
     n, columns = sums.shape
     total = _column_totals(sums)
     kinds, counts = (sums, None) if isinstance(sums, SparseSums) else distinct_rows(sums)
@@ -210,14 +209,14 @@ def shifted_powers(shifts: FloatArray, weights: FloatArray | None = None) -> Flo
     return np.stack([(counts * power).sum(axis=0) for power in (shifts, squares, squares * shifts)])
 
 
-def central_moments(power: FloatArray, count: float) -> _Moments:
+def central_moments(power: FloatArray, count: float) -> Moments:
     """Moments about the mean from those about another value, which is near it."""
     first, second, third = power
     mean = first / max(count, 1)
     squares = np.maximum(second - count * mean**2, 0)
     cubes = -(third - 3 * mean * second + 2 * count * mean**3)
     # What is left of rounding is no variation.
-    return _Moments(max(count, 1), np.where(squares > 1e-24 * count, squares, squares * 0), cubes)
+    return Moments(max(count, 1), np.where(squares > 1e-24 * count, squares, squares * 0), cubes)
 
 
 def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
@@ -311,23 +310,33 @@ def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_rec
     """What alpha rests on, from each unit's ratings that say no and yes, and its record."""
     ratings = zeros + ones
     pairable = ratings >= 2
-    carried = [_records_with(pairable & (each == 0), unit_records) for each in (zeros, ones)]
-    worst = np.where(pairable, 2 * (ratings // 2) * (ratings - ratings // 2) / np.maximum(ratings - 1, 1), 0.0)
+    carried = [records_with(pairable & (each == 0), unit_records) for each in (zeros, ones)]
+    worst = np.where(pairable, halves(ratings), 0.0)
     n0, n1 = (float(each[pairable].sum()) for each in (zeros, ones))
     total = n0 + n1
     possible = 2 * n0 * n1 / (total * (total - 1)) if n0 * n1 else np.nan
     by_record = np.bincount(unit_records, worst, n_records).astype(np.float64)
-    observed = _unseen_total(by_record) / max(total, 1)
-    split = _records_with(pairable & (zeros * ones > 0), unit_records)
-    records = _records_with(pairable, unit_records)
+    split = records_with(pairable & (zeros * ones > 0), unit_records)
+    return support_of(min(carried), split, records_with(pairable, unit_records), by_record, total, possible)
+
+
+def halves(ratings: IntArray) -> FloatArray:
+    """The most that so many ratings can disagree: half of them at either end."""
+    found: FloatArray = 2 * (ratings // 2) * (ratings - ratings // 2) / np.maximum(ratings - 1, 1)
+    return found
+
+
+def support_of(carried: int, split: int, records: int, worst: FloatArray, total: float, possible: float) -> Support:
+    """What alpha rests on: `worst` is how far each record can disagree, of so many ratings; `possible` by chance."""
+    observed = _unseen_total(worst) / max(total, 1)
     of_few = -1.0
     if 0 < split < _FEW_SPLIT:
-        most = _share_bound(split, records) * records * float(by_record.max())
+        most = _share_bound(split, records) * records * float(worst.max())
         of_few = max(-1.0, 1 - most / max(total, 1) / possible)
-    return Support(min(carried), split, records, max(-1.0, 1 - observed / possible), of_few)
+    return Support(carried, split, records, max(-1.0, 1 - observed / possible), of_few)
 
 
-def _records_with(units: BoolArray, unit_records: IntArray) -> int:
+def records_with(units: BoolArray, unit_records: IntArray) -> int:
     return len(np.unique(unit_records[units]))
 
 
@@ -461,7 +470,7 @@ class TaskPatterns(NamedTuple):
 
     def record_sums(self, parts: Sequence[Entries]) -> FloatArray | SparseSums:
         starts = np.cumsum([0, *(entries.width for entries in parts)])
-        return _gathered(
+        return gathered(
             np.concatenate([self.unit_records[entries.patterns] for entries in parts]),
             np.concatenate([entries.columns + start for entries, start in zip(parts, starts, strict=False)]),
             np.concatenate([entries.values for entries in parts]),
@@ -475,7 +484,7 @@ def task_patterns(ratings: Ratings) -> TaskPatterns:
     few = all(found is not None and len(found[0]) <= MOST_PATTERNS for found in codes)
     labels: list[LabelPatterns] = []
     start = 0
-    for column, (label, found) in enumerate(zip(LABELS[ratings.task], codes, strict=True)):
+    for column, (label, found) in enumerate(zip(ratings.labels, codes, strict=True)):
         if few and found is not None:
             firsts, unit_patterns = found
         else:
@@ -530,10 +539,10 @@ def _label_patterns(
 def _pattern_counts(ratings: Ratings, labels: Sequence[LabelPatterns], width: int) -> FloatArray | SparseSums:
     records = np.concatenate([ratings.unit_records] * len(labels))
     columns = np.concatenate([label.unit_patterns + label.columns.start for label in labels])
-    return _gathered(records, columns, np.ones(len(records)), (len(ratings.records), width))
+    return gathered(records, columns, np.ones(len(records)), (len(ratings.records), width))
 
 
-def _gathered(
+def gathered(
     records: IntArray, columns: IntArray, values: FloatArray, shape: tuple[int, int]
 ) -> FloatArray | SparseSums:
     """The array of records × columns that the entries add up to, sparse where that is smaller or faster."""

@@ -18,7 +18,13 @@ from exports.statistics.ratings import FloatArray, IntArray, Votes
 from pipeline.core.schema import Frozen
 
 UndefinedReason = Literal[
-    "no_pairable_items", "single_annotator", "no_variation", "constant_both_raters", "no_exchange"
+    "no_pairable_items",
+    "single_annotator",
+    "no_variation",
+    "constant_both_raters",
+    "no_exchange",
+    "not_boolean",
+    "too_many_values",
 ]
 Where = Literal["terminal", "page", "report", "card"]
 """Where people read tables of labels: the terminal, Markdown and notebooks, the HTML report, the data card."""

@@ -6,7 +6,6 @@ from statistics import NormalDist
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS
 from exports.statistics import agreement_schema as schema
 from exports.statistics.ratings import FloatArray, IntArray, Ratings, Votes, count_votes
 
@@ -38,6 +37,12 @@ ADVICE: dict[schema.LabelWarning | schema.TaskWarning, str] = {
     "and negative agreement and AC1 beside alpha.",
     "SELECTION": "The share of yes differs between units rated twice and units rated once by more than chance: "
     "agreement on the former may not carry over. Choose units to be rated twice at random.",
+    "RARE_VALUES": f"However its values are parted in two, one part was given fewer than {_RARE_CLASS} times on units "
+    "rated twice: a single unit can turn alpha. Add units on which rare values are likely.",
+    "COMMON_VALUE": "High agreement, low alpha: most ratings are one value or near it, so much agreement is expected "
+    "by chance. Read AC1 and the agreement on each value beside alpha.",
+    "SELECTED_VALUES": "Units rated twice and units rated once were given other values by more than chance: agreement "
+    "on the former may not carry over. Choose units to be rated twice at random.",
     "PAIR_OVERLAP": f"Some pairs of annotators share fewer than {FEW_SHARED} units: do not read their kappa.",
     "DISCONNECTED": "The annotators fall into groups that share no unit: figures mix groups that cannot be compared. "
     "Give units of each group to the other.",
@@ -53,14 +58,14 @@ def with_cautions(ratings: Ratings, labels: Mapping[str, schema.LabelAgreement])
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
     by_annotator = count_votes(ratings.values, ratings.response_annotators, len(ratings.annotators))
     found: dict[str, schema.LabelAgreement] = {}
-    for column, label in enumerate(LABELS[ratings.task]):
+    for column, label in enumerate(ratings.labels):
         own, raters = (Votes(v.zeros[:, column], v.ones[:, column]) for v in (votes, by_annotator))
-        warnings = _label_warnings(labels[label], own, raters, ratings.unit_records)
+        warnings = label_warnings(labels[label], own, raters, ratings.unit_records)
         found[label] = labels[label].model_copy(update={"warnings": warnings})
     return found
 
 
-def _label_warnings(
+def label_warnings(
     figures: schema.LabelAgreement, votes: Votes, raters: Votes, unit_records: IntArray
 ) -> tuple[schema.LabelWarning, ...]:
     pairable = votes.ratings >= 2
@@ -128,10 +133,11 @@ def items_to_show(alpha: float, prevalence: float) -> float:
 def task_warnings(ratings: Ratings, figures: schema.TaskAgreement) -> tuple[schema.TaskWarning, ...]:
     early_or_late = (ratings.moments < _EARLIEST) | (ratings.moments >= _LATEST)
     holds: dict[schema.TaskWarning, bool] = {
-        "PAIR_OVERLAP": figures.overlap.pairs_apart > 0 or any(pair.n_shared < FEW_SHARED for pair in figures.pairs),
+        "PAIR_OVERLAP": figures.overlap.pairs_apart > 0
+        or any(pair.n_shared < FEW_SHARED for pair in (*figures.pairs, *figures.scaled_pairs)),
         "DISCONNECTED": len(figures.overlap.components) > 1,
         "DUPLICATES": ratings.n_duplicates > 0,
         "CONSTRAINT": any(figures.constraint_violations.values()),
-        "CLOCK": bool(early_or_late.any()),
+        "CLOCK": ratings.own_labels is None and bool(early_or_late.any()),
     }
     return tuple(code for code, applies in holds.items() if applies)

@@ -18,6 +18,7 @@ from exports.csv.schema import (
     COLUMNS,
     ROW_MODELS,
 )
+from exports.statistics.scales import SCALED_STATISTICS
 from exports.statistics.table import PAIR_STATISTICS, STATISTICS, Statistic
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.core.schema import AnswerRow, AskOptions
@@ -213,6 +214,15 @@ def statistics() -> str:
 def pair_statistics() -> str:
     rows = (f"{e.title} | `{name}` | {e.formula} | {e.undefined}" for name, e in PAIR_STATISTICS.items())
     return table("name | key | formula | undefined when", rows)
+
+
+def scaled_statistics() -> str:
+    """The statistics of a label on a scale: the table that the product reads."""
+    rows = (
+        f"{e.title} | `{name}` | {e.formula} | {e.over}{', values counted' if e.counts_values else ''}"
+        for name, e in SCALED_STATISTICS.items()
+    )
+    return table("name | key | formula | over", rows)
 
 
 def statistic_names() -> str:

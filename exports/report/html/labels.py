@@ -6,7 +6,6 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from annotation.argilla.labels import TaskName
 from exports.report import words
 from exports.report.html import elements as html
 from exports.report.results_words import UNITS
@@ -54,7 +53,7 @@ def forest_plot(agreement: schema.Agreement) -> Element:
     return html.element("table", caption, html.heads(_PLOT_COLUMNS), bodies, foot, class_="forest")
 
 
-def _task_rows(task: TaskName, figures: schema.TaskAgreement, axis: html.Axis) -> Element:
+def _task_rows(task: schema.MeasuredTask, figures: schema.TaskAgreement, axis: html.Axis) -> Element:
     sizes = f" {counted(figures.n_units, UNITS[task])}, {counted(len(figures.annotators), 'annotator')}"
     if figures.macro_alpha:
         sizes += f", mean α {words.estimate(figures.macro_alpha, figures.macro_interval)}"

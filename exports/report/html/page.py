@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from xml.etree.ElementTree import Element
 
-from annotation.argilla.labels import TaskName
 from annotation.quality.scores import AnnotatorScores
 from exports.report import agreement_page, words
 from exports.report.html import elements as html
@@ -183,7 +182,7 @@ def _methods_section(agreement: schema.Agreement) -> Element:
     )
 
 
-def _task_sentences(agreement: schema.Agreement, task: TaskName) -> html.Child:
+def _task_sentences(agreement: schema.Agreement, task: schema.MeasuredTask) -> html.Child:
     labels = agreement.tasks[task].labels
     sentences = [html.element("li", label, ": ", words.label_sentence(agreement, task, label)) for label in labels]
     mean = words.macro_sentence(agreement, task)
@@ -301,7 +300,7 @@ def _cautions(agreement: schema.Agreement) -> html.Child:
     )
 
 
-def _task_details(task: TaskName, figures: schema.TaskAgreement) -> Element:
+def _task_details(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> Element:
     changes = list(words.change_sentences(figures))
     return html.folded(
         html.element("h3", f"{task.capitalize()} in detail"),
