@@ -185,5 +185,5 @@ def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     known = [label for labels in LABELS.values() for label in labels]
     for value in values:
         if value not in known:
-            raise click.BadParameter(f"{value!r} is no label. The labels are {', '.join(known)}.")
+            raise click.BadParameter(f"{value!r} is no label. The labels are {', '.join(known)}.", ctx, param)
     return values

@@ -60,12 +60,62 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     return value
 
 
+_OF_RATINGS = ("unit", "rater", "value", "label", "group", "rater_columns", "scale", "order", "weights", "missing")
+_WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
+
+
+def _by_label(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """`LABEL=…` by label, and what names none under ""."""
+    found: dict[str, str] = {}
+    for value in values:
+        label, told = value.rsplit("=", 1) if "=" in value else ("", value)
+        if label in found:
+            raise click.BadParameter(f"{value!r} is the second one of the same labels. Give one of them.")
+        found[label] = told
+    return found
+
+
+def _column(name: str, what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    return click.option(f"--{name}", default="", metavar="COLUMN", help=f"Anybody's ratings: the column with {what}.")
+
+
 @click.command(
     "agreement",
     cls=SectionedCommand,
-    rare="--epsilon --decisions --runs --resamples --seed --spreadsheet-safe --on --fail-label --schema",
+    rare="--epsilon --decisions --runs --resamples --seed --spreadsheet-safe --on --fail-label --schema --weights "
+    "--missing",
 )
-@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=PATH)
+@click.argument("paths", metavar="DIR|CSV|RATINGS...", nargs=-1, required=True, type=PATH)
+@_column("unit", "what was rated")
+@_column("rater", "who rated it")
+@_column("value", "the rating")
+@_column("label", "the question, where a table has several")
+@_column("group", "what units belong together; whole groups are resampled")
+@click.option(
+    "--rater-columns",
+    default="",
+    metavar="COLUMN[,COLUMN]",
+    help="Of a wide table: the columns with one annotator's ratings each; `rater_*` names all that begin so.",
+)
+@several(
+    "--scale",
+    metavar="[LABEL=]SCALE",
+    callback=_by_label,
+    help="boolean, nominal, ordinal or interval; it has to be told of numbers",
+)
+@several(
+    "--order",
+    metavar="[LABEL=]A,B,C",
+    callback=_by_label,
+    help="The values of an ordinal scale from the lowest to the highest; of any scale, the only ones that count",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(_WEIGHTS),
+    help="What part of an agreement two values are; identity for nominal scales, ordinal for ordinal, quadratic for "
+    "interval ones if not given.",
+)
+@several("--missing", metavar="WORD", help="What stands for no rating, such as NA")
 @preset(
     "--out",
     type=FOLDER,
@@ -115,9 +165,7 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     default="lower",
     help="What --fail-under looks at: the lower end of α's interval, or α itself.",
 )
-@several(
-    "--fail-label", "fail_labels", metavar="LABEL", callback=read_labels, help="--fail-under looks at this label only"
-)
+@several("--fail-label", "fail_labels", metavar="LABEL", help="--fail-under looks at this label only")
 @_schema_option("agreement.json", "exports.statistics.agreement_schema")
 @click.pass_context
 def agreement(
@@ -128,7 +176,7 @@ def agreement(
     fail_under: float | None,
     on: Literal["lower", "point"],
     fail_labels: tuple[str, ...],
-    **wanted: object,
+    **wanted: Any,
 ) -> None:
     """Compute agreement between annotators on exported CSV files.
 
@@ -151,6 +199,11 @@ def agreement(
     compares each model with the majority of each unit and with each annotator: confusion, Cohen's κ, calibration. The
     alternative annotator test then says whether the model may stand in for these people.
 
+    Ratings of any other program do as well: a table (CSV, .xlsx, JSON Lines, Parquet), of which --unit, --rater and
+    --value name the columns, a wide one with --rater-columns, and what Label Studio (JSON), Prodigy (JSON Lines) and
+    Argilla or datasets (a folder) export. A label is yes or no, or on a nominal, ordinal or interval scale. Of them no
+    report.html and no disagreements.csv are written.
+
     --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
     exit code is 1. A label whose α is undefined fails too, since it has not shown anything.
 
@@ -160,15 +213,22 @@ def agreement(
         citejury exports agreement export/retrieval.csv --out figures --resamples 10000
         citejury exports agreement export --fail-under 0.667 --fail-label helpful
         citejury exports agreement export --judge judgements.jsonl --epsilon 0.1
+        citejury exports agreement ratings.csv --unit item --rater coder --value score --scale ordinal
     """
     on_given = ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE
     if fail_under is None and (fail_labels or on_given):
         raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
+    from exports.reading.any_ratings import is_of_others, rating_options
     from exports.report.agreement_page import audit_sections, judge_sections, short_sections
     from exports.report.files import REPORT_FILE, AgreementOptions, measure_and_write
     from exports.report.sections import terminal_text
 
-    options = AgreementOptions.model_validate(wanted)
+    wanted["order"] = {label: _words(order) for label, order in wanted["order"].items()}
+    wanted["rater_columns"] = _words(wanted["rater_columns"])
+    ratings = rating_options({name: wanted.pop(name) for name in _OF_RATINGS})
+    options = AgreementOptions.model_validate({**wanted, "ratings": ratings})
+    if not (options.ratings.given or is_of_others(paths)):
+        read_labels(ctx, next(each for each in ctx.command.params if each.name == "fail_labels"), fail_labels)
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
         bars.report("Computing agreement")
         measured = measure_and_write(paths, out, options)
@@ -177,12 +237,20 @@ def agreement(
     found = measured.agreement
     parts = short_sections(found, measured.results), judge_sections(found, "terminal"), audit_sections(found.audit)
     click.echo(terminal_text(chain.from_iterable(parts)))
-    log(
-        f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
-        "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`."
-    )
+    if (out / REPORT_FILE).exists():
+        log(
+            f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α "
+            "and\nthe units in disagreements.csv, let more people answer, and export again with `citejury exports csv "
+            "export`."
+        )
+    else:
+        log(f"Look at {out / 'agreement.md'}; tables and figures are beside it.")
     if fail_under is not None:
         _end_below(measured.agreement, fail_under, on, fail_labels)
+
+
+def _words(told: str) -> tuple[str, ...]:
+    return tuple(word for word in map(str.strip, told.split(",")) if word)
 
 
 def _end_below(

@@ -379,7 +379,8 @@ def task_of(path: Path) -> TaskName:
     if doubled:
         raise InputError(f"`{path}` has the column `{doubled[0]}` more than once. Keep one of them.")
     named = dict(zip(header, first, strict=False)).get("task") or path.stem.removesuffix(_DISCARDED)
-    return fitting_task(header, named, COLUMNS, f"`{path}`", "Export it again.")
+    advice = "Export it again; of ratings of your own name the columns: `--unit`, `--rater`, `--value`."
+    return fitting_task(header, named, COLUMNS, f"`{path}`", advice)
 
 
 def fitting_task(

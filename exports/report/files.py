@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from annotation.quality.scores import AnnotatorScores
 from exports.csv.folder import made_parents
+from exports.reading.any_ratings import RatingOptions, is_of_others, read_ratings
 from exports.reading.controls import read_control_scores, read_control_votes
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import read_findings
@@ -226,6 +227,7 @@ class AgreementOptions(Frozen):
     """What a judge may be worse than a person and still stand in for them."""
     decisions: Path | None = None
     runs: tuple[Path, ...] = ()
+    ratings: RatingOptions = RatingOptions()
 
 
 class Measured(NamedTuple):
@@ -254,6 +256,13 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
         OutputError: as `write_results`; a file in the way is found before anything is measured.
     """
     _check_own_files(folder, _AGREEMENT)
+    if options.ratings.given or is_of_others(paths):
+        if options.judges or options.decisions or options.runs:
+            raise InputError("Judges, decisions and runs belong to exports of citejury, not to anybody's ratings.")
+        measured = measure_tables(read_ratings(paths, options.ratings), options.resamples, options.seed)
+        measured = measured._replace(remarks=[*measured.remarks, *left_out_pairs(measured.agreement)])
+        _write_agreement(measured, None, folder, options.spreadsheet_safe)
+        return measured
     read = read_tables(export_files(paths))
     agreement, tables, remarks, _, _ = measure_tables(read, options.resamples, options.seed)
     judges = read_judges(options.judges)
@@ -304,8 +313,9 @@ def collect_disagreements(tables: Sequence[Ratings], paths: Sequence[Path]) -> t
 
 
 def _write_agreement(
-    measured: Measured, disagreements: Sequence[Disagreement], folder: Path, spreadsheet_safe: bool
+    measured: Measured, disagreements: Sequence[Disagreement] | None, folder: Path, spreadsheet_safe: bool
 ) -> None:
+    """Without `disagreements`, of anybody's ratings, neither they nor the report."""
     agreement, _, remarks, results, controls = measured
     with _replaced_files(folder, _AGREEMENT) as work:
         page = markdown_text(_AGREEMENT.command, agreement_sections(agreement, results, controls))
@@ -313,6 +323,8 @@ def _write_agreement(
         (work / "agreement.md").write_bytes(page.encode())
         for name, table in agreement_tables(agreement).items():
             (work / name).write_bytes(table.csv(spreadsheet_safe))
+        if disagreements is None:
+            return
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
         report = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
         (work / REPORT_FILE).write_bytes(report.encode())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, overload
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.rows import TEXT_COLUMNS
+from exports.reading.any_ratings import is_of_others, rating_options, read_ratings
 from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details
@@ -37,6 +38,7 @@ _DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for nam
 _Path: TypeAlias = str | PathLike[str]
 _ROW_MODELS = (
     *(figures.TaskAgreement, figures.LabelAgreement, figures.PairAgreement, figures.AnnotatorAgreement),
+    *(figures.ScaledLabelAgreement, figures.ScaledPair),
     *(figures.SliceLabel, figures.AlphaChange, figures.ConditionalAgreement, Disagreement),
     *(results_schema.Rate, Denominators, results_schema.Difference, results_schema.Finding),
     *(results_schema.RunTotals, results_schema.CitationGroup, results_schema.SiteCount, results_schema.SiteOverlap),
@@ -137,7 +139,9 @@ class DisagreementResult(Sequence[Disagreement]):
         return _notebook_html(table, element("p", f"and {more:,} more") if more else None)
 
 
-def measure_agreement(source: "Source | Sequence[Source]", *, resamples: int = 2000, seed: int = 0) -> AgreementResult:
+def measure_agreement(
+    source: "Source | Sequence[Source]", *, resamples: int = 2000, seed: int = 0, **ratings: Any
+) -> AgreementResult:
     """Agreement between annotators, the very figures of `exports agreement`.
 
     A frame needs `record_uuid`, `annotator_id`, `created_at` and the labels of its task, for retrieval `chunk_id` too.
@@ -146,15 +150,23 @@ def measure_agreement(source: "Source | Sequence[Source]", *, resamples: int = 2
     compared. A frame without discarded rows tells nothing about discards. Rows are counted from 0 in messages.
 
     Args:
-        source: An export folder, a CSV file, a frame of `read_task` or one made by hand, or several of these.
+        source: An export folder, a CSV file, a frame of `read_task` or one made by hand, or several of these; or
+            anybody's ratings: a frame, or a file that `exports agreement` reads.
         resamples: How many resamples are behind each interval.
         seed: Seed of the resampling; the same source and seed give the same figures.
+        ratings: Of anybody's ratings `unit`, `rater`, `value`, `label` and `group` (names of columns), `rater_columns`
+            (a list of names or patterns, of a wide table), `scale` (`boolean`, `nominal`, `ordinal` or `interval`),
+            `order` (a list of values), both also as a dict by label, `weights`, and `missing` (a list of words).
 
     Raises:
-        InputError: a source is no export, nobody submitted anything in any of them, or a number is too small.
+        InputError: a source is no export, nobody submitted anything in any of them, or a number is too small; or a name
+            is no column or option.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
-    measured = measure_tables(sort_sources(source).read(), resamples, seed)
+    sources, options = sort_sources(source), rating_options(ratings)
+    is_ours = not (options.given or is_of_others(sources.paths))
+    read = sources.read() if is_ours else read_ratings(sources.paths, options, sources.frames)
+    measured = measure_tables(read, resamples, seed)
     return AgreementResult(measured.agreement, tuple(measured.remarks))
 
 
