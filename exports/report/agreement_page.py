@@ -179,6 +179,8 @@ def _legend(agreement: schema.Agreement) -> str:
     told = [shown.legend for name, _, shown in columns_at("page") if any(_has(figures, name) for figures in tasks)]
     if any(figures.scaled_pairs for figures in tasks):
         told.append("AC2: Gwet's, with the weights of the scale.")
+    if schema.RATINGS in agreement.tasks:
+        told.append("A record is a group of units, or a unit where no group is named.")
     return " ".join(("n: units with two answers or more.", *filter(None, told), "–: undefined."))
 
 

@@ -69,6 +69,7 @@ def test_a_table_becomes_figures_with_their_denominators_and_no_empty_list_of_di
     assert "11 units, B = 100" in page
     assert "| value | ordinal | 11 |" in page
     assert "P⁺" not in page
+    assert "A record is a group of units, or a unit where no group is named." in page
 
 
 def test_the_json_is_what_the_schema_says_and_the_same_each_time(table: Path, tmp_path: Path) -> None:
