@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import krippendorff
@@ -258,6 +259,27 @@ def test_order_of_rows_and_names_do_not_change_a_byte(tmp_path: Path) -> None:
     head, *rows = RAW4.splitlines()
     again = figures(tmp_path, "\n".join([head, *rows[::-1]]), "ordinal")
     assert again.model_dump_json() == found.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("scale", "changed"),
+    [
+        ("nominal", lambda x: (x * 3 + 1) % 7),
+        ("ordinal", lambda x: x**3 - 20),
+        ("interval", lambda x: 1e6 - 0.25 * x),
+    ],
+)
+def test_figures_do_not_change_with_what_the_scale_does_not_tell(
+    tmp_path: Path, scale: ScaleName, changed: Callable[[FloatArray], FloatArray]
+) -> None:
+    """Names of a nominal scale, distances of an ordinal one, unit and zero of an interval one."""
+    matrix = drawn(2, 7)
+    first, second = (figures(tmp_path, table_of(each), scale) for each in (matrix, changed(matrix)))
+    for name in SCALED_STATISTICS:
+        assert getattr(first, name) == pytest.approx(getattr(second, name), abs=1e-9)
+    if scale != "nominal":
+        for name, interval in first.intervals.items():
+            assert second.intervals[name].low == pytest.approx(interval.low, abs=1e-9)
 
 
 def test_every_entry_of_the_table_is_a_field_with_its_meaning() -> None:
