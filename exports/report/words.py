@@ -175,7 +175,8 @@ def left_out_pairs(agreement: schema.Agreement) -> Iterator[str]:
     """For each task of so many annotators that not all of their pairs are listed, how many are."""
     for task, figures in agreement.tasks.items():
         if figures.pairs_left_out:
-            listed = len({(pair.rater_a, pair.rater_b) for pair in (*figures.pairs, *figures.scaled_pairs)})
+            named = {(pair.rater_a, pair.rater_b) for pair in figures.pairs}
+            listed = len(named | {(pair.rater_a, pair.rater_b) for pair in figures.scaled_pairs})
             pairs = counted(listed + figures.pairs_left_out, "pair")
             yield (
                 f"{task}: {listed:,} of {pairs} of annotators who share a unit are listed, those with most shared "

@@ -87,7 +87,8 @@ class Measure:
     def agreement(self, form: _Form, first: IntArray, second: IntArray) -> FloatArray:
         """How much two ratings agree, by the numbers of their values."""
         if form.matrix is None:
-            return (first == second).astype(np.float64)
+            same: FloatArray = (first == second).astype(np.float64)
+            return same
         if form is _MOMENTS:
             return 1 - (self.x[first] - self.x[second]) ** 2
         return form.matrix[first, second]

@@ -134,7 +134,8 @@ def task_warnings(ratings: Ratings, figures: schema.TaskAgreement) -> tuple[sche
     early_or_late = (ratings.moments < _EARLIEST) | (ratings.moments >= _LATEST)
     holds: dict[schema.TaskWarning, bool] = {
         "PAIR_OVERLAP": figures.overlap.pairs_apart > 0
-        or any(pair.n_shared < FEW_SHARED for pair in (*figures.pairs, *figures.scaled_pairs)),
+        or any(pair.n_shared < FEW_SHARED for pair in figures.pairs)
+        or any(pair.n_shared < FEW_SHARED for pair in figures.scaled_pairs),
         "DISCONNECTED": len(figures.overlap.components) > 1,
         "DUPLICATES": ratings.n_duplicates > 0,
         "CONSTRAINT": any(figures.constraint_violations.values()),
