@@ -149,8 +149,8 @@ def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
             by_unit[unit].append(response)
         for unit, responses in enumerate(by_unit):
             named = UnitId(ratings.task, ratings.records[ratings.unit_records[unit]], ratings.unit_chunks[unit])
-            wanted = asked.get(named) or Asked(frozenset(LABELS[ratings.task]), frozenset())
-            for column, label in enumerate(LABELS[ratings.task]):
+            wanted = asked.get(named) or Asked(frozenset(ratings.labels), frozenset())
+            for column, label in enumerate(ratings.labels):
                 given = [at for at in responses if ratings.values[at, column] != MISSING]
                 votes = {
                     ratings.annotators[ratings.response_annotators[at]]: bool(ratings.values[at, column] == YES)
@@ -323,7 +323,7 @@ def _majorities(
             UnitId(ratings.task, ratings.records[record], chunk)
             for record, chunk in zip(ratings.unit_records, ratings.unit_chunks, strict=True)
         ]
-        for column, label in enumerate(LABELS[ratings.task]):
+        for column, label in enumerate(ratings.labels):
             votes = label_votes(ratings, column)
             for unit, no, yes in zip(units, votes.zeros.tolist(), votes.ones.tolist(), strict=True):
                 yield (unit, label), None if yes == no else yes > no

@@ -22,14 +22,6 @@ from pipeline.core.tables import spreadsheet_cell
 from pipeline.records.causes import UNRESOLVED, SourceState
 from pipeline.records.schema import CITED, Provenance
 
-TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
-    "retrieval": ("input_query", "chunk"),
-    "grounding": ("answer", "context_set"),
-    "generation": ("query", "answer"),
-}
-"""The two texts of each task, in the order of `text` and `text_pair`."""
-QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}  # grounding has none
-
 PAIR_COLUMNS = ("text", "text_pair")
 EXTENDED_COLUMNS = (
     "record_status",
@@ -77,11 +69,12 @@ def table_columns(task: TaskName, filters: schema.ExportFilters, discarded: bool
 def record_values(task: TaskName, record: Mapping[str, Any], extended: bool) -> dict[str, Any]:
     """The columns, by name, that are the same in every row of one record; those of `--extended` on request."""
     hidden = hidden_metadata(record)
-    texts = {column: original_text(record, task, column) for column in TEXT_COLUMNS[task]}
+    texts = {column: original_text(record, task, column) for column in schema.text_columns(task)}
+    first, *others = texts.values()
     found = {
         **{name: hidden.get(name) or "" for name in ("chunk_id", "doc_id", "chunk_rank")},
         **texts,
-        **dict(zip(PAIR_COLUMNS, texts.values(), strict=True)),
+        **dict(zip(PAIR_COLUMNS, (first, others[-1] if others else ""), strict=True)),
         "record_uuid": hidden["record_uuid"],
         "task": task,
         "language": hidden.get("language") or "und",

@@ -1,8 +1,6 @@
 """What the exports hold: the rows of their files and the manifest.
 
-One export row per task: the contract's columns in their order, task columns first, then the shared ones. A row extends
-the label model of its task, so that a label is written down once. Pydantic takes the fields of the last base first:
-unit, labels, notes, shared columns.
+The contract's columns of a task in their order: unit, labels, notes, then the shared ones.
 """
 
 from datetime import UTC, datetime
@@ -10,15 +8,21 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from annotation.argilla.labels import GenerationLabels, GroundingLabels, Mark, RetrievalLabels, TaskName
+from annotation.argilla.labels import LABELS, Mark, TaskName
 from pipeline.core.schema import Frozen
 
 
-class RetrievalUnit(Frozen):
-    """What is judged: one query and one passage."""
+class UnitColumns(Frozen):
+    """What is judged; every task has some of these columns."""
 
     input_query: str
     """The query."""
+    query: str
+    """The query."""
+    answer: str
+    """The answer, its citations as `[n]`."""
+    context_set: str
+    """The passages in rank order, joined by ` [CTX_SEP] `."""
     chunk: str
     """The passage."""
     chunk_id: str
@@ -29,34 +33,11 @@ class RetrievalUnit(Frozen):
     """Rank among the record's passages, counted from 1."""
 
 
-class GroundingUnit(Frozen):
-    """What is judged: one answer and its whole context."""
-
-    answer: str
-    """The answer, its citations as `[n]`."""
-    context_set: str
-    """The passages in rank order, joined by ` [CTX_SEP] `."""
-
-
-class GenerationUnit(Frozen):
-    """What is judged: one query and one answer."""
-
-    query: str
-    """The query."""
-    answer: str
-    """The answer, its citations as `[n]`."""
-
-
-class Notes(Frozen):
-    """What the labels cannot say."""
-
-    notes: str
-    """The annotator's notes; empty where there are none."""
-
-
 class SharedColumns(Frozen):
     """The columns that end every task's file."""
 
+    notes: str
+    """The annotator's notes; empty where there are none."""
     record_uuid: str
     """Id of the record, the same in all three files."""
     annotator_id: str
@@ -69,24 +50,32 @@ class SharedColumns(Frozen):
     """When the response was last submitted: ISO 8601, UTC, with offset."""
 
 
-class RetrievalRow(SharedColumns, Notes, RetrievalLabels, RetrievalUnit):
-    """One annotator's response to one query and passage."""
-
-
-class GroundingRow(SharedColumns, Notes, GroundingLabels, GroundingUnit):
-    """One annotator's response to one answer and its context."""
-
-
-class GenerationRow(SharedColumns, Notes, GenerationLabels, GenerationUnit):
-    """One annotator's response to one query and answer."""
-
-
-ROW_MODELS: dict[TaskName, type[Frozen]] = {
-    "retrieval": RetrievalRow,
-    "grounding": GroundingRow,
-    "generation": GenerationRow,
+_IDS = ("chunk_id", "doc_id", "chunk_rank")  # Of a passage
+_UNITS: dict[TaskName, tuple[str, ...]] = {
+    "retrieval": ("input_query", "chunk", *_IDS),
+    "grounding": ("answer", "context_set"),
+    "generation": ("query", "answer"),
 }
-COLUMNS: dict[TaskName, tuple[str, ...]] = {task: tuple(model.model_fields) for task, model in ROW_MODELS.items()}
+
+
+def is_of_passages(task: TaskName) -> bool:
+    """Whether its units are passages, each with its `chunk_id`, and not whole answers."""
+    return "chunk_id" in _UNITS[task]
+
+
+def text_columns(task: TaskName) -> tuple[str, ...]:
+    """The texts of a unit; the first and the last are `text` and `text_pair`."""
+    return tuple(column for column in _UNITS[task] if column not in _IDS)
+
+
+def query_column(task: TaskName) -> str:
+    """Which of them is the query; empty where none is, as in grounding."""
+    return next((column for column in text_columns(task) if column in ("input_query", "query")), "")
+
+
+COLUMNS: dict[TaskName, tuple[str, ...]] = {
+    task: (*unit, *LABELS[task], *SharedColumns.model_fields) for task, unit in _UNITS.items()
+}
 
 
 class EvidenceRow(Frozen):

@@ -18,6 +18,7 @@ from datasets.table import MemoryMappedTable
 from annotation.argilla.labels import LABELS, TaskName
 from exports.csv.folder import MANIFEST_FILE, folder_names, read_manifest
 from exports.csv.rows import PAIR_COLUMNS
+from exports.csv.schema import is_of_passages
 from exports.dataset.rows import TIME_COLUMNS
 from exports.dataset.splits import SPLITS, SplitName, SplitShares
 from exports.statistics.consensus import ConsensusRule
@@ -47,7 +48,7 @@ def row_features(task: TaskName, columns: Sequence[str]) -> Features:
 
 def consensus_features(task: TaskName, columns: Sequence[str]) -> Features:
     """Texts, unit, number of responses, each label with vote share, posterior and source, vector, split and group."""
-    unit = ("record_uuid", *(("chunk_id", "doc_id", "chunk_rank") if task == "retrieval" else ()))
+    unit = ("record_uuid", *(("chunk_id", "doc_id", "chunk_rank") if is_of_passages(task) else ()))
     provenance = [name for name in Provenance.model_fields if name in columns]
     names = (*PAIR_COLUMNS, *unit, "task", "language", *provenance, "n_ratings")
     features = {name: Value(_column_type(task, name)) for name in names}

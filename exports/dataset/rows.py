@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS, QUERY_COLUMNS, TEXT_COLUMNS
-from exports.csv.schema import COLUMNS
+from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS
+from exports.csv.schema import COLUMNS, is_of_passages, query_column, text_columns
 from exports.dataset.splits import RecordLink, digest
 from exports.reading.input_files import csv_rows
 from exports.reading.provenance import ReadProvenance
@@ -126,7 +126,7 @@ class RowStore:
         return row
 
     def check_columns(self, path: Path, task: TaskName, header: Sequence[str]) -> None:
-        for column in (*TEXT_COLUMNS[task], *(("chunk_rank",) if task == "retrieval" else ())):
+        for column in (*text_columns(task), *(("chunk_rank",) if is_of_passages(task) else ())):
             if column not in header:
                 raise InputError(f"`{path}` has no column `{column}`, which a dataset needs. Export it again.")
         unknown = [name for name in header if name not in {*COLUMNS[task], *PAIR_COLUMNS, *EXTENDED_COLUMNS}]
@@ -184,7 +184,7 @@ class RowStore:
 
 def _typed_row(task: TaskName, header: Sequence[str], response: Response, place: str) -> Row:
     row: Row = dict(zip(header, response.cells, strict=True))
-    row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
+    row["text"], row["text_pair"] = (row[column] for column in text_columns(task))
     row |= {
         label: {YES: True, NO: False, MISSING: None}[value]
         for label, value in zip(LABELS[task], response.labels, strict=True)
@@ -199,22 +199,20 @@ def _typed_row(task: TaskName, header: Sequence[str], response: Response, place:
                     "nothing."
                 )
             row[name] = told.isoformat()
-    if task == "retrieval":
+    if is_of_passages(task):
         row |= {"chunk_id": response.chunk_id, "chunk_rank": int(row["chunk_rank"])}
     return row
 
 
 def _links(task: TaskName, row: Row) -> Iterator[RecordLink]:
     """Its narrative and query, and each passage by text and ids; parts of the context without words tie nothing."""
-    query = row[QUERY_COLUMNS[task]] if task in QUERY_COLUMNS else ""
+    query = row[query_column(task)] if query_column(task) else ""
     yield RecordLink(row["record_uuid"], row.get("narrative_id", ""), query)
-    texts: list[str] = []
-    if task == "retrieval":
-        texts = [row["chunk"]]
-    elif task == "grounding":
-        texts = row["context_set"].split(CONTEXT_SEPARATOR)
+    columns = text_columns(task)
+    texts = row["context_set"].split(CONTEXT_SEPARATOR) if "context_set" in columns else []
+    texts += [row["chunk"]] if "chunk" in columns else []
     passages = [digest(f"text {words}") for words in (" ".join(text.split()) for text in texts) if words]
-    if task == "retrieval" and row.get("doc_id"):
+    if is_of_passages(task) and row.get("doc_id"):
         passages.append(digest(f"ids {row['doc_id']} {row['chunk_id']}"))
     for passage in passages:
         yield RecordLink(row["record_uuid"], "", "", passage)
@@ -240,7 +238,7 @@ def consensus_rows(
     for (_, of_rows), (_, of_labels) in zip(responses, by_record, strict=True):
         units: dict[str, list[Row]] = {}
         for row in of_rows:
-            units.setdefault(row["chunk_id"] if task == "retrieval" else "", []).append(row)
+            units.setdefault(row.get("chunk_id", ""), []).append(row)
         labels: dict[str, list[ConsensusLabel]] = {}
         for label in of_labels:
             labels.setdefault(label.chunk_id, []).append(label)
@@ -257,7 +255,7 @@ def merged_columns() -> dict[str, str]:
     names = ("record_uuid", "language", *Provenance.model_fields, "query", "answer", "context_set")
     types = dict.fromkeys(names, "string") | {f"{task}_ratings": "int64" for task in TASKS} | dict(_RETRIEVAL_COLUMNS)
     for task in TASKS:
-        if task != "retrieval":
+        if not is_of_passages(task):
             types |= {label: "bool" for label in LABELS[task]}
             types |= {f"{label}_vote_share": "float64" for label in LABELS[task]}
     return types | {"split": "string", "group": "string"}

@@ -97,8 +97,6 @@ def _ratings(tables: Sequence[Ratings]) -> dict[tuple[TaskName, str, str], dict[
         names = [f"{record}:{chunk}" if chunk else record for record, chunk in table.unit_keys]
         for unit, who, values in zip(table.units, table.response_annotators, table.values, strict=True):
             found[table.task, names[unit], table.annotators[who]] = {
-                label: bool(value == YES)
-                for label, value in zip(LABELS[table.task], values, strict=True)
-                if value != MISSING
+                label: bool(value == YES) for label, value in zip(table.labels, values, strict=True) if value != MISSING
             }
     return found

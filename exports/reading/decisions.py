@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.rows import csv_line
-from exports.csv.schema import utc
+from exports.csv.schema import is_of_passages, utc
 from exports.reading.input_files import column_rows, counted_cells
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.ratings import MISSING, YES, Ratings
@@ -110,7 +110,7 @@ def _bad_cells(row: Mapping[str, str]) -> list[str]:
     if task is None:
         return [f"`task`: found {row['task']!r}, expected one of {', '.join(TASKS)}."]
     found = [f"`{column}`: is empty." for column in ("record_uuid", "adjudicator") if not row[column].strip()]
-    if bool(row["chunk_id"]) != (task == "retrieval"):
+    if bool(row["chunk_id"]) != is_of_passages(task):
         found.append(f"`chunk_id`: found {row['chunk_id']!r}; retrieval needs one, the other tasks have none.")
     if row["label"] not in LABELS[task]:
         found.append(f"`label`: found {row['label']!r}, expected one of {', '.join(LABELS[task])}.")
@@ -158,7 +158,7 @@ def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorSc
     decided = decisions.by_unit
     cells: dict[tuple[int, int], list[tuple[bool, bool]]] = defaultdict(list)
     units = ratings.unit_keys
-    columns = list(enumerate(LABELS[ratings.task]))
+    columns = list(enumerate(ratings.labels))
     wanted = {key[:2] for key in decided}
     responses = zip(ratings.units.tolist(), ratings.response_annotators.tolist(), ratings.values.tolist(), strict=True)
     for (unit, rater, values), (column, label) in itertools.product(
@@ -168,7 +168,7 @@ def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorSc
         if decision is not None and values[column] != MISSING:
             cells[column, rater].append((values[column] == YES, decision))
     return [
-        _to_score(ratings.task, LABELS[ratings.task][column], ratings.annotators[rater], found)
+        _to_score(ratings.task, ratings.labels[column], ratings.annotators[rater], found)
         for (column, rater), found in sorted(cells.items())
     ]
 

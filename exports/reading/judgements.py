@@ -10,6 +10,7 @@ from typing import NamedTuple
 from annotation.argilla.display import shown_units
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.push.suggestions import GOOD, Judgement, read_judgement, unit_of
+from exports.csv.schema import is_of_passages
 from exports.reading.input_files import input_file
 from exports.reading.runs import COLUMNS, column_of
 from exports.statistics.agreement_schema import JudgeFile
@@ -67,7 +68,7 @@ def _read_into(judges: dict[str, dict[TaskName, JudgedUnits]], path: Path) -> tu
 
 
 def _add(by_task: dict[TaskName, JudgedUnits], judgement: Judgement, quotes: tuple[str, ...]) -> None:
-    chunk_id = judgement.chunk_id if judgement.task == "retrieval" else None
+    chunk_id = judgement.chunk_id if is_of_passages(judgement.task) else None
     unit = (judgement.record_uuid, chunk_id or "")
     table = by_task.setdefault(judgement.task, JudgedUnits({}, {}, {}))
     if judgement.status != GOOD:
@@ -197,7 +198,7 @@ def _remarks(
         if not by_unit:
             continue
         missing, all_units = len(set(shown[task]) - by_unit.keys()), len(shown[task])
-        unit = "passage" if task == "retrieval" else "record"
+        unit = "passage" if is_of_passages(task) else "record"
         if missing:
             yield (
                 f"{task}: of {counted(all_units, unit)} of --records {missing:,} "
@@ -209,7 +210,7 @@ def _not_shown(task: TaskName, judged: Collection[UnitKey], counts: Collection[U
     left_out = len(set(judged) - set(counts))
     if left_out:
         why = (
-            "passages that --records does not have" if task == "retrieval" else "records without passages in --records"
+            "passages that --records does not have" if is_of_passages(task) else "records without passages in --records"
         )
         yield (
             f"{task}: of {counted(len(judged), 'judgement')} {left_out:,} {'is' if left_out == 1 else 'are'} of {why}: "

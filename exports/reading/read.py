@@ -12,7 +12,7 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name
-from exports.csv.schema import COLUMNS, STATUS_COLUMN, utc
+from exports.csv.schema import COLUMNS, STATUS_COLUMN, is_of_passages, utc
 from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file
 from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, InputFile, IntArray, LabelArray, Ratings
 from pipeline.core.errors import BadRowsError, InputError
@@ -210,7 +210,7 @@ class TableRows(NamedTuple):
 
 def needed_columns(task: TaskName) -> tuple[str, ...]:
     """The columns without which a row is no rating: ids, labels, annotator, time."""
-    passage = ("chunk_id",) if task == "retrieval" else ()
+    passage = ("chunk_id",) if is_of_passages(task) else ()
     return ("record_uuid", *passage, *LABELS[task], "annotator_id", "created_at")
 
 
@@ -224,10 +224,10 @@ class ResponseReader:
         closed = (*LABELS[task], *(name for name in ("task", "chunk_rank", STATUS_COLUMN) if name in place))
         self.label_cells = itemgetter(*(place[name] for name in closed))
         self.status_at = place.get(STATUS_COLUMN)
-        self.rank_at = place.get("chunk_rank") if task == "retrieval" else None
+        self.rank_at = place.get("chunk_rank") if is_of_passages(task) else None
         self.known: dict[tuple[str, ...], ParsedLabels] = {}
         self.record, self.annotator, self.created = (place[n] for n in ("record_uuid", "annotator_id", "created_at"))
-        self.chunk = place["chunk_id"] if task == "retrieval" else None
+        self.chunk = place["chunk_id"] if is_of_passages(task) else None
         self.language, self.round = place.get("language"), place.get("round")
 
     def read(self, rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Response]:
@@ -277,11 +277,11 @@ def _bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
         for label in LABELS[task]
         if row[label] not in _BOOLEANS
     ]
-    needed = ("record_uuid", "annotator_id", *(("chunk_id",) if task == "retrieval" else ()))
+    needed = ("record_uuid", "annotator_id", *(("chunk_id",) if is_of_passages(task) else ()))
     found += [f"`{column}`: is empty, every row needs one." for column in needed if not row[column].strip()]
     if row.get("task", task) != task:
         found.append(f"`task`: found {row['task']!r}, expected {task!r} as in the columns.")
-    if task == "retrieval" and not re.fullmatch("0*[1-9][0-9]{0,17}", row.get("chunk_rank", "1")):  # 64 bits
+    if is_of_passages(task) and not re.fullmatch("0*[1-9][0-9]{0,17}", row.get("chunk_rank", "1")):  # 64 bits
         found.append(f"`chunk_rank`: found {row['chunk_rank']!r}, expected a whole number from 1.")
     if row.get(STATUS_COLUMN, "submitted") not in _STATUSES:
         found.append(f"`{STATUS_COLUMN}`: found {row[STATUS_COLUMN]!r}, expected one of {', '.join(_STATUSES)}.")

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.folder import exported_datasets, file_name
-from exports.csv.rows import QUERY_COLUMNS
+from exports.csv.schema import query_column
 from exports.reading import read as reading
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import read_verdict_patterns, verdict_readers
@@ -173,7 +173,7 @@ def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
         (*units[unit], label)
         for table in read.study.tables
         for units in [table.unit_keys]
-        for column, label in enumerate(LABELS[table.task])
+        for column, label in enumerate(table.labels)
         for unit in np.unique(table.units[table.values[:, column] != MISSING]).tolist()
     }
     unknown = len(decided.keys() - rated)
@@ -257,7 +257,7 @@ def _gather(files: Sequence[Path]) -> _Rows:
         if reading.holds_discarded(path):
             rows.telling.add(task)
         at = {name: place for place, name in enumerate(header)}
-        query_at = at.get(QUERY_COLUMNS.get(task, ""))
+        query_at = at.get(query_column(task))
         origin_at = [(name, at[name]) for name in Provenance.model_fields if name in at]
         export = rows.place(path)
         for response in reading.read_responses(path, task):

@@ -16,8 +16,7 @@ from annotation.argilla.display import opaque_id
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.rendering import plain_text
 from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
-from exports.csv.rows import QUERY_COLUMNS, TEXT_COLUMNS
-from exports.csv.schema import EvidenceRow
+from exports.csv.schema import EvidenceRow, query_column, text_columns
 from exports.reading.input_files import csv_rows
 from exports.reading.read import Response, ResponseReader, TableRows, export_files, read_responses, task_of
 from exports.statistics.disagreements import Disagreement
@@ -121,14 +120,14 @@ def _add_rows(
     dataset: str = "",
 ) -> None:
     for response in responses:
-        if queries.get(response.record_uuid) == "" and task in QUERY_COLUMNS:
+        if queries.get(response.record_uuid) == "" and query_column(task):
             row = dict(zip(header, response.cells, strict=True))
-            queries[response.record_uuid] = row.get(QUERY_COLUMNS[task], "")
+            queries[response.record_uuid] = row.get(query_column(task), "")
         details = found.get((task, response.record_uuid, response.chunk_id))
         if details is None or response.status != "submitted":
             continue
         row = dict(zip(header, response.cells, strict=True))
-        first, second = TEXT_COLUMNS[task]
+        first, second = text_columns(task)
         details.texts = row.get(first, ""), row.get(second, "")
         details.record_id = row.get("record_id", "") or details.record_id
         unit = response.record_uuid  # annotators may follow the link, so it must not tell `chunk_id`

@@ -17,7 +17,7 @@ from annotation.argilla.wording import LOCALES, locales, read_texts, read_wordin
 from annotation.campaign.file import Campaign
 from annotation.campaign.share import sheet_names
 from exports.csv.folder import CONTROLS_FILE, exported_datasets
-from exports.csv.rows import TEXT_COLUMNS
+from exports.csv.schema import is_of_passages, text_columns
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.input_files import csv_rows
@@ -70,7 +70,7 @@ def compare(
         counts = np.array([unit not in left_out for unit in units], dtype=bool)
         practice = ratings.rounds.index(PRACTICE) if PRACTICE in ratings.rounds else None
         of_study = counts[ratings.units] & (ratings.response_rounds != practice)
-        for column, label in enumerate(LABELS[ratings.task]):
+        for column, label in enumerate(ratings.labels):
             values = np.where(of_study, ratings.values[:, column], MISSING)
             compared: defaultdict[int, int] = defaultdict(int)
             differing: defaultdict[int, list[Difference]] = defaultdict(list)
@@ -182,7 +182,7 @@ def _texts_of(files: Iterable[Path], wanted: Collection[_Unit]) -> dict[tuple[Ta
         task = task_of(path)
         rows = csv_rows(path)
         _, header = next(rows)
-        columns = ("record_uuid", *TEXT_COLUMNS[task], *(("chunk_id",) if task == "retrieval" else ()))
+        columns = ("record_uuid", *text_columns(task), *(("chunk_id",) if is_of_passages(task) else ()))
         places = [header.index(column) for column in columns]
         for _, cells in rows:
             record, first, second, *chunk = (unescaped(cells[place]) for place in places)
@@ -229,7 +229,7 @@ def _page(locale: str, labels: Sequence[LabelFeedback], texts: Mapping[tuple[Tas
                         "more": words["more"].format(n=len(each.differences) - _SHOWN)
                         if len(each.differences) > _SHOWN
                         else "",
-                        "fields": [wording.fields[task][COLUMN_FIELDS[task][name]] for name in TEXT_COLUMNS[task]],
+                        "fields": [wording.fields[task][COLUMN_FIELDS[task][name]] for name in text_columns(task)],
                     }
                     for each in sorted(found, key=lambda each: LABELS[task].index(each.label))
                     if each.differences

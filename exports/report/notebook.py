@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, overload
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.csv.rows import TEXT_COLUMNS
+from exports.csv.schema import text_columns
 from exports.reading.any_ratings import is_of_others, rating_options, read_ratings
 from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _EXCERPT = 160
-_DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for name in pair), "notes", "record_id")
+_DETAIL_COLUMNS = (*dict.fromkeys(name for task in TASKS for name in text_columns(task)), "notes", "record_id")
 _Path: TypeAlias = str | PathLike[str]
 _ROW_MODELS = (
     *(figures.TaskAgreement, figures.LabelAgreement, figures.PairAgreement, figures.AnnotatorAgreement),
@@ -203,7 +203,7 @@ def find_disagreements(
     found = [
         disagreements_of_task(table, (label,) if label else (), top)
         for table in tables
-        if label in (None, *LABELS[table.task])
+        if label in (None, *table.labels)
     ]
     return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
 

@@ -11,13 +11,10 @@ import click
 import yaml
 from pydantic import BaseModel
 
-from annotation.argilla.labels import RULES, TASKS
+from annotation.argilla.labels import LABEL_MODELS, RULES, TASKS
 from exports.cli import main
 from exports.csv.rows import EXTENDED_COLUMNS
-from exports.csv.schema import (
-    COLUMNS,
-    ROW_MODELS,
-)
+from exports.csv.schema import COLUMNS, SharedColumns, UnitColumns
 from exports.statistics.scales import SCALED_STATISTICS
 from exports.statistics.table import PAIR_STATISTICS, STATISTICS, Statistic
 from pipeline.asking.ask_live import OPTION_NAMES
@@ -186,7 +183,7 @@ def csv_v2_columns() -> str:
 
 def export_columns() -> str:
     def columns(task: Any) -> str:
-        fields = ROW_MODELS[task].model_fields
+        fields = UnitColumns.model_fields | LABEL_MODELS[task].model_fields | SharedColumns.model_fields
         return table("column | ", (f"`{name}` | {sentence(fields[name].description)}" for name in COLUMNS[task]))
 
     return "\n".join(f"**{task}.csv**\n\n{columns(task)}" for task in TASKS)
