@@ -1,65 +1,101 @@
-"""The labels of each task and the rules between them: the single source of labels (annotation/contracts/labels.md)."""
+"""The tasks that are known, their labels and the rules between them; what ours mean: annotation/contracts/labels.md."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
-from pipeline.core.schema import Frozen
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
-TaskName = Literal["retrieval", "grounding", "generation"]
-TASKS: tuple[TaskName, ...] = get_args(TaskName)
+from annotation.argilla.task_file import EVIDENCE as EVIDENCE
+from annotation.argilla.task_file import Rule, Task, read_task
+from pipeline.core.errors import InputError
 
+OWN_TASKS = ("retrieval", "grounding", "generation")
+"""Those that come with citejury; all others are from files."""
+TASK_FOLDER = Path(__file__).parents[1] / "tasks"
+_KNOWN = {name: read_task(TASK_FOLDER / f"{name}.toml") for name in OWN_TASKS}
+TASKS: list[str] = [*OWN_TASKS]
+"""Names of all tasks that are known: ours, then those that were added, which become known while a command runs."""
 
-class RetrievalLabels(Frozen):
-    """One query and one passage."""
-
-    topically_relevant: bool
-    """The passage has information that is substantively about what the query asks."""
-    evidence_sufficient: bool
-    """This passage alone is enough evidence to support answering the query."""
-    misleading: bool
-    """A careful reader who has only this passage would end with a wrong or distorted answer."""
-
-
-class GroundingLabels(Frozen):
-    """One answer and the whole context it was given."""
-
-    support_present: bool
-    """At least one claim of the answer is backed by the context."""
-    unsupported_claim_present: bool
-    """At least one claim of the answer has no backing in the context."""
-    contradicted_claim_present: bool
-    """The context says something that contradicts a claim of the answer."""
-    source_cited: bool
-    """The answer, as shown, has at least one citation marker: `[n]`, or `(C001)` in research reports."""
-    fabricated_source: bool
-    """The answer cites a source that is not there, never was, is plainly invented, or not what it is cited as."""
+_T = TypeVar("_T")
 
 
-class GenerationLabels(Frozen):
-    """One query and one answer."""
-
-    proper_action: bool
-    """The answer is of the right kind for the query: an answer, a refusal, or a question back."""
-    response_on_topic: bool
-    """It addresses what was asked."""
-    helpful: bool
-    """A typical user gets further with their task."""
-    incomplete: bool
-    """A required part of the query is left out."""
-    unsafe_content: bool
-    """It helps harm people, degrades a group, encourages danger or self-harm, bares private data, sexualises minors."""
+def _known(name: str) -> str:
+    if name not in _KNOWN:
+        *most, last = map(repr, TASKS)
+        expected = f"{', '.join(most)} or {last}"
+        raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": expected})
+    return name
 
 
-LABEL_MODELS: dict[TaskName, type[Frozen]] = {
-    "retrieval": RetrievalLabels,
-    "grounding": GroundingLabels,
-    "generation": GenerationLabels,
-}
-LABELS: dict[TaskName, tuple[str, ...]] = {task: tuple(model.model_fields) for task, model in LABEL_MODELS.items()}
+TaskName = Annotated[str, AfterValidator(_known)]
 
 
-EVIDENCE = "evidence"
-"""Name of grounding's span question, in datasets that have it: the words of the context that decided."""
+class ByTask(Mapping[TaskName, _T], Generic[_T]):
+    """Something of each task that is known, also of those that become known later."""
+
+    def __init__(self, of: Callable[[Task], _T]) -> None:
+        self._of, self._made = of, dict[str, tuple[Task, _T]]()
+
+    def __getitem__(self, name: TaskName) -> _T:
+        made, task = self._made.get(name), _KNOWN[name]
+        if made is None or made[0] is not task:
+            made = self._made[name] = task, self._of(task)
+        return made[1]
+
+    def __iter__(self) -> Iterator[TaskName]:
+        return iter(TASKS)
+
+    def __len__(self) -> int:
+        return len(TASKS)
+
+
+LABELS: ByTask[tuple[str, ...]] = ByTask(lambda task: task.labels)
+RULES: ByTask[tuple[Rule, ...]] = ByTask(lambda task: task.rules)
+
+
+def task_named(name: TaskName) -> Task:
+    if name not in _KNOWN:
+        raise InputError(f"There is no task {name!r}; the tasks are {', '.join(TASKS)}.")
+    return _KNOWN[name]
+
+
+def add_task(task: Task) -> TaskName:
+    """Make a task known, instead of an earlier one of its name; none of ours can be replaced."""
+    if task.name in OWN_TASKS:
+        raise InputError(
+            f"The task {task.name!r} comes with citejury, so no task file can have its name. Choose another."
+        )
+    if task.name not in _KNOWN:
+        TASKS.append(task.name)
+    _KNOWN[task.name] = task
+    return task.name
+
+
+def add_document(document: Mapping[str, Any]) -> TaskName:
+    """Make the task of a dataset or of an export known; one that is known already stays as it is."""
+    name = str(document.get("name"))
+    return name if name in _KNOWN else add_task(Task.model_validate(document))
+
+
+def load_tasks(named: Iterable[str], folder: Path) -> tuple[TaskName, ...]:
+    """Names of tasks as they are, and of those in task files, relative to the folder, which become known."""
+    return tuple(each if each in OWN_TASKS else add_task(read_task(folder / each)) for each in named)
+
+
+def forget_tasks() -> None:
+    """Know ours only, as at the start."""
+    for name in TASKS[len(OWN_TASKS) :]:
+        del _KNOWN[name]
+    del TASKS[len(OWN_TASKS) :]
+
+
+def is_of_passages(task: str) -> bool:
+    """Whether each passage of an answer is a unit; also of a task that is not known, which has none."""
+    return task in _KNOWN and _KNOWN[task].unit == "passage"
+
+
 Mark = Literal["supports", "contradicts"]
 MARKS: tuple[Mark, ...] = get_args(Mark)
 Evidence = Literal["off", "optional", "required"]
@@ -73,30 +109,6 @@ for these only; where it is missing, as in adjudications of earlier versions, fo
 """
 
 
-class LabelRule(NamedTuple):
-    """Where `antecedent` is yes, `consequent` must have the value `required`."""
-
-    task: TaskName
-    name: str
-    antecedent: str
-    consequent: str
-    required: bool
-
-
-RULES: tuple[LabelRule, ...] = (
-    LabelRule("retrieval", "evidence_requires_relevance", "evidence_sufficient", "topically_relevant", True),
-    LabelRule("retrieval", "evidence_excludes_misleading", "evidence_sufficient", "misleading", False),
-    LabelRule(
-        "grounding",
-        "contradiction_requires_unsupported",
-        "contradicted_claim_present",
-        "unsupported_claim_present",
-        True,
-    ),
-    LabelRule("grounding", "fabricated_requires_cited", "fabricated_source", "source_cited", True),
-)
-
-
 def missing_marks(values: Mapping[str, Any]) -> tuple[tuple[str, Mark], ...]:
     """Each label that is yes without the mark that it rests on, and that mark; `values` are by question."""
     marked = {each["label"] for each in values.get(EVIDENCE) or ()}
@@ -105,12 +117,6 @@ def missing_marks(values: Mapping[str, Any]) -> tuple[tuple[str, Mark], ...]:
     )
 
 
-def broken_rules(task: TaskName, labels: Mapping[str, bool | None]) -> tuple[str, ...]:
-    """Names of broken rules in the order of `RULES`; a label that is missing breaks none."""
-    return tuple(
-        rule.name
-        for rule in RULES
-        if rule.task == task
-        and labels.get(rule.antecedent) is True
-        and labels.get(rule.consequent) is (not rule.required)
-    )
+def broken_rules(task: TaskName, labels: Mapping[str, bool | str | None]) -> tuple[str, ...]:
+    """Names of broken rules in the order of the task's; a label that is missing breaks none."""
+    return tuple(rule.name for rule in RULES[task] if rule.is_broken(labels))

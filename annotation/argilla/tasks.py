@@ -1,4 +1,4 @@
-"""The three tasks as Argilla datasets: names, and fields, questions, guidelines and distribution as `rg.Settings`.
+"""Tasks as Argilla datasets: names, and fields, questions, guidelines and distribution as `rg.Settings`.
 
 Limits of argilla-server 2.8.0: names up to 200 characters, titles 500, descriptions 1000, guidelines 10,000.
 """
@@ -10,22 +10,20 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.argilla.labels import EVIDENCE, TASKS, Evidence, TaskName
+from annotation.argilla.labels import EVIDENCE, OWN_TASKS, ByTask, Evidence, TaskName, add_document, task_named
 from annotation.argilla.sdk import load_sdk, unconnected
-from annotation.argilla.wording import FIELDS, NOTES, Wording, read_wording
+from annotation.argilla.task_file import NOTES, Question
+from annotation.argilla.wording import FIELDS, Wording, read_wording
 from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
     import argilla as rg
 
-ORDER: dict[TaskName, int] = {task: place for place, task in enumerate(TASKS, start=1)}
+ORDER: ByTask[int] = ByTask(lambda task: [*OWN_TASKS, task.name].index(task.name) + 1)
+"""The number that the names of a task's datasets begin with: 4 for all tasks from files."""
 
 # In an export row's terms: which field shows the text of which column (annotation/contracts/datasets.md#datasets).
-COLUMN_FIELDS: dict[TaskName, dict[str, str]] = {
-    "retrieval": {"input_query": "query", "chunk": "chunk"},
-    "grounding": {"answer": "answer", "context_set": "context"},
-    "generation": {"query": "query", "answer": "answer"},
-}
+COLUMN_FIELDS: ByTask[dict[str, str]] = ByTask(lambda task: task.columns)
 
 MARKED_FIELD = "context"
 """The field that the span question is about; it has no Markdown, so that its text in the page is one text node."""
@@ -38,6 +36,8 @@ SUGGESTED = "suggested"
 """Begins the names of rounds whose answers a machine fills in beforehand; all other rounds take no suggestions, because
 Argilla's page pre-fills them as answers and one key accepts them all."""
 ROUND_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+TASK_DOCUMENT = "task_file"
+"""In the metadata of a dataset: its task as in its file; missing for the tasks that come with citejury."""
 
 
 class DatasetDefinition(NamedTuple):
@@ -72,9 +72,12 @@ def dataset_name(task: TaskName, locale: str, round_name: str = PRODUCTION) -> s
 
 
 def task_of(dataset: Mapping[str, Any]) -> TaskName | None:
-    """The task of a dataset as the server describes it; None where the dataset is not one of ours."""
-    named = (dataset.get("metadata") or {}).get("task")
-    return next((task for task in TASKS if task == named and "schema_hash" in dataset["metadata"]), None)
+    """The task of a dataset as the server describes it, which becomes known; None where it is not one of ours."""
+    metadata = dataset.get("metadata") or {}
+    named = metadata.get("task") if "schema_hash" in metadata else None
+    if isinstance(metadata.get(TASK_DOCUMENT), dict) and named == metadata[TASK_DOCUMENT].get("name"):
+        return add_document(metadata[TASK_DOCUMENT])
+    return named if named in OWN_TASKS else None
 
 
 def locale_of(dataset: Mapping[str, Any]) -> str:
@@ -127,8 +130,7 @@ def lacking_fields(task: TaskName, there: Iterable[Mapping[str, Any]]) -> frozen
 
 def task_settings(task: TaskName, locale: str, round_name: str = PRODUCTION, min_submitted: int = 1) -> "rg.Settings":
     """The settings of a task's datasets in one language, as `citejury annotation setup` makes them."""
-    if task not in TASKS:
-        raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
+    task_named(task)
     return define_dataset(task, read_wording(locale), min_submitted, round_name).settings
 
 
@@ -142,7 +144,7 @@ def define_dataset(
     evidence: Evidence = "off",
     closing: str = "",
 ) -> DatasetDefinition:
-    """The dataset of a task: a text field for each text, a required yes/no question for each label, optional notes.
+    """The dataset of a task: a text field for each text, a required question for each label, optional notes.
 
     A record leaves the queues once `min_submitted` annotators have submitted it. In a round for suggestions every
     question and the guidelines say that a machine has filled in an answer. `added` are the titles of further fields by
@@ -151,14 +153,11 @@ def define_dataset(
     """
     check_round(round_name)
     if takes_suggestions(round_name):
-        wording = _wording_with_suggestions(wording)
+        wording = _wording_with_suggestions(wording, task)
     rg, client = load_sdk(), unconnected()
     marked = evidence != "off" and task == "grounding"
     titles = {name: wording.fields[task][name] for name in FIELDS[task] if name not in lacking} | dict(added or {})
-    questions: list[Any] = [
-        rg.LabelQuestion(label, wording.answers, question.title, question.description, client=client)
-        for label, question in wording.questions[task].items()
-    ]
+    questions: list[Any] = [_asked(each, task, wording) for each in task_named(task).questions]
     if marked:
         about = {"title": wording.marks.titles[evidence], "description": wording.marks.description}
         names = dict(wording.marks.names)
@@ -186,19 +185,26 @@ def define_dataset(
             "schema_hash": short_hash([schema_part(part) for part in (*made.fields, *made.questions)]),
             "citejury_version": version("citejury"),
             **({EVIDENCE: evidence} if marked else {}),
+            **({} if task in OWN_TASKS else {TASK_DOCUMENT: task_named(task).document}),
         }
     )
     return made
 
 
-def _wording_with_suggestions(wording: Wording) -> Wording:
+def _asked(question: Question, task: TaskName, wording: Wording) -> Any:
+    rg, client, words = load_sdk(), unconnected(), wording.questions[task][question.name]
+    about: dict[str, Any] = {"title": words.title, "description": words.description or None, "client": client}
+    if question.is_rating:
+        return rg.RatingQuestion(question.name, [int(value) for value in question.values], **about)
+    return rg.LabelQuestion(question.name, dict(wording.values[task][question.name]), **about)
+
+
+def _wording_with_suggestions(wording: Wording, task: TaskName) -> Wording:
     hint, notice = wording.suggested["question"], wording.suggested["guidelines"]
+    asked = wording.questions[task].items()
     return wording._replace(
-        questions={
-            task: {label: words._replace(title=f"{words.title} {hint}") for label, words in questions.items()}
-            for task, questions in wording.questions.items()
-        },
-        guidelines={task: f"{notice}\n\n{text}" for task, text in wording.guidelines.items()},
+        questions={task: {label: words._replace(title=f"{words.title} {hint}") for label, words in asked}},
+        guidelines={task: f"{notice}\n\n{wording.guidelines[task]}"},
     )
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TaskName
-from annotation.argilla.wording import NOTES
+from annotation.argilla.task_file import NOTES
 from pipeline.core.errors import ArgillaError, NotFoundError
 from pipeline.core.schema import Frozen
 

@@ -1,25 +1,22 @@
-"""What annotators read, in their language: read from `locales/<language>.toml` and `locales/guidelines/`."""
+"""What annotators read, in their language: `locales/<language>.toml`, and of each task its own wording."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from annotation.argilla.labels import LABELS, MARKS, TASKS, Mark, TaskName
+from annotation.argilla.labels import MARKS, OWN_TASKS, TASK_FOLDER, ByTask, Mark, TaskName
+from annotation.argilla.task_file import ANSWERS, NOTES, Question, Task, TaskWords, read_words
 from pipeline.core.errors import InputError
 from pipeline.records.causes import SourceState
 
 LOCALES = Path(__file__).parents[1] / "locales"
 
-FIELDS: dict[TaskName, tuple[str, ...]] = {
-    "retrieval": ("query", "source", "chunk"),
-    "grounding": ("sources", "query", "answer", "context"),
-    "generation": ("query", "answer"),
-}
-ANSWERS = ("yes", "no")
+FIELDS: ByTask[tuple[str, ...]] = ByTask(lambda task: task.fields)
 ShownState = Literal[SourceState, "never_archived"]  # the last is `gone`, and no archive has ever seen it
-NOTES = "notes"
+
+_T = TypeVar("_T")
 
 
 class QuestionWording(NamedTuple):
@@ -30,7 +27,7 @@ class QuestionWording(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """For the printable page of one task: a case, and what would be answered with yes and with no in it."""
+    """For the printable page of one task: a case, and examples of answers in it; empty where there are none."""
 
     case: str
     labels: Mapping[str, Mapping[str, str]]
@@ -50,7 +47,10 @@ class Wording(NamedTuple):
     notes: QuestionWording
     marks: MarksWording
     fields: Mapping[TaskName, Mapping[str, str]]
+    titles: Mapping[TaskName, str]
     questions: Mapping[TaskName, Mapping[str, QuestionWording]]
+    values: Mapping[TaskName, Mapping[str, Mapping[str, str]]]  # what each value of a question is called
+    rules: Mapping[TaskName, Mapping[str, str]]
     states: Mapping[ShownState, str]
     passage: str
     unknown_source: str
@@ -81,20 +81,38 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         texts = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"`{path.name}` is not a TOML file in UTF-8: {error}. Mend it.") from error
+    beside = folder.parent / TASK_FOLDER.name
+    folder_of_tasks = beside if beside.is_dir() else TASK_FOLDER
+
+    def of_task(of: Callable[[Task, TaskWords], _T]) -> ByTask[_T]:
+        return ByTask(lambda task: of(task, _words_of(task, locale, folder_of_tasks)))
+
+    guidelines, answers = of_task(lambda _, words: words.guidelines), read_texts(texts, ("answers",), ANSWERS, path)
+    for task in OWN_TASKS:  # to name at once what is missing
+        guidelines[task]
     return Wording(
         locale=locale,
-        answers=read_texts(texts, ("answers",), ANSWERS, path),
+        answers=answers,
         notes=_read_question(texts, (NOTES,), path),
         marks=MarksWording(
             read_texts(texts, ("evidence",), ("optional", "required"), path),
             _read_text(texts, ("evidence", "description"), path),
             {mark: _read_text(texts, ("evidence", mark), path) for mark in MARKS},
         ),
-        fields={task: read_texts(texts, ("fields", task), FIELDS[task], path) for task in TASKS},
-        questions={
-            task: {label: _read_question(texts, ("questions", task, label), path) for label in LABELS[task]}
-            for task in TASKS
-        },
+        fields=of_task(lambda task, words: words.fields),
+        titles=of_task(lambda task, words: words.title),
+        questions=of_task(
+            lambda task, words: {
+                label: QuestionWording(words.questions[label].title, words.questions[label].description)
+                for label in task.labels
+            }
+        ),
+        values=of_task(
+            lambda task, words: {
+                each.name: answers if each.scale == "boolean" else _values(each, words) for each in task.questions
+            }
+        ),
+        rules=of_task(lambda task, words: words.rules),
         states={state: _read_text(texts, ("states", state), path) for state in get_args(ShownState)},
         passage=_read_text(texts, ("display", "passage"), path),
         unknown_source=_read_text(texts, ("display", "unknown_source"), path),
@@ -106,15 +124,26 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         suggested=read_texts(texts, ("suggested",), ("question", "guidelines"), path),
         rules_heading=_read_text(texts, ("replies", "heading"), path),
         examples_heading=_read_text(texts, ("printed", "examples"), path),
-        examples={
-            task: Examples(
-                _read_text(texts, ("examples", task, "case"), path),
-                {label: read_texts(texts, ("examples", task, label), ANSWERS, path) for label in LABELS[task]},
-            )
-            for task in TASKS
-        },
-        guidelines={task: _read_guidelines(folder / "guidelines" / f"{task}.{locale}.md") for task in TASKS},
+        examples=of_task(
+            lambda task, words: Examples(words.case, {label: words.questions[label].examples for label in task.labels})
+        ),
+        guidelines=guidelines,
     )
+
+
+def _values(question: Question, words: TaskWords) -> dict[str, str]:
+    return {value: words.questions[question.name].values.get(value, value) for value in question.values}
+
+
+def _words_of(task: Task, locale: str, folder: Path) -> TaskWords:
+    if task.name in OWN_TASKS:
+        return read_words(task, folder / f"{task.name}.toml", locale)
+    if locale not in task.wording:
+        there = ", ".join(task.wording) or "none"
+        raise InputError(
+            f"The task {task.name!r} has no wording in {locale!r}; there is {there}. Write it in its file."
+        )
+    return task.wording[locale]
 
 
 def _read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> str:
@@ -132,15 +161,3 @@ def read_texts(texts: Mapping[str, Any], keys: tuple[str, ...], names: Iterable[
 
 def _read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> QuestionWording:
     return QuestionWording(_read_text(texts, (*keys, "title"), path), _read_text(texts, (*keys, "description"), path))
-
-
-def _read_guidelines(path: Path) -> str:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise InputError(f"The guidelines `{path.name}` are missing. Add them to `{path.parent.name}/`.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"The guidelines `{path.name}` are not UTF-8: {error}. Save them as UTF-8.") from error
-    if not text.strip():
-        raise InputError(f"The guidelines `{path.name}` are empty. Write them.")
-    return text

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
-from annotation.argilla.labels import TASKS, Evidence, TaskName
+from annotation.argilla.labels import OWN_TASKS, TASKS, Evidence, TaskName
 from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, ROUND_NAME
 from annotation.argilla.wording import locales as worded_locales
 from pipeline.core.errors import SettingsError
@@ -71,7 +71,7 @@ class Practice(Frozen):
 
     pass_mark: float = Field(default=0.75, gt=0, le=1)
     """Share of the known answers to a task's cases that a person's first answers have to agree with."""
-    tasks: tuple[TaskName, ...] = TASKS
+    tasks: tuple[TaskName, ...] = OWN_TASKS
     """The tasks that are practised; the others are open at once."""
     cases: Count | None = None
     """How many cases of each task and language, the first of the file; None for all."""

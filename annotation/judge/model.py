@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from annotation.argilla.display import host_of, source_line, source_list, source_of
-from annotation.argilla.labels import LABEL_MODELS, LABELS, RULES, TaskName, broken_rules
+from annotation.argilla.labels import LABELS, RULES, TaskName, broken_rules, task_named
 from annotation.argilla.wording import read_wording
 from annotation.judge.judgements import Evidence, FullJudgement, Judged, RejectedQuote, Unit, pages_of
 from annotation.push.suggestions import ProposedLabel, field_problems
@@ -78,16 +78,17 @@ def build_prompt(unit: Unit) -> Prompt:
     context = aggregate_context(pages_of(unit.passages))
     sections = _sections_of(unit, context)
     questions = read_wording("en").questions[unit.task]
-    meanings = {name: field.description for name, field in LABEL_MODELS[unit.task].model_fields.items()}
+    meanings = {question.name: question.meaning for question in task_named(unit.task).questions}
     labels = [f"- {name}: yes when: {meanings[name]} {questions[name].description}" for name in LABELS[unit.task]]
     parts = [
         _UNIT_WORDS[unit.task],
         _CLAIM,
         "\n".join(("Labels of this task:", *labels)),
         "\n".join(
-            f"Where {rule.antecedent} is yes, {rule.consequent} is {'yes' if rule.required else 'no'}."
-            for rule in RULES
-            if rule.task == unit.task
+            f"Where {name} is {value}, {consequent} is {then}."
+            for rule in RULES[unit.task]
+            for name, (value,) in rule.condition.items()
+            for consequent, (then,) in rule.then.items()
         ),
         _EVIDENCE_WORDS if unit.passages else "",
         _FORM_WORDS,

@@ -150,11 +150,8 @@ def _known_unit(
     if task == "grounding" and not record.chunks:
         raise InputError(f"the record {record.record_uuid!r} has no passages, so there is nothing to ground it on")
     answers = {label: told[label] for label in LABELS[task] if label in told}
-    if rule := next((each for each in RULES if each.name in broken_rules(task, answers)), None):
-        raise InputError(
-            f"its answers contradict each other: where `{rule.antecedent}` is yes, `{rule.consequent}` must be "
-            f"{_word(rule.required)}"
-        )
+    if rule := next((each for each in RULES[task] if each.name in broken_rules(task, answers)), None):
+        raise InputError(f"its answers contradict each other: {rule.sentence}")
     known = {label: value for label, value in answers.items() if label not in skipped}
     if not answers:
         raise InputError("it is confirmed, and no answer is known")

@@ -12,8 +12,9 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.display import HIDDEN, shown_anew
 from annotation.argilla.labels import DISPUTED, LABELS, TaskName
 from annotation.argilla.rendering import one_line, plain_text
+from annotation.argilla.task_file import ANSWERS, NOTES
 from annotation.argilla.tasks import DatasetDefinition, define_dataset
-from annotation.argilla.wording import ANSWERS, NOTES, Wording
+from annotation.argilla.wording import Wording
 from annotation.campaign.file import Campaign, language_workspace
 from annotation.campaign.people import checked_names
 from annotation.campaign.routing import as_it_stands, standing_workspaces

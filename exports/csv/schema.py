@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from annotation.argilla.labels import LABELS, Mark, TaskName
+from annotation.argilla.labels import ByTask, Mark, TaskName, is_of_passages, task_named
+from annotation.argilla.task_file import Task
 from pipeline.core.schema import Frozen
 
 
@@ -51,21 +52,11 @@ class SharedColumns(Frozen):
 
 
 _IDS = ("chunk_id", "doc_id", "chunk_rank")  # Of a passage
-_UNITS: dict[TaskName, tuple[str, ...]] = {
-    "retrieval": ("input_query", "chunk", *_IDS),
-    "grounding": ("answer", "context_set"),
-    "generation": ("query", "answer"),
-}
-
-
-def is_of_passages(task: TaskName) -> bool:
-    """Whether its units are passages, each with its `chunk_id`, and not whole answers."""
-    return "chunk_id" in _UNITS[task]
 
 
 def text_columns(task: TaskName) -> tuple[str, ...]:
     """The texts of a unit; the first and the last are `text` and `text_pair`."""
-    return tuple(column for column in _UNITS[task] if column not in _IDS)
+    return tuple(task_named(task).columns)
 
 
 def query_column(task: TaskName) -> str:
@@ -73,9 +64,19 @@ def query_column(task: TaskName) -> str:
     return next((column for column in text_columns(task) if column in ("input_query", "query")), "")
 
 
-COLUMNS: dict[TaskName, tuple[str, ...]] = {
-    task: (*unit, *LABELS[task], *SharedColumns.model_fields) for task, unit in _UNITS.items()
-}
+def described_columns(task: Task) -> dict[str, str]:
+    """The columns of a task's file in their order, each with a sentence."""
+    unit, shared = UnitColumns.model_fields, SharedColumns.model_fields
+    return {
+        **{
+            name: unit[name].description or "" for name in (*task.columns, *(_IDS if is_of_passages(task.name) else ()))
+        },
+        **{question.name: question.meaning for question in task.questions},
+        **{name: field.description or "" for name, field in shared.items()},
+    }
+
+
+COLUMNS: ByTask[tuple[str, ...]] = ByTask(lambda task: tuple(described_columns(task)))
 
 
 class EvidenceRow(Frozen):

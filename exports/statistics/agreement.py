@@ -383,9 +383,9 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         constraint_violations={rule: sum(counts.values()) for rule, counts in violations.items()},
         constraint_violations_by_annotator=violations,
         conditional=tuple(
-            by_label.conditional_agreement(ratings, rule, resamples, seed)
-            for rule in RULES
-            if rule.task == ratings.task and ratings.own_labels is None
+            by_label.conditional_agreement(ratings, rule.name, rule.implication, resamples, seed)
+            for rule in (RULES[ratings.task] if ratings.own_labels is None else ())
+            if rule.implication
         ),
         discards=_measure_discards(ratings),
         overlap=of_annotators.measure_overlap(ratings),

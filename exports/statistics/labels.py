@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, RULES, LabelRule
+from annotation.argilla.labels import LABELS, RULES
 from exports.statistics import resampling, table
 from exports.statistics.agreement_schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason
 from exports.statistics.annotators import PairEstimators
@@ -162,31 +162,34 @@ def count_violations(ratings: Ratings) -> dict[str, dict[str, int]]:
     """Responses that break each rule of the task, by rule and annotator who broke it; a missing label breaks none."""
     names = LABELS[ratings.task]
     found: dict[str, dict[str, int]] = {}
-    for rule in RULES:
-        if rule.task == ratings.task:
-            broken = (ratings.values[:, names.index(rule.antecedent)] == YES) & (
-                ratings.values[:, names.index(rule.consequent)] == (NO if rule.required else YES)
+    for rule in RULES[ratings.task]:
+        if rule.implication:
+            antecedent, consequent, required = rule.implication
+            broken = (ratings.values[:, names.index(antecedent)] == YES) & (
+                ratings.values[:, names.index(consequent)] == (NO if required else YES)
             )
             counts = np.bincount(ratings.response_annotators[broken], minlength=len(ratings.annotators))
             found[rule.name] = {ratings.annotators[person]: int(counts[person]) for person in np.flatnonzero(counts)}
     return found
 
 
-def conditional_agreement(ratings: Ratings, rule: LabelRule, resamples: int, seed: int) -> ConditionalAgreement:
+def conditional_agreement(
+    ratings: Ratings, rule: str, implication: tuple[str, str, bool], resamples: int, seed: int
+) -> ConditionalAgreement:
     """Agreement on the rule's antecedent among annotators who say that its consequent holds, where two of them vote."""
-    names = LABELS[ratings.task]
-    holds = ratings.values[:, names.index(rule.consequent)] == (YES if rule.required else NO)
-    answers = np.where(holds, ratings.values[:, names.index(rule.antecedent)], MISSING)
+    names, (antecedent, consequent, required) = LABELS[ratings.task], implication
+    holds = ratings.values[:, names.index(consequent)] == (YES if required else NO)
+    answers = np.where(holds, ratings.values[:, names.index(antecedent)], MISSING)
     votes = count_votes(answers[:, np.newaxis], ratings.units, len(ratings.unit_records))
     pairable = votes.ratings >= 2
     votes = Votes(votes.zeros * pairable, votes.ones * pairable)
     total = table.totals(votes.zeros[:, 0], votes.ones[:, 0])
     (found,) = alpha_intervals(votes, ratings.unit_records, len(ratings.records), resamples, seed)
     return ConditionalAgreement(
-        rule=rule.name,
-        premise=rule.consequent,
-        premise_value=rule.required,
-        label=rule.antecedent,
+        rule=rule,
+        premise=consequent,
+        premise_value=required,
+        label=antecedent,
         n_pairable_items=int(total.pairable),
         interval=found,
         **table.figures_of(total, len(ratings.annotators), ConditionalAgreement.model_fields),

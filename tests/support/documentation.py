@@ -11,10 +11,10 @@ import click
 import yaml
 from pydantic import BaseModel
 
-from annotation.argilla.labels import LABEL_MODELS, RULES, TASKS
+from annotation.argilla.labels import RULES, TASKS, task_named
 from exports.cli import main
 from exports.csv.rows import EXTENDED_COLUMNS
-from exports.csv.schema import COLUMNS, SharedColumns, UnitColumns
+from exports.csv.schema import described_columns
 from exports.statistics.scales import SCALED_STATISTICS
 from exports.statistics.table import PAIR_STATISTICS, STATISTICS, Statistic
 from pipeline.asking.ask_live import OPTION_NAMES
@@ -183,8 +183,8 @@ def csv_v2_columns() -> str:
 
 def export_columns() -> str:
     def columns(task: Any) -> str:
-        fields = UnitColumns.model_fields | LABEL_MODELS[task].model_fields | SharedColumns.model_fields
-        return table("column | ", (f"`{name}` | {sentence(fields[name].description)}" for name in COLUMNS[task]))
+        described = described_columns(task_named(task))
+        return table("column | ", (f"`{name}` | {sentence(text)}" for name, text in described.items()))
 
     return "\n".join(f"**{task}.csv**\n\n{columns(task)}" for task in TASKS)
 
@@ -229,7 +229,11 @@ def statistic_names() -> str:
 
 def label_rules() -> str:
     rows = (
-        f"`{rule.name}` | `{rule.antecedent}` ⇒ {'' if rule.required else 'not '}`{rule.consequent}`" for rule in RULES
+        f"`{rule.name}` | `{name}` ⇒ {'' if then == 'yes' else 'not '}`{consequent}`"
+        for task in TASKS
+        for rule in RULES[task]
+        for name in rule.condition
+        for consequent, (then,) in rule.then.items()
     )
     return table("rule | ", rows)
 

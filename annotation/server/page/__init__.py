@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from annotation.argilla.labels import DISPUTED, MARKED_LABELS, RULES
+from annotation.argilla.labels import DISPUTED, MARKED_LABELS, OWN_TASKS, RULES
 from annotation.argilla.wording import LOCALES, locales, read_texts, read_wording
 
 _SCRIPTS = (
@@ -65,7 +65,8 @@ def page_settings(folder: Path = LOCALES) -> str:
     )
     digests = {locale: _digest(_examples(locale, folder).encode()) for locale in locales(folder)}
     examples = {locale: f"{_FOLDER}/examples.{locale}.json?{digest}" for locale, digest in digests.items()}
-    labels = {"rules": [rule._asdict() for rule in RULES], "disputed": DISPUTED, "marks": dict(MARKED_LABELS)}
+    rules = [rule.model_dump(by_alias=True) for task in OWN_TASKS for rule in RULES[task]]
+    labels = {"rules": rules, "disputed": DISPUTED, "marks": dict(MARKED_LABELS)}
     return json.dumps({**labels, "texts": texts, "argilla": argilla, "examples": examples}, ensure_ascii=False)
 
 
@@ -79,7 +80,12 @@ def _examples(locale: str, folder: Path) -> str:
 
 def page_texts(locale: str, folder: Path = LOCALES, table: str = "page") -> dict[str, str]:
     english, own = (tomllib.loads((folder / f"{each}.toml").read_text(encoding="utf-8")) for each in ("en", locale))
-    return read_texts(own, (table,), english[table], folder / f"{locale}.toml")
+    texts = read_texts(own, (table,), english[table], folder / f"{locale}.toml")
+    wording = read_wording(locale, folder)
+    if table == "page":
+        for task in OWN_TASKS:
+            texts |= {f"task_{task}": wording.titles[task], **wording.rules[task]}
+    return texts
 
 
 def _page_tags(settings: str) -> str:

@@ -15,8 +15,12 @@
     const [record, footer] = [recordShown(), document.querySelector("form.questions-form .footer-form")];
     if (!record || !footer) return;
     const values = valuesOf(record);
-    const broken = rules.filter((rule) => values[rule.antecedent]?.value === "yes"
-      && values[rule.consequent]?.value === (rule.required ? "no" : "yes"));
+    const given = (name, wanted, missing) => {
+      const value = values[name]?.value;
+      return value === undefined || value === null ? missing : wanted.includes(String(value));
+    };
+    const broken = rules.filter((rule) => Object.entries(rule.if).every(([name, wanted]) => given(name, wanted, false))
+      && Object.entries(rule.then).some(([name, wanted]) => !given(name, wanted, true)));
     if (!hint) (hint = element("p", { id: "citejury-hint" })).setAttribute("role", "status");
     hint.lang = locale();
     if (hint.nextSibling !== footer) footer.before(hint);

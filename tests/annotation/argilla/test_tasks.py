@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from annotation import task_settings
-from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.labels import LABELS, TASK_FOLDER, TASKS
 from annotation.argilla.sdk import load_sdk
 from annotation.argilla.tasks import (
     COLUMN_FIELDS,
@@ -28,6 +28,7 @@ EVERY_DATASET = [(task, locale) for task in TASKS for locale in ("en", "de", "ja
 
 @pytest.fixture
 def copied_locales(tmp_path: Path) -> Path:
+    shutil.copytree(TASK_FOLDER, tmp_path / TASK_FOLDER.name)
     return Path(shutil.copytree(LOCALES, tmp_path / "locales"))
 
 
@@ -118,7 +119,8 @@ def test_languages_share_the_schema_hash_which_differs_between_tasks_and_no_titl
 
 
 def test_the_guideline_version_follows_the_wording_and_missing_or_broken_files_are_named(copied_locales: Path) -> None:
-    path = copied_locales / "en.toml"
+    tasks = copied_locales.parent / TASK_FOLDER.name
+    path = tasks / "retrieval.en.toml"
     text = path.read_text(encoding="utf-8").replace("or about a namesake can mislead", "or cut short can mislead")
     path.write_text(text, encoding="utf-8")
     ours, changed = (
@@ -126,8 +128,8 @@ def test_the_guideline_version_follows_the_wording_and_missing_or_broken_files_a
     )
     assert ours["guideline_version"] != changed["guideline_version"]
     assert ours["schema_hash"] == changed["schema_hash"]
-    (copied_locales / "guidelines" / "grounding.de.md").unlink()
-    with pytest.raises(InputError, match=r"`grounding\.de\.md`"):
+    (tasks / "grounding.de.md").unlink()
+    with pytest.raises(InputError, match=r"grounding\.de\.md` is missing"):
         read_wording("de", copied_locales)
     (copied_locales / "de.toml").write_text("[answers\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"`de\.toml` is not a TOML file"):
@@ -141,33 +143,32 @@ def test_every_text_column_of_the_export_has_its_field(task) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "key"),
+    ("file", "line", "key"),
     [
-        ('unread = "', "states.unread"),
-        ('title = "Is this passage alone', "questions.retrieval.evidence_sufficient.title"),
-        ('chunk = "', "fields.retrieval.chunk"),
-        ('question = "(filled', "suggested.question"),
-        ('examples = "', "printed.examples"),
-        ('yes = "“Which country', "examples.generation.proper_action.yes"),
-        ('case = "Query: Does', "examples.retrieval.case"),
+        ("locales/en.toml", 'unread = "', "states.unread"),
+        ("locales/en.toml", 'question = "(filled', "suggested.question"),
+        ("locales/en.toml", 'examples = "', "printed.examples"),
+        ("tasks/retrieval.en.toml", 'title = "Is this passage alone', "questions.evidence_sufficient.title"),
+        ("tasks/retrieval.en.toml", 'chunk = "', "fields.chunk"),
+        ("tasks/generation.en.toml", 'examples.yes = "“Which country', "questions.proper_action.examples.yes"),
     ],
 )
-def test_a_missing_key_is_named_with_its_file(copied_locales: Path, line, key) -> None:
-    path = copied_locales / "en.toml"
+def test_a_missing_key_is_named_with_its_file(copied_locales: Path, file, line, key) -> None:
+    path = copied_locales.parent / file
     kept = [text for text in path.read_text(encoding="utf-8").splitlines() if not text.startswith(line)]
     path.write_text("\n".join(kept), encoding="utf-8")
-    with pytest.raises(InputError, match=rf"`en\.toml`.*`{key}`"):
+    with pytest.raises(InputError, match=rf"(?s)`{path.name}`.*`{key}`"):
         read_wording("en", copied_locales)
 
 
-def test_a_fourth_language_is_two_kinds_of_file_and_no_code(copied_locales: Path) -> None:
+def test_a_fourth_language_is_files_and_no_code(copied_locales: Path) -> None:
     english = (copied_locales / "en.toml").read_text(encoding="utf-8")
     french = english.replace('no = "No"', 'no = "Non"').replace("no text (it exists", "pas de texte (elle existe")
     (copied_locales / "fr.toml").write_text(french, encoding="utf-8")
     for task in TASKS:
-        (copied_locales / "guidelines" / f"{task}.fr.md").write_text(
-            f"# Guide {task}\n\n| A |\n|--|\n", encoding="utf-8"
-        )
+        words = copied_locales.parent / TASK_FOLDER.name / f"{task}.en.toml"
+        shutil.copy(words, words.with_name(f"{task}.fr.toml"))
+        words.with_name(f"{task}.fr.md").write_text(f"# Guide {task}\n\n| A |\n|--|\n", encoding="utf-8")
     assert locales(copied_locales) == ("de", "en", "fr", "ja")
     wording = read_wording("fr", copied_locales)
     definition = define_dataset("grounding", wording)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from annotation.argilla.labels import TASKS
+from annotation.argilla.labels import TASK_FOLDER, TASKS
 from annotation.argilla.wording import LOCALES, locales, read_wording
 from annotation.campaign.file import Campaign, Practice
 from annotation.quality.practice import cases_of
@@ -31,6 +31,8 @@ def texts(locale: str) -> dict[str, str]:
     found = dict(nested(locale_file(locale)))
     for task in TASKS:
         found[f"{task}.md"] = read_wording(locale).guidelines[task]
+        words = (TASK_FOLDER / f"{task}.{locale}.toml").read_text(encoding="utf-8")
+        found |= dict(nested(tomllib.loads(words), f"{task}."))
     for case in cases_of(Campaign(locales=(locale,), practice=Practice())):
         found |= {f"practice {case.record.query} {label}": why for label, why in case.explanations.items()}
     return found

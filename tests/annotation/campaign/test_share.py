@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.labels import LABELS, TASK_FOLDER, TASKS
 from annotation.argilla.wording import LOCALES, locales, read_wording
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
@@ -174,14 +174,14 @@ def test_a_page_has_everything_loads_nothing_and_closes_every_tag(task, locale) 
 
 def test_tags_in_the_wording_are_shown_as_text_and_a_missing_example_is_refused_by_its_key(tmp_path: Path) -> None:
     wording = read_wording("en")
-    guidelines = wording.guidelines | {"retrieval": "# <b>T</b>\n\n<script>x</script>\n\n## More\n\ny"}
+    guidelines = {**wording.guidelines, "retrieval": "# <b>T</b>\n\n<script>x</script>\n\n## More\n\ny"}
     hostile = wording._replace(examples_heading="<script>a</script>", guidelines=guidelines)
     page = render_page("retrieval", hostile)
     assert ["<script" in page, "&lt;b&gt;T" in page] == [False, True]
     folder = Path(shutil.copytree(LOCALES, tmp_path / "locales"))
-    path = folder / "ja.toml"
-    path.write_text(path.read_text(encoding="utf-8").replace("[examples.grounding.source_cited]", "[x]"), "utf-8")
-    with pytest.raises(InputError, match=r"`ja\.toml`.*`examples\.grounding\.source_cited\.yes`"):
+    path = Path(shutil.copytree(TASK_FOLDER, tmp_path / TASK_FOLDER.name)) / "grounding.ja.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("examples.yes", "examples.no_such", 1), "utf-8")
+    with pytest.raises(InputError, match=r"(?s)`grounding\.ja\.toml`.*`questions\.support_present\.examples\.yes`"):
         read_wording("ja", folder)
 
 
