@@ -15,10 +15,9 @@ import pyarrow.parquet as pq
 from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, List, Value
 from datasets.table import MemoryMappedTable
 
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName, is_of_passages
 from exports.csv.folder import MANIFEST_FILE, folder_names, read_manifest
 from exports.csv.rows import PAIR_COLUMNS
-from exports.csv.schema import is_of_passages
 from exports.dataset.rows import TIME_COLUMNS
 from exports.dataset.splits import SPLITS, SplitName, SplitShares
 from exports.statistics.consensus import ConsensusRule

@@ -10,10 +10,10 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Self
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName, is_of_passages
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS
-from exports.csv.schema import COLUMNS, is_of_passages, query_column, text_columns
+from exports.csv.schema import COLUMNS, query_column, text_columns
 from exports.dataset.splits import RecordLink, digest
 from exports.reading.input_files import csv_rows
 from exports.reading.provenance import ReadProvenance

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName, is_of_passages
 from exports.csv.rows import csv_line
-from exports.csv.schema import is_of_passages, utc
+from exports.csv.schema import utc
 from exports.reading.input_files import column_rows, counted_cells
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.ratings import MISSING, YES, Ratings

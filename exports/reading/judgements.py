@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.argilla.display import shown_units
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import TASKS, TaskName, is_of_passages
 from annotation.push.suggestions import GOOD, Judgement, read_judgement, unit_of
-from exports.csv.schema import is_of_passages
 from exports.reading.input_files import input_file
 from exports.reading.runs import COLUMNS, column_of
 from exports.statistics.agreement_schema import JudgeFile

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName, is_of_passages
 from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name
-from exports.csv.schema import COLUMNS, STATUS_COLUMN, is_of_passages, utc
+from exports.csv.schema import COLUMNS, STATUS_COLUMN, utc
 from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file
 from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, InputFile, IntArray, LabelArray, Ratings
 from pipeline.core.errors import BadRowsError, InputError

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName, is_of_passages
 from annotation.argilla.pages import render
 from annotation.argilla.tasks import COLUMN_FIELDS, PRACTICE
 from annotation.argilla.wording import LOCALES, locales, read_texts, read_wording
 from annotation.campaign.file import Campaign
 from annotation.campaign.share import sheet_names
 from exports.csv.folder import CONTROLS_FILE, exported_datasets
-from exports.csv.schema import is_of_passages, text_columns
+from exports.csv.schema import text_columns
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.input_files import csv_rows
