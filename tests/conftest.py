@@ -38,6 +38,15 @@ if "MUTANTS" not in os.environ:
 # A run of the tests in the background ignores Ctrl-C, and so would every command that they start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+@pytest.fixture(autouse=True)
+def _own_tasks() -> Iterator[None]:
+    """A task that a test made known is known to no other."""
+    yield
+    if labels := sys.modules.get("annotation.argilla.labels"):
+        labels.forget_tasks()
+
+
 QUICK_PASSWORDS = Path(__file__).parent / "support" / "quick_passwords"
 
 

@@ -1,20 +1,214 @@
 """The tasks that are known, their labels and the rules between them; what ours mean: annotation/contracts/labels.md."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from annotation.argilla.task_file import EVIDENCE as EVIDENCE
-from annotation.argilla.task_file import Rule, Task, read_task
 from pipeline.core.errors import InputError
+from pipeline.core.schema import Frozen
+
+ScaleName = Literal["boolean", "nominal", "ordinal", "interval"]
+UnitName = Literal["answer", "passage"]
+UNIT_FIELDS: Mapping[UnitName, Mapping[str, str]] = {
+    "answer": {"query": "query", "answer": "answer", "context": "context_set", "sources": ""},
+    "passage": {"query": "input_query", "source": "", "chunk": "chunk"},
+}
+"""What annotators can be shown of a unit, each with the column of the exports that has its text, if any has."""
+ANSWERS = ("yes", "no")
+NOTES = "notes"
+EVIDENCE = "evidence"
+"""Name of grounding's span question, in datasets that have it: the words of the context that decided."""
+
+
+class Question(Frozen):
+    """One question, which every annotator answers for each unit."""
+
+    name: str
+    """Its column in the exports."""
+    scale: ScaleName
+    """`boolean`: yes or no; `nominal`: values without order; `ordinal`: in their order; `interval`: numbers."""
+    values: tuple[str, ...] = ()
+    """The values that can be given; of an ordinal scale from low to high. Boolean ones are `yes` and `no`."""
+    meaning: str = ""
+    """When it is yes, or what it asks, for those who read the figures; annotators read the wording."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelt_out(cls, given: Any) -> Any:
+        """`min`, `max` and `step` as values, and values as texts, as they are in the exports."""
+        if not isinstance(given, dict):
+            return given
+        given = dict(given)
+        if {"min", "max", "step"} & given.keys():
+            ends = [given.pop("min", None), given.pop("max", None), given.pop("step", 1)]
+            if given.get("values") or not all(type(each) in (int, float) for each in ends) or ends[2] <= 0:
+                raise ValueError("it needs `values`, or `min` and `max` as numbers, with a `step` above 0")
+            low, high, step = (Decimal(str(each)) for each in ends)
+            count = int((high - low) / step) + 1
+            given["values"] = [format((low + step * at).normalize(), "f") for at in range(min(count, 101))]
+        elif isinstance(given.get("values"), list):
+            given["values"] = [str(each) if type(each) in (int, float) else each for each in given["values"]]
+        return given
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """All values that can be given, as Argilla has them."""
+        return ANSWERS if self.scale == "boolean" else self.values
+
+    @property
+    def is_rating(self) -> bool:
+        """Whether Argilla asks for it by a row of numbers, which can be 0 to 10 only."""
+        return self.scale == "interval" and all(value in map(str, range(11)) for value in self.values)
+
+
+class Rule(Frozen):
+    """Where every question of `if` has one of its values there, every one of `then` has one of its values there."""
+
+    name: str
+    """What counts of broken rules are called by."""
+    condition: dict[str, tuple[str, ...]] = Field(alias="if", min_length=1)
+    """Values by question; all must hold."""
+    then: dict[str, tuple[str, ...]] = Field(min_length=1)
+    """Values by question; all must hold then."""
+
+    @field_validator("condition", "then", mode="before")
+    @classmethod
+    def _texts(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        lists = {name: each if isinstance(each, list | tuple) else [each] for name, each in given.items()}
+        return {name: [str(one) if type(one) in (int, float) else one for one in each] for name, each in lists.items()}
+
+    @property
+    def sentence(self) -> str:
+        sides = (
+            " and ".join(f"`{name}` {verb} {' or '.join(values)}" for name, values in side.items())
+            for verb, side in (("is", self.condition), ("must be", self.then))
+        )
+        return f"where {', '.join(sides)}"
+
+    @property
+    def implication(self) -> tuple[str, str, bool] | None:
+        """The label that is yes, the one that follows and whether it is yes; None of a rule of another form."""
+        (label, *more), (follows, *others) = self.condition.items(), self.then.items()
+        if more or others or label[1] != ("yes",) or follows[1] not in (("yes",), ("no",)):
+            return None
+        return label[0], follows[0], follows[1] == ("yes",)
+
+    def is_broken(self, answers: Mapping[str, bool | str | None]) -> bool:
+        """A question without an answer breaks none."""
+        given = {name: _as_text(answer) for name, answer in answers.items() if answer is not None}
+        held = all(given.get(name) in values for name, values in self.condition.items())
+        return held and any(name in given and given[name] not in values for name, values in self.then.items())
+
+
+class Decision(Frozen):
+    """How a case is to be judged about which annotators asked."""
+
+    id: str
+    """What it is referred to by."""
+    question: str = ""
+    """The question that it is about; empty where it is about all."""
+    text: dict[str, str] = Field(min_length=1)
+    """The case and what was decided, by language."""
+
+
+class QuestionWords(Frozen):
+    """What annotators read of a question in one language."""
+
+    title: str
+    """The question; it carries the decision rule."""
+    description: str = ""
+    """More about it; its first sentence stands under the question."""
+    values: dict[str, str] = Field(default_factory=dict)
+    """What each value is called; needed for nominal and ordinal scales."""
+    examples: dict[str, str] = Field(default_factory=dict)
+    """An example for each value, about the `case` of the task."""
+
+
+class TaskWords(Frozen):
+    """What annotators read of a task in one language."""
+
+    title: str
+    """What its lists are called."""
+    case: str = ""
+    """What the examples are about."""
+    guidelines: str
+    """In Markdown."""
+    fields: dict[str, str]
+    """What each field is called."""
+    questions: dict[str, QuestionWords]
+    """The words of each question."""
+    rules: dict[str, str] = Field(default_factory=dict)
+    """What the page says where each rule is broken."""
+
+
+class Task(Frozen):
+    """What is judged by which questions."""
+
+    name: str
+    """What its files and datasets are called."""
+    unit: UnitName
+    """`answer`: an answer is judged; `passage`: each of its passages is."""
+    fields: tuple[str, ...] = Field(min_length=1)
+    """What annotators see of a unit, in this order."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Columns of the exports for these texts, with the field of each; those of all fields where none is given."""
+    questions: tuple[Question, ...] = Field(alias="question", min_length=1)
+    """In the order in which they are asked."""
+    rules: tuple[Rule, ...] = Field(default=(), alias="rule")
+    """What annotators are asked to look at again; nothing is corrected."""
+    wording: dict[str, TaskWords] = Field(default_factory=dict)
+    """What annotators read, by language."""
+    decisions: tuple[Decision, ...] = Field(default=(), alias="decision")
+    """How cases are to be judged about which annotators asked."""
+    practice: dict[str, tuple[dict[str, Any], ...]] = Field(default_factory=dict)
+    """Cases with known answers, by language (annotation/contracts/practice.md#cases)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_columns(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("unit") in UNIT_FIELDS and isinstance(given.get("fields"), list):
+            known = UNIT_FIELDS[given["unit"]]
+            named = {column: name for name in given["fields"] if (column := known.get(str(name)))}
+            return {"columns": named, **given}
+        return given
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(question.name for question in self.questions)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Question]:
+        return {question.name: question for question in self.questions}
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """All of it but the known answers, to be kept as JSON where annotators may read it."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"practice"}, exclude_defaults=True)
+
+
+def task_from(document: Mapping[str, Any]) -> Task:
+    """The task as its file has it, without its wording; pydantic's ValidationError says what is wrong."""
+    rest = {name: each for name, each in document.items() if name not in ("task", "wording")}
+    head = document.get("task", {})
+    return Task.model_validate({**head, **rest} if isinstance(head, dict) else document)
+
+
+def _as_text(answer: bool | str) -> str:
+    return answer if isinstance(answer, str) else ANSWERS[not answer]
+
 
 OWN_TASKS = ("retrieval", "grounding", "generation")
 """Those that come with citejury; all others are from files."""
 TASK_FOLDER = Path(__file__).parents[1] / "tasks"
-_KNOWN = {name: read_task(TASK_FOLDER / f"{name}.toml") for name in OWN_TASKS}
+_KNOWN = {name: task_from(tomllib.loads((TASK_FOLDER / f"{name}.toml").read_text("utf-8"))) for name in OWN_TASKS}
 TASKS: list[str] = [*OWN_TASKS]
 """Names of all tasks that are known: ours, then those that were added, which become known while a command runs."""
 
@@ -77,11 +271,6 @@ def add_document(document: Mapping[str, Any]) -> TaskName:
     """Make the task of a dataset or of an export known; one that is known already stays as it is."""
     name = str(document.get("name"))
     return name if name in _KNOWN else add_task(Task.model_validate(document))
-
-
-def load_tasks(named: Iterable[str], folder: Path) -> tuple[TaskName, ...]:
-    """Names of tasks as they are, and of those in task files, relative to the folder, which become known."""
-    return tuple(each if each in OWN_TASKS else add_task(read_task(folder / each)) for each in named)
 
 
 def forget_tasks() -> None:

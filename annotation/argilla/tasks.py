@@ -10,9 +10,18 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.argilla.labels import EVIDENCE, OWN_TASKS, ByTask, Evidence, TaskName, add_document, task_named
+from annotation.argilla.labels import (
+    EVIDENCE,
+    NOTES,
+    OWN_TASKS,
+    ByTask,
+    Evidence,
+    Question,
+    TaskName,
+    add_document,
+    task_named,
+)
 from annotation.argilla.sdk import load_sdk, unconnected
-from annotation.argilla.task_file import NOTES, Question
 from annotation.argilla.wording import FIELDS, Wording, read_wording
 from pipeline.core.errors import InputError
 

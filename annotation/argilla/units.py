@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from pydantic import Field, ValidationError
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import TaskName
-from annotation.argilla.task_file import NOTES
+from annotation.argilla.labels import NOTES, TaskName
 from pipeline.core.errors import ArgillaError, NotFoundError
 from pipeline.core.schema import Frozen
 

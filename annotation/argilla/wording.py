@@ -1,14 +1,28 @@
 """What annotators read, in their language: `locales/<language>.toml`, and of each task its own wording."""
 
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from annotation.argilla.labels import MARKS, OWN_TASKS, TASK_FOLDER, ByTask, Mark, TaskName
-from annotation.argilla.task_file import ANSWERS, NOTES, Question, Task, TaskWords, read_words
-from pipeline.core.errors import InputError
+from pydantic import ValidationError
+
+from annotation.argilla.labels import (
+    ANSWERS,
+    MARKS,
+    NOTES,
+    OWN_TASKS,
+    TASK_FOLDER,
+    ByTask,
+    Mark,
+    Question,
+    Task,
+    TaskName,
+    TaskWords,
+)
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.causes import SourceState
 
 LOCALES = Path(__file__).parents[1] / "locales"
@@ -17,6 +31,8 @@ FIELDS: ByTask[tuple[str, ...]] = ByTask(lambda task: task.fields)
 ShownState = Literal[SourceState, "never_archived"]  # the last is `gone`, and no archive has ever seen it
 
 _T = TypeVar("_T")
+_LONGEST = {"title": 500, "description": 1000, "guidelines": 10_000, "values": 200}
+"""What argilla-server 2.8.0 takes."""
 
 
 class QuestionWording(NamedTuple):
@@ -137,13 +153,138 @@ def _values(question: Question, words: TaskWords) -> dict[str, str]:
 
 def _words_of(task: Task, locale: str, folder: Path) -> TaskWords:
     if task.name in OWN_TASKS:
-        return read_words(task, folder / f"{task.name}.toml", locale)
+        return read_words(task, folder / f"{task.name}.toml", "", locale, {"file": f"{task.name}.{locale}.toml"})
     if locale not in task.wording:
         there = ", ".join(task.wording) or "none"
         raise InputError(
             f"The task {task.name!r} has no wording in {locale!r}; there is {there}. Write it in its file."
         )
     return task.wording[locale]
+
+
+class Problem(NamedTuple):
+    """What is wrong at a place of a task's file."""
+
+    loc: Sequence[str | int]
+    what: str
+
+
+def read_words(task: Task, path: Path, text: str, locale: str, given: Any) -> TaskWords:
+    """The wording in a task's file, of which `given` is a table, or in the file beside it that the table names.
+
+    InputError names the file, the line, what is wrong there, and what to do.
+    """
+    loc: tuple[str, ...] = ("wording", locale)
+    if isinstance(given, dict) and set(given) == {"file"}:
+        path, loc, beside = path.with_name(given["file"]), (), path.stem
+        text = read_file(path)
+        try:
+            given = tomllib.loads(text)
+        except ValueError as error:
+            raise InputError(f"`{path.name}` is not a TOML file: {error}. Mend it.") from error
+    else:
+        beside = path.stem
+    if isinstance(given, dict) and "guidelines" not in given:
+        file = path.with_name(str(given.get("guidelines_file", f"{beside}.{locale}.md")))
+        given = {name: each for name, each in given.items() if name != "guidelines_file"}
+        given["guidelines"] = read_file(file)
+    try:
+        words = TaskWords.model_validate(given)
+    except ValidationError as error:
+        problems = [described(each) for each in error.errors(include_url=False)]
+        raise told(path, text, [Problem((*loc, *where), what) for where, what in problems]) from error
+    if problems := [Problem((*loc, *where), what) for where, what in _word_problems(task, words)]:
+        raise told(path, text, problems)
+    return words
+
+
+def read_file(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        missing = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror or error}"
+        raise InputError(f"`{path}` {missing}. Check the path, or write it there.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"`{path}` is not UTF-8: {error}. Save it as UTF-8.") from error
+    if not text.strip():
+        raise InputError(f"`{path}` is empty. Write it.")
+    return text
+
+
+def told(path: Path, text: str, problems: Sequence[tuple[Sequence[str | int], str]]) -> InputError:
+    lines = []
+    for loc, what in problems:
+        is_there = not what.startswith(("is missing", "has no text"))
+        line = _line(text, loc if is_there else loc[:-1])
+        lines.append(f"line {line}: `{'.'.join(map(str, _keys(loc)))}` {what}.")
+    return BadRowsError(f"`{path.name}` cannot be used as it is; mend it there:", lines)
+
+
+def _keys(loc: Sequence[str | int]) -> Iterator[str | int]:
+    """As people count: the first question is 1."""
+    for key in loc:
+        yield key + 1 if isinstance(key, int) else key
+
+
+def _line(text: str, loc: Sequence[str | int]) -> int:
+    """Number of the line with the innermost key that is found in the text; 1 where none is."""
+    lines, at = text.splitlines(), 0
+    end = len(lines)
+    for place, key in enumerate(loc):
+        if isinstance(key, str):
+            number = loc[place + 1] if place + 1 < len(loc) else None
+            header = re.compile(rf"\s*\[\[\s*{re.escape(key)}\s*]]")
+            named = re.compile(rf"(?<![\w-])[\"']?{re.escape(key)}[\"']?\s*(?:[=.\]:])")
+            tables = [each for each, line in enumerate(lines) if header.match(line)]
+            if isinstance(number, int) and number < len(tables):
+                at = tables[number]
+                end = next((each for each in range(at + 1, end) if lines[each].lstrip().startswith("[")), end)
+            else:
+                at = next((each for each in range(at, end) if named.search(lines[each].partition("#")[0])), at)
+    return at + 1
+
+
+def described(problem: Any) -> Problem:
+    loc, kind, found = problem["loc"], problem["type"], problem.get("input")
+    if kind == "missing":
+        return Problem(loc, "is missing; write it")
+    if kind == "extra_forbidden":
+        return Problem(loc, "is no key here; leave it out, or mend its name")
+    if kind == "value_error":
+        return Problem(loc, f"cannot be used: {problem['msg'].removeprefix('Value error, ')}")
+    if kind == "literal_error":
+        return Problem(loc, f"is {found!r}; expected {problem['ctx']['expected']}")
+    return Problem(loc, f"is {str(found)[:60]!r}: {problem['msg'][:1].lower()}{problem['msg'][1:]}")
+
+
+def _word_problems(task: Task, words: TaskWords) -> Iterator[Problem]:
+    yield from _texts((), {"title": words.title, "guidelines": words.guidelines})
+    yield from _texts(("fields",), words.fields, task.fields)
+    yield from _texts(("rules",), words.rules, [rule.name for rule in task.rules])
+    yield from _texts(("questions",), dict.fromkeys(words.questions, "-"), task.labels)
+    for name, each in words.questions.items():
+        if name in task.by_name:
+            question, loc = task.by_name[name], ("questions", name)
+            yield from _texts(
+                loc, {"title": each.title} | ({"description": each.description} if each.description else {})
+            )
+            named = question.values if question.scale in ("nominal", "ordinal") else ()
+            yield from _texts((*loc, "values"), each.values, named)
+            yield from _texts((*loc, "examples"), each.examples, question.answers if each.examples else ())
+
+
+def _texts(
+    loc: Sequence[str | int], given: Mapping[str, str], wanted: Sequence[str] | None = None
+) -> Iterator[Problem]:
+    """What is missing, empty, too long or for nothing that there is; `wanted` are the names that there should be."""
+    for name in given if wanted is None else wanted:
+        text, longest = given.get(name, ""), _LONGEST.get(name, _LONGEST["title"])
+        if not text.strip():
+            yield Problem((*loc, name), "has no text; write it there")
+        elif len(text) > longest and "examples" not in loc:
+            yield Problem((*loc, name), f"has {len(text):,} characters, and Argilla takes {longest:,}; shorten it")
+    for name in (name for name in given if wanted is not None and name not in wanted):
+        yield Problem((*loc, name), f"is for nothing that the task has; it has {', '.join(wanted or ()) or 'none'}")
 
 
 def _read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> str:

@@ -10,9 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import HIDDEN, shown_anew
-from annotation.argilla.labels import DISPUTED, LABELS, TaskName
+from annotation.argilla.labels import ANSWERS, DISPUTED, LABELS, NOTES, TaskName
 from annotation.argilla.rendering import one_line, plain_text
-from annotation.argilla.task_file import ANSWERS, NOTES
 from annotation.argilla.tasks import DatasetDefinition, define_dataset
 from annotation.argilla.wording import Wording
 from annotation.campaign.file import Campaign, language_workspace

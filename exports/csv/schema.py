@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from annotation.argilla.labels import ByTask, Mark, TaskName, is_of_passages, task_named
-from annotation.argilla.task_file import Task
+from annotation.argilla.labels import ByTask, Mark, Task, TaskName, is_of_passages, task_named
 from pipeline.core.schema import Frozen
 
 
