@@ -3,12 +3,9 @@
 Source: annotation/contracts/planning.md#sample.
 """
 
-import heapq
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from statistics import variance
 from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
@@ -128,10 +125,6 @@ def _most(values: Iterable[str]) -> str:
 
 
 ALL = "all"  # the one stratum of narratives that are not divided
-_SURE = 1.2816  # normal quantile: nine of ten samples take no longer
-_SAFE, _LEAST, _MOST = 0.8, 0.6, 1.2
-"""Shares of the hours: so much may always be used; that is the least; that the most, where one narrative more would
-otherwise leave nearly half of them unused."""
 
 
 class Stratification(NamedTuple):
@@ -168,14 +161,8 @@ def _stratified(
     members: defaultdict[str, list[PlannedNarrative]] = defaultdict(list)
     for each in sorted(narratives, key=lambda each: (lot(f"sample {seed} {each.key}"), each.key)):
         members[stratum_of(each)].append(each)
-    turns = sorted(members)
-    waiting = [(1.5 / len(own), stratum, 1) for stratum, own in members.items() if len(own) > 1]
-    heapq.heapify(waiting)
-    while waiting:
-        _, stratum, given = heapq.heappop(waiting)
-        turns.append(stratum)
-        if given + 1 < len(members[stratum]):
-            heapq.heappush(waiting, ((given + 1.5) / len(members[stratum]), stratum, given + 1))
+    places = ((stratum, number, len(own)) for stratum, own in members.items() for number in range(len(own)))
+    turns = [turn[1] for turn in sorted((number and (number + 0.5) / size, name) for name, number, size in places)]
     return Stratification({stratum: members[stratum] for stratum in sorted(members)}, tuple(turns))
 
 
@@ -185,37 +172,3 @@ def draw(strata: Stratification, narratives: int) -> list[Draw]:
         for stratum, count in strata.sizes(narratives).items()
         for each in sorted(strata.members[stratum][:count], key=lambda each: each.key)
     ]
-
-
-def narratives_within(strata: Stratification, hours: float, costs: Mapping[str, float]) -> int:
-    """How many narratives fit into the hours, where each costs as many as `costs` says by its key.
-
-    The number does not depend on which narratives are drawn, so that every narrative keeps its probability. Nine of
-    ten samples of that number take no longer than the hours, unless a fifth of these would stay unused.
-    """
-    hours_of = {name: [costs[each.key] for each in own] for name, own in strata.members.items()}
-    spread = {name: (sum(own) / len(own), variance(own) if len(own) > 1 else 0.0) for name, own in hours_of.items()}
-    counts = dict.fromkeys(strata.members, 0)
-    expected = squares = 0.0
-    fits, spent, after = 0, 0.0, (0.0, 0)
-    for number, stratum in enumerate(strata.turns, start=1):
-        mean, deviation = spread[stratum]
-        size = len(strata.members[stratum])
-        squares -= _sum_variance(counts[stratum], size, deviation)
-        counts[stratum] += 1
-        squares += _sum_variance(counts[stratum], size, deviation)
-        expected += mean
-        if expected + _SURE * math.sqrt(max(0.0, squares)) <= hours or expected <= _SAFE * hours:
-            fits, spent = number, expected
-        elif number == fits + 1:
-            after = (expected, number)
-        if expected > hours:
-            break
-    if 0 < spent < _LEAST * hours and after[1] == fits + 1 and after[0] <= _MOST * hours:
-        return after[1]
-    return fits
-
-
-def _sum_variance(drawn: int, size: int, deviation: float) -> float:
-    """The variance of the sum of so many, drawn without replacement."""
-    return drawn * (1 - drawn / size) * deviation

@@ -6,32 +6,33 @@ Source: annotation/contracts/planning.md.
 import csv
 import hashlib
 import io
+import math
 import os
 import shutil
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import combinations, product
 from pathlib import Path
+from statistics import NormalDist, fmean
 from typing import Literal, NamedTuple
 from uuid import uuid4
 
 from pydantic import Field
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from annotation.campaign import power as sample_power
 from annotation.campaign.file import Campaign
-from annotation.campaign.hours import FEWEST_TIMED, Jury, Work, measured_likeness
+from annotation.campaign.hours import FEWEST_TIMED, Jury, Times
 from annotation.campaign.narratives import (
     ALL,
     Draw,
+    PlannedNarrative,
     PlannedRecord,
     Population,
     Stratification,
     draw,
-    narratives_within,
     stratifications,
 )
-from annotation.campaign.power import detectable_difference
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen
@@ -63,11 +64,10 @@ class PlannedPace(Frozen):
     """Submissions that they wait for."""
     seconds: float
     """Expected seconds a submission."""
-    basis: Literal["measured", "other languages", "assumed"]
-    """`measured` in this task and language; in the task's `other languages`, beside what the texts' lengths say; or
-    `assumed` from reading speed and lengths alone."""
+    basis: Literal["measured", "assumed"]
+    """`measured` in this task, or `assumed` from reading speed and the texts' lengths alone."""
     timed: int
-    """How many units of it were timed."""
+    """How many units of the task were timed, of all languages."""
     annotators: int
     """How many people worked on these."""
 
@@ -83,33 +83,6 @@ class Stratum(Frozen):
     """How many of them are in the sample."""
     inclusion_probability: float
     """How likely each of them was to be drawn."""
-
-
-class Difference(Frozen):
-    """What `detectable_difference` rests on."""
-
-    power: float = sample_power.POWER
-    """How often a difference of that size is found."""
-    level: float = sample_power.LEVEL
-    """Level of the two-sided test."""
-    share: float = sample_power.SHARE
-    """Mean of the two rates."""
-    votes: int
-    """Votes on each answer."""
-    narratives: float
-    """Narratives that two providers share, on average over pairs, as many as unequal probabilities leave."""
-    pairs: int
-    """Pairs of providers."""
-    comparisons: int
-    """Comparisons of a report: all pairs on all labels and on a finding."""
-    agreement: float
-    """Correlation of two votes on a unit."""
-    narrative_correlation: float
-    """Correlation of votes on two providers' answers to one narrative."""
-    units_measured: int
-    """Units with two votes or more behind `agreement`, which is assumed where there are none."""
-    narratives_measured: int
-    """Narratives behind `narrative_correlation`, which is assumed where there are none."""
 
 
 class Plan(Frozen):
@@ -129,7 +102,11 @@ class Plan(Frozen):
     """The smallest difference between two providers' rates that a single planned comparison finds with power .8; None
     where there is none."""
     detectable_corrected: float | None
-    """The same after a correction for all comparisons of a report, without which nothing there stands out."""
+    """The same after a correction for all `comparisons` of a report, without which nothing there stands out."""
+    comparisons: int
+    """Comparisons of a report: all pairs of providers on all labels and on a finding."""
+    shared_narratives: float
+    """Narratives that two providers share, on average over pairs, as many as unequal probabilities leave."""
     narratives: int
     """Narratives in the sample."""
     records: int
@@ -142,8 +119,6 @@ class Plan(Frozen):
     """How many annotators a unit of production waits for."""
     calibration: dict[str, int]
     """Answers that go to calibration, by language; they wait for its overlap instead."""
-    difference: Difference | None
-    """What the detectable difference rests on; None where nothing can be compared."""
     paces: tuple[PlannedPace, ...]
     """Seconds, units and submissions by task and language."""
     strata: tuple[Stratum, ...]
@@ -154,9 +129,52 @@ class Plan(Frozen):
     """Plain sentences about what is assumed, and what does not count."""
 
 
+_POWER = 0.8  # how often the difference is to be found
+LEVEL = 0.05  # level of the two-sided test
+_MOST_NARRATIVES = 10_000_000
+
+
+class Likeness(NamedTuple):
+    """How much alike votes are, as correlations at a rate of one half; what nobody has measured is assumed."""
+
+    agreement: float = 0.667  # of two votes on a unit
+    narrative: float = 0.3  # of votes on two providers' answers to one narrative
+
+
+ASSUMED = Likeness()
+
+
+def finds_difference(
+    difference: float, narratives: float, votes: int, comparisons: int = 1, likeness: Likeness = ASSUMED
+) -> bool:
+    """Whether four of five studies of so many narratives find the difference between two rates, both as far from half.
+
+    The mean of the narratives' differences is taken to be normal, and tested as sign flips do it: against the
+    differences' mean square, with half a step between two means for continuity. The level is divided by `comparisons`.
+    """
+    apart = (1 + (votes - 1) * likeness.agreement) / votes - likeness.narrative
+    variance = (0.5 - difference**2 / 2) * max(0.0, apart)
+    level, power = NormalDist().inv_cdf(1 - LEVEL / comparisons / 2), NormalDist().inv_cdf(_POWER)
+    needed = level * math.sqrt(narratives * (variance + difference**2)) + power * math.sqrt(narratives * variance)
+    return narratives * difference - 1 / votes >= needed
+
+
+def detectable_difference(
+    narratives: float, votes: int, comparisons: int = 1, likeness: Likeness = ASSUMED
+) -> float | None:
+    """The smallest difference that is found, in thousandths; None where none is."""
+    found = bisect_left(
+        range(1001), True, key=lambda each: finds_difference(each / 1000, narratives, votes, comparisons, likeness)
+    )
+    return found / 1000 if found <= 1000 else None
+
+
+def narratives_needed(difference: float, votes: int) -> int:
+    """How many narratives that two providers answer find the difference."""
+    return bisect_left(range(_MOST_NARRATIVES), True, key=lambda each: finds_difference(difference, each, votes))
+
+
 PLAN_FILE, SAMPLE_FILE = "plan.json", "sample.csv"
-_LEAST_USE = 0.6  # the share of its hours that a plan uses at least
-_WEIGHT_OF_ASSUMED = 20.0  # units or narratives that the assumed correlations count like, beside the measured ones
 
 
 class PlanOptions(NamedTuple):
@@ -172,47 +190,40 @@ class PlannedSample(NamedTuple):
 
 
 def make_plan(
-    population: Population, options: PlanOptions, campaign: Campaign | None = None, work: Work | None = None
+    population: Population, options: PlanOptions, campaign: Campaign | None = None, times: Times | None = None
 ) -> PlannedSample:
     """The plan for these records; the same arguments give the same bytes.
 
     Without hours and difference it is for all narratives. Calibration is counted with the campaign's overlap there.
     """
-    jury = Jury(population, campaign, options.overlap, work)
-    likeness, counts = sample_power.Likeness(), (0, 0)
-    if work:
-        found, counts = measured_likeness(
-            population, work, (sample_power.AGREEMENT, sample_power.LIKENESS), _WEIGHT_OF_ASSUMED
-        )
-        likeness = sample_power.Likeness(round(found[0], 3), round(found[1], 3))
+    jury = Jury(population, campaign, options.overlap, times or {})
+    votes = min(jury.overlap["grounding"], jury.overlap["generation"])
     ways = list(stratifications(population.narratives, options.seed))
-    strata, number = ways[0], len(population.narratives)
-    if options.hours is not None:
-        strata, number = _within_hours(ways, population, jury, options.hours)
-    elif options.power is not None:
-        strata, number = _with_power(ways, population, jury, options.power, likeness)
+    strata, number = _sample(ways, population, jury, options, votes)
     draws = draw(strata, number)
-    comparable = _comparable(draws, jury, likeness)
     sample = _sample_csv(draws)
     records = [record for each in draws for record in each.narrative.records]
     calibrating = jury.calibration(records)
     planned, hours = _planned_paces(records, calibrating, jury)
     calibration = Counter(record.locale for record in records if record.record_uuid in calibrating)
     sizes = [(name, len(strata.members[name]), count) for name, count in strata.sizes(number).items()]
+    shared, pairs = _shared(draws)
+    comparisons = pairs * (sum(map(len, LABELS.values())) + 1)
     plan = Plan(
         seed=options.seed,
         units={task: sum(each.units for each in planned if each.task == task) for task in TASKS},
         judgements=sum(each.judgements for each in planned),
         hours=hours,
-        detectable_difference=comparable.detectable(),
-        detectable_corrected=comparable.detectable(comparable.comparisons),
+        detectable_difference=detectable_difference(shared, votes),
+        detectable_corrected=detectable_difference(shared, votes, comparisons or 1),
+        comparisons=comparisons,
+        shared_narratives=round(shared, 1),
         narratives=number,
         records=len(records),
         all_narratives=len(population.narratives),
         all_records=len(population.records),
         overlap=jury.overlap,
         calibration=dict(sorted(calibration.items())),
-        difference=_difference(comparable, counts),
         paces=planned,
         strata=[
             Stratum(stratum=name, narratives=size, sampled=count, inclusion_probability=count / size)
@@ -224,115 +235,77 @@ def make_plan(
     return PlannedSample(plan.model_copy(update={"remarks": tuple(remarks)}), sample)
 
 
-def _within_hours(
-    ways: Sequence[Stratification], population: Population, jury: Jury, hours: float
+def _sample(
+    ways: Sequence[Stratification], population: Population, jury: Jury, options: PlanOptions, votes: int
 ) -> tuple[Stratification, int]:
-    """The finest way to divide the narratives of which the hours take one each, and how many they take."""
-    everything = len(population.narratives)
-    costs = _costs(population, jury, everything)
-    total = sum(costs.values())
-    if total <= hours:
-        if total < _LEAST_USE * hours:
-            raise InputError(
-                f"All {counted(everything, 'narrative')} take {_shown_hours(total)}, and `--hours` gives {hours:g}. "
-                "Leave `--hours` out to plan for all of them, or raise `--overlap`."
-            )
-        return ways[0], everything
-    for strata in ways:
-        number = narratives_within(strata, hours, costs)
-        for _ in range(3):  # calibration of a fixed number of records is a larger part of a smaller sample
-            number = narratives_within(strata, hours, _costs(population, jury, number))
-        if number >= len(strata.members):
-            return strata, number
-    raise InputError(
-        f"`--hours {hours:g}` is less than one narrative with all its answers takes: "
-        f"{_shown_hours(total / everything)} on average. Give more hours, or lower `--overlap`."
-    )
-
-
-def _costs(population: Population, jury: Jury, narratives: int) -> dict[str, float]:
-    everything = len(population.narratives)
-    shares = jury.shares({locale: round(count * narratives / everything) for locale, count in jury.locales.items()})
-    return {each.key: jury.hours_of(each, shares) for each in population.narratives}
-
-
-def _with_power(
-    ways: Sequence[Stratification], population: Population, jury: Jury, wanted: float, likeness: sample_power.Likeness
-) -> tuple[Stratification, int]:
-    """The finest way to divide the narratives, and the fewest of them with which the difference is found."""
-    everything = len(population.narratives)
-    best = _comparable(draw(ways[-1], everything), jury, likeness)
-    if not best.pairs:
-        raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
-    least = best.detectable()
-    if least is None or least > wanted:
-        they = "find no difference at all" if least is None else f"find one of {least:.3f} or more"
+    """The finest way to divide the narratives of which the sample has one each, and how many the sample has."""
+    hours, wanted, everything = options.hours, options.power, len(population.narratives)
+    if hours is not None:
+        for strata in ways:
+            number = narratives_within(strata, hours, jury.hours_of)
+            if number >= len(strata.members):
+                return strata, number
+        each = sum(jury.hours_of(narrative, 1.0) for narrative in population.narratives) / everything
         raise InputError(
-            f"A difference of {wanted:g} needs more narratives than there are: all {everything:,} {they}. Give more "
-            "records, a larger `--power`, or raise `--overlap`."
+            f"`--hours {hours:g}` is less than one narrative with all its answers takes: {each:,.1f} hours on average. "
+            "Give more hours, or lower `--overlap`."
+        )
+    if wanted is None:
+        return ways[0], everything
+    there, pairs = _shared(draw(ways[-1], everything))
+    if not pairs:
+        raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
+    if not finds_difference(wanted, there, votes):
+        raise InputError(
+            f"A difference of {wanted:g} needs {narratives_needed(wanted, votes):,} narratives that two providers "
+            f"answer, and there are {there:,.0f}. Give more records, a larger `--power`, or raise `--overlap`."
         )
     for strata in ways:
-        low, high = len(strata.members) - 1, everything
-        while high - low > 1:
-            middle = (low + high) // 2
-            found = _comparable(draw(strata, middle), jury, likeness)
-            low, high = (low, middle) if found.finds(wanted) else (middle, high)
-        while high < everything and (_comparable(draw(strata, high), jury, likeness).detectable() or 1.0) > wanted:
-            high += 1
-        if high > len(strata.members):
+        sizes = range(len(strata.members), everything)
+        place = bisect_left(
+            sizes, True, key=lambda number: finds_difference(wanted, _shared(draw(strata, number))[0], votes)
+        )
+        if place:
             break
-    return strata, high
+    return strata, len(strata.members) + place
+
+
+def narratives_within(
+    strata: Stratification, hours: float, hours_of: Callable[[PlannedNarrative, float], float]
+) -> int:
+    """How many narratives fit into the hours on average, where each takes what `hours_of` says.
+
+    The number does not depend on which narratives are drawn, so that every narrative keeps its probability.
+    """
+    everything = len(strata.turns)
+
+    def takes(number: int) -> float:
+        part, sizes = number / everything, strata.sizes(number)
+        return sum(
+            count * fmean(hours_of(each, part) for each in strata.members[name]) for name, count in sizes.items()
+        )
+
+    return bisect_left(range(1, everything + 1), True, key=lambda number: takes(number) > hours)
 
 
 def _providers(population: Population) -> str:
     return counted(len({record.provider for record in population.records} - {""}), "provider")
 
 
-class _Comparable(NamedTuple):
-    """What two providers can be compared on."""
+def _shared(draws: Sequence[Draw]) -> tuple[float, int]:
+    """How many narratives two providers share, on average over pairs, and the pairs.
 
-    shared: sample_power.Shared
-    votes: int
-    likeness: sample_power.Likeness
-    pairs: int
-
-    @property
-    def comparisons(self) -> int:
-        return self.pairs * (sum(map(len, LABELS.values())) + 1)
-
-    def detectable(self, comparisons: int = 1) -> float | None:
-        """The difference that is found among so many comparisons; None where none is."""
-        return detectable_difference(self.shared, self.votes, self.likeness, comparisons) if self.pairs else None
-
-    def finds(self, wanted: float) -> bool:
-        return bool(self.pairs) and sample_power.finds_difference(wanted, self.shared, self.votes, self.likeness)
-
-
-def _comparable(draws: Sequence[Draw], jury: Jury, likeness: sample_power.Likeness) -> _Comparable:
+    That is as many of equal weight as tell as much: (Σw)² ÷ Σw², w being 1 ÷ probability (Kish 1965).
+    """
     weights: defaultdict[str, dict[int, float]] = defaultdict(dict)
     for place, each in enumerate(draws):
-        for record in each.narrative.records:
-            if record.provider:
-                weights[record.provider][place] = 1 / each.probability
-    pairs = list(combinations(sorted(weights), 2))
-    counts = Counter(weights[a][place] for a, b in pairs for place in weights[a].keys() & weights[b].keys())
-    shared = sample_power.shared_narratives({weight: count / len(pairs) for weight, count in counts.items()})
-    return _Comparable(shared, min(jury.overlap["grounding"], jury.overlap["generation"]), likeness, len(pairs))
-
-
-def _difference(found: _Comparable, counts: tuple[int, int]) -> Difference | None:
-    if not found.pairs:
-        return None
-    return Difference(
-        votes=found.votes,
-        narratives=round(found.shared.effective, 1),
-        pairs=found.pairs,
-        comparisons=found.comparisons,
-        agreement=found.likeness.agreement,
-        narrative_correlation=found.likeness.narrative,
-        units_measured=counts[0],
-        narratives_measured=counts[1],
-    )
+        for provider in {record.provider for record in each.narrative.records} - {""}:
+            weights[provider][place] = 1 / each.probability
+    told = []
+    for a, b in combinations(sorted(weights), 2):
+        common = [weights[a][place] for place in weights[a].keys() & weights[b].keys()]
+        told.append(math.fsum(common) ** 2 / math.fsum(each**2 for each in common) if common else 0.0)
+    return (fmean(told), len(told)) if told else (0.0, 0)
 
 
 def _planned_paces(
@@ -341,7 +314,8 @@ def _planned_paces(
     """And how long all of it takes; all paces are taken to be too long or too short together."""
     found = []
     low = expected = high = 0.0
-    for (task, locale), pace in jury.paces.items():
+    for task, locale in product(TASKS, sorted(jury.locales)):
+        pace = jury.paces[task]
         loads = [(record.record_uuid, record.loads[task]) for record in records if record.locale == locale]
         units = sum(load.units for _, load in loads)
         early = sum(load.units for record_uuid, load in loads if record_uuid in calibrating)
@@ -353,7 +327,7 @@ def _planned_paces(
             units=units,
             judgements=early * jury.judges_calibration(locale) + (units - early) * jury.overlap[task],
             seconds=round(sum(load.seconds for _, load in loads) / units * pace.factor, 1),
-            basis="assumed" if not pace.is_measured else "measured" if pace.timed else "other languages",
+            basis="measured" if pace.timed else "assumed",
             timed=pace.timed,
             annotators=pace.annotators,
         )
@@ -379,7 +353,7 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
     if options.hours is not None and plan.hours.expected > options.hours:
         yield (
             f"This sample takes more than the {options.hours:g} hours given: how many narratives there are goes by "
-            "what they take on average, so that each keeps its probability, and these are longer."
+            "what they take on average, so that each keeps its probability, and these take longer."
         )
     if is_coarser:
         kept = "by language only" if plan.strata[0].stratum != ALL else "neither by language nor by type"
@@ -393,7 +367,7 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
     if any(plan.calibration.values()):
         told = ", ".join(f"{locale} {count:,}" for locale, count in plan.calibration.items())
         yield f"Answers in calibration, counted with its overlap: {told}."
-    if plan.difference is None:
+    if not plan.comparisons:
         yield f"The records name {_providers(population)}, so there is no difference to be found between two."
     elif plan.detectable_difference is None:
         yield "So few narratives find no difference between two providers, however large."
@@ -401,10 +375,6 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
         yield f"Counted once though there more than once: {counted(population.repeated, 'record')}."
     if population.nameless:
         yield f"Told apart by their queries: {counted(population.nameless, 'narrative')} without an id."
-
-
-def _shown_hours(hours: float) -> str:
-    return f"{hours:,.1f} hours" if hours < 99.95 else f"{hours:,.0f} hours"
 
 
 def check_plan_folder(folder: Path) -> None:
@@ -450,15 +420,14 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield ""
     hours = plan.hours
     yield f"Hours of all annotators together: {hours.expected:,.1f} (from {hours.low:,.1f} to {hours.high:,.1f})"
-    if (found := plan.difference) is not None and plan.detectable_difference is not None:
-        yield f"Difference between two providers found with power .8: {plan.detectable_difference:.3f}"
-        corrected = "none" if plan.detectable_corrected is None else f"{plan.detectable_corrected:.3f}"
-        yield f"  corrected for all {found.comparisons:,} comparisons of a report: {corrected}"
-        yield f"  two-sided {found.level:g}, rates around {found.share:g}, paired on {found.narratives:,.0f} narratives"
-        units, narratives = _source(found.units_measured, "unit"), _source(found.narratives_measured, "narrative")
-        yield f"  correlation of two votes on a unit: {found.agreement:.2f} ({units})"
-        yield f"  of votes on two answers to a narrative: {found.narrative_correlation:.2f} ({narratives})"
+    if plan.comparisons:
+        votes = min(plan.overlap["grounding"], plan.overlap["generation"])
+        yield f"Difference between two providers found with power .8: {_shown(plan.detectable_difference)}"
+        yield f"  corrected for all {plan.comparisons:,} comparisons of a report: {_shown(plan.detectable_corrected)}"
+        yield f"  two-sided .05, rates around .5, paired on {plan.shared_narratives:,.0f} narratives"
+        needed = ", ".join(f"{wanted:g}: {narratives_needed(wanted, votes):,}" for wanted in (0.2, 0.1, 0.05))
+        yield f"  narratives that find a difference of {needed}"
 
 
-def _source(count: int, what: str) -> str:
-    return f"from {counted(count, what)}" if count else "assumed"
+def _shown(difference: float | None) -> str:
+    return "none" if difference is None else f"{difference:.3f}"

@@ -102,17 +102,17 @@ def _floor(concerned: int, rule: Calibration) -> int:
     return min(_FLOOR, max(1, concerned // 2), concerned, rule.records or _FLOOR)
 
 
-def expected_calibration(rule: Calibration | None, new: float, held: int = 0, calibrated: int = 0) -> float:
+def expected_calibration(rule: Calibration | None, new: float) -> float:
     """How many of so many new records of a language `plan_routes` chooses for calibration, about.
 
-    Argilla holds `held` of the language already, `calibrated` of them in calibration. All are taken to have passages.
+    Argilla holds none of the language yet, and all are taken to have passages.
     """
     if rule is None:
         return 0.0
-    wanted = new * rule.fraction if rule.fraction is not None else (rule.records or 0) - calibrated
+    wanted = new * rule.fraction if rule.fraction is not None else float(rule.records or 0)
     if rule.rule != 1:
-        wanted = max(wanted, _floor(held + round(new), rule) - calibrated)
-    return min(new, max(0.0, wanted))
+        wanted = max(wanted, _floor(round(new), rule))
+    return min(new, wanted)
 
 
 def _group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Campaign) -> str | None:

@@ -80,8 +80,8 @@ def plan(
     same ones; a larger sample holds the smaller.
 
     The difference is found with power .8 by one planned comparison (two-sided .05, paired by narrative, at rates
-    around .5). Hours come from the pace in --from SERVER, by task and language, and from the length of the texts where
-    nobody has worked yet. A table [campaign] in citejury.toml adds its overlap and its calibration.
+    around .5). Hours come from the pace in --from SERVER, by task, and from the length of the texts where nobody has
+    worked yet. A table [campaign] in citejury.toml adds its overlap, and its calibration as that of a new campaign.
 
     \b
     Written to PLAN, which must be new or empty:
@@ -96,11 +96,11 @@ def plan(
     """
     from annotation.argilla.client import open_argilla
     from annotation.argilla.tasks import PRODUCTION
-    from annotation.campaign.file import places, read_campaign
-    from annotation.campaign.hours import read_work
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.hours import read_times
     from annotation.campaign.narratives import read_population
     from annotation.campaign.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, plan_lines, write_plan
-    from annotation.campaign.routing import as_it_stands, locale_for, standing_workspaces
+    from annotation.campaign.routing import locale_for, standing_workspaces
     from annotation.push.record_sources import read_source
     from pipeline.settings import read_settings
 
@@ -117,17 +117,15 @@ def plan(
         )
         if not population.narratives:
             raise BadRowsError("There is no record in these files.", problems)
-        work = None
+        times = None
         if server is not None:
             with open_argilla(settings) as argilla:
                 where = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
-                campaign = as_it_stands(argilla, campaign, settings.workspace) if campaign else None
-                own = places(campaign, settings.workspace) if campaign else ()
-                work = read_work(argilla, where, lambda name: bars.report("Measuring the pace", words=name), own)
+                times = read_times(argilla, where, lambda name: bars.report("Measuring the pace", words=name))
         if campaign and round_name not in (None, PRODUCTION):
             campaign = campaign.model_copy(update={"calibration": None, "groups": {}, "assign": {}})
         bars.report("Planning")
-        planned = make_plan(population, PlanOptions(**chosen), campaign, work)
+        planned = make_plan(population, PlanOptions(**chosen), campaign, times)
         write_plan(planned, folder)
     for line in plan_lines(planned.plan):
         click.echo(line)

@@ -88,7 +88,7 @@ def test_a_sample_has_whole_narratives_in_proportion_and_uses_the_hours_that_it_
         assert float(row["inclusion_probability"]) == strata[row["stratum"]]["inclusion_probability"]
     for hours in (0.5, 1, 2, 5, 8):
         plan(planned_study(200), "--hours", str(hours), out=f"p{hours}")
-        assert 0.6 * hours <= told(f"p{hours}")["hours"]["expected"] <= 1.05 * hours
+        assert 0.6 * hours <= told(f"p{hours}")["hours"]["expected"] <= 1.15 * hours
 
 
 def test_the_same_seed_draws_the_same_narratives_whatever_their_order_and_another_seed_others() -> None:
@@ -182,7 +182,7 @@ def test_odd_records_are_planned_as_what_they_are(records, units: list[int], nar
 def test_the_summary_names_hours_and_the_next_command_and_cells_of_the_sample_are_made_safe() -> None:
     result = plan(planned_study(30), out="a plan")
     assert max(map(len, result.stdout.splitlines())) <= 80
-    for part in ("together", "Hours of all annotators together", "found with power .8"):
+    for part in ("together", "Hours of all annotators together", "found with power .8", "narratives that find a difference of 0.2: "):
         assert part in result.stdout
     last = result.stderr.splitlines()[-1]
     assert last == "Next: citejury annotation push records.jsonl --sample 'a plan/sample.csv'"
@@ -199,8 +199,7 @@ def test_the_summary_names_hours_and_the_next_command_and_cells_of_the_sample_ar
     ("words", "said"),
     [
         (("--hours", "0.001"), "less than one narrative with all its answers takes"),
-        (("--hours", "500"), "All 12 narratives take"),
-        (("--power", "0.05"), "needs more narratives than there are: all 12"),
+        (("--power", "0.05"), "needs 1,142 narratives that two providers answer, and there are 12"),
         (("--hours", "nan"), "a number above 0"),
         (("--hours", "2", "--power", "0.2"), "Give one of them"),
         (("--workspace", "other"), "Give --from SERVER too"),

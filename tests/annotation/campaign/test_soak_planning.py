@@ -1,17 +1,23 @@
 """Whether plans hold what they promise, on studies whose truth is known; figures: annotation/contracts/planning.md."""
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from annotation.argilla.labels import TASKS
-from annotation.campaign.hours import Cell, Work
-from annotation.campaign.narratives import Population, draw, narratives_within, read_population, stratifications
-from annotation.campaign.plan import PlannedSample, PlanOptions, make_plan
-from annotation.campaign.power import LEVEL, Likeness, detectable_difference, shared_narratives
+from annotation.campaign.hours import Cell
+from annotation.campaign.narratives import Population, draw, read_population, stratifications
+from annotation.campaign.plan import (
+    LEVEL,
+    Likeness,
+    PlannedSample,
+    PlanOptions,
+    detectable_difference,
+    make_plan,
+    narratives_within,
+)
 from exports.statistics.rates import flip_p, n_flips
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
@@ -39,8 +45,8 @@ def power_of_the_detectable(
 
     `weights` are those of its narratives.
     """
-    shared = shared_narratives(Counter(weights))
-    difference = detectable_difference(shared, votes, likeness_of(spread), comparisons)
+    effective = sum(weights) ** 2 / sum(each**2 for each in weights)
+    difference = detectable_difference(effective, votes, comparisons, likeness_of(spread))
     assert difference is not None
     rates = np.array([[0.5 + difference / 2], [0.5 - difference / 2]])
     narratives = len(weights)
@@ -102,7 +108,7 @@ def acted(population: Population, crew: Crew, units_a_task: int) -> tuple[Planne
         if done[cell[0]] < units_a_task:
             done[cell[0]] += 1
             timed.setdefault(cell, []).append((f"user{person}", seconds))
-    return make_plan(population, PlanOptions(), None, Work(timed, {})), total / 3600
+    return make_plan(population, PlanOptions(), None, timed), total / 3600
 
 
 soak = pytest.mark.soak
@@ -121,10 +127,10 @@ def tell(*figures: object) -> None:
         *(pytest.param(spread, n, k, marks=soak) for spread in SPREADS for n in (12, 30, 100, 400) for k in (1, 2, 3)),
     ],
 )
-def test_the_detectable_difference_is_found_in_four_studies_of_five(spread: str, narratives: int, votes: int) -> None:
+def test_the_detectable_difference_is_found_in_four_studies_of_five_or_more(spread: str, narratives: int, votes: int) -> None:
     difference, power = power_of_the_detectable(spread, [1.0] * narratives, votes, 3000)
     tell("power", spread, narratives, votes, difference, power)
-    assert 0.77 <= power <= 0.83
+    assert 0.77 <= power <= 0.91
 
 
 @pytest.mark.parametrize(
@@ -136,7 +142,7 @@ def test_the_difference_is_found_as_often_with_unequal_weights(narratives: int, 
         weights = [heavy if number % 5 < 2 else 1.0 for number in range(narratives)]
         difference, power = power_of_the_detectable("middling", weights, votes, 2000)
         tell("weighted power", narratives, votes, heavy, difference, power)
-        assert 0.77 <= power <= 0.83
+        assert 0.77 <= power <= 0.91
 
 
 @soak
@@ -144,7 +150,7 @@ def test_the_difference_is_found_as_often_with_unequal_weights(narratives: int, 
 def test_the_corrected_difference_is_found_after_correction_for_a_whole_report(spread: str, narratives: int) -> None:
     difference, power = power_of_the_detectable(spread, [1.0] * narratives, 2, 400, comparisons=140)
     tell("corrected power", spread, narratives, difference, power)
-    assert 0.74 <= power <= 0.86
+    assert 0.77 <= power <= 0.91
 
 
 def costs(population: Population) -> dict[str, float]:
@@ -162,7 +168,7 @@ def test_weighted_totals_are_unbiased_over_seeds(seeds: int) -> None:
     totals, sizes = [], set()
     for seed in range(seeds):
         strata = next(stratifications(population.narratives, seed))
-        number = narratives_within(strata, 0.31 * sum(cost.values()), cost)
+        number = narratives_within(strata, 0.31 * sum(cost.values()), lambda each, part: cost[each.key])
         sizes.add(number)
         totals.append(sum(value[each.narrative.key] / each.probability for each in draw(strata, number)))
     truth = sum(value.values())
@@ -173,18 +179,18 @@ def test_weighted_totals_are_unbiased_over_seeds(seeds: int) -> None:
 
 
 @pytest.mark.parametrize("seeds", [60, pytest.param(2000, marks=soak)])
-def test_nine_of_ten_samples_take_no_longer_than_their_hours(seeds: int) -> None:
+def test_samples_take_about_their_hours(seeds: int) -> None:
     population = planned_population(200)
     cost = costs(population)
     budget = 0.2 * sum(cost.values())
     used = []
     for seed in range(seeds):
         strata = next(stratifications(population.narratives, seed))
-        drawn = draw(strata, narratives_within(strata, budget, cost))
+        drawn = draw(strata, narratives_within(strata, budget, lambda each, part: cost[each.key]))
         used.append(sum(cost[each.narrative.key] for each in drawn) / budget)
-    tell("hours used", float(np.mean(used)), float(np.mean(np.array(used) <= 1)), float(min(used)))
-    assert np.mean(np.array(used) <= 1) >= 0.85
-    assert min(used) >= 0.6
+    tell("hours used", float(np.mean(used)), float(min(used)), float(max(used)))
+    assert 0.97 <= np.mean(used) <= 1.03
+    assert 0.9 <= min(used) <= max(used) <= 1.1
 
 
 @pytest.mark.parametrize(
