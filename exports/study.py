@@ -52,7 +52,7 @@ OWN: Mapping[Part, frozenset[str]] = {
     "plan": frozenset(("out", "round", "workspace")),
     "setup": frozenset(("round", "new-version", "dry-run")) | _PLACES,
     "push": frozenset(("round", "sample", "dry-run", "suggestions")) | _PLACES,
-    "csv": frozenset(("round", "update", "as-of", "until")) | _PLACES,
+    "csv": frozenset(("round", "update", "until")) | _PLACES,
     "results": frozenset(("out", "runs", "weights", "schema")),
 }
 """Options that cannot stand in the file: the study sets them itself, citejury.toml says it for all commands, or they

@@ -20,7 +20,6 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -49,8 +48,6 @@ KEY_HEADER = "X-Argilla-Api-Key"
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 # After a 500 uvicorn closes the kept-alive connection, so the next call on it breaks although the server is well.
 _BROKEN_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
-AS_OF_PATH = "/citejury/datasets/{dataset_id}/records/as-of"
-"""Where our own server lists records with the responses of an earlier moment."""
 
 BATCH_RECORDS = 500  # argilla-server 2.8.0, RECORDS_BULK_UPSERT_MAX_ITEMS
 BATCH_BYTES = 8 * 1024 * 1024  # of JSON; a proxy in front often takes no more than 10 MB
@@ -195,34 +192,25 @@ class Argilla(AbstractContextManager["Argilla"]):
         return sorted(items, key=lambda item: str(item["name"]))
 
     def record_pages(
-        self,
-        dataset_id: str,
-        include: Sequence[str] = ("responses",),
-        page_size: int = 500,
-        as_of: datetime | None = None,
+        self, dataset_id: str, include: Sequence[str] = ("responses",), page_size: int = 500
     ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Pages of a dataset's records in order of insertion, each with the dataset's total at that moment.
 
         Each page is asked for from the last record of the page before on, which shows whether records were deleted
         meanwhile and the pages shifted: the total alone does not, where others were added. An empty dataset gives one
-        empty page. A page has 2 to 1000 records. With `as_of` the records have the responses of that moment, and
-        nothing else; only our own server can do that.
+        empty page. A page has 2 to 1000 records.
 
         Raises:
-            NotFoundError: there is no such dataset, or the server is a stock Argilla and cannot do that.
+            NotFoundError: there is no such dataset.
             RecordsMovedError: a page does not follow the one before.
         """
         params: dict[str, Any] = {"limit": page_size}
-        path = f"/datasets/{dataset_id}/records"
-        if as_of is not None:
-            path = AS_OF_PATH.format(dataset_id=dataset_id)
-            params["moment"] = as_of.isoformat()
-        elif include:
+        if include:
             params["include"] = ",".join(include)
         read, last = 0, None
         while True:
             offset = read if last is None else read - 1
-            page = self.request("GET", path, params={**params, "offset": offset})
+            page = self.request("GET", f"/datasets/{dataset_id}/records", params={**params, "offset": offset})
             total, items = int(page["total"]), page["items"]
             if last is not None:
                 if not items or items[0]["id"] != last:

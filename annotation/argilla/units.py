@@ -108,7 +108,6 @@ ROWS_PATH = "/citejury/datasets/{dataset_id}/units"
 STATES_PATH = "/citejury/datasets/{dataset_id}/record-states"
 CHANGED_PATH = "/citejury/datasets/{dataset_id}/records"
 HISTORY_PATH = "/citejury/history"
-HISTORY_STATE_PATH = "/citejury/history/state"
 PAGE_RECORDS = 5000
 AT_ONCE = timedelta(seconds=1)  # what is stamped as changed so soon after it came was not changed
 

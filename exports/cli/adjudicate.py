@@ -1,4 +1,4 @@
-"""The commands `exports adjudicate list`, `push` and `read`."""
+"""The commands `exports adjudicate push` and `read`."""
 
 import itertools
 import shlex
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from exports.statistics.disagreements import Disagreement
     from exports.statistics.ratings import Ratings
 
-_SHOWN = 10  # rows of each table at the terminal; the file has them all
 Row = tuple[object, ...]
 
 _label_option = several("--label", "labels", callback=read_labels, help="Only this label")
@@ -35,47 +34,7 @@ _workspace_option = click.option(
 
 @click.group()
 def adjudicate() -> None:
-    """Find where annotators differ, put it before an adjudicator, and bring her decisions back."""
-
-
-@adjudicate.command("list")
-@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=PATH)
-@click.option("--out", metavar="FILE.csv", type=FILE, help="Write the whole list here.")
-@tasks_option
-@_label_option
-@click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest disagreements.")
-@flag("--spreadsheet-safe", help="Put an apostrophe before cells that a spreadsheet would run.")
-def list_command(
-    paths: tuple[Path, ...], out: Path | None, top: int | None, spreadsheet_safe: bool, **chosen: Any
-) -> None:
-    """List every unit and label on which annotators differ, the weightiest first.
-
-    Weight is influence: Krippendorff's alpha of the label less its alpha without the unit. Those without which alpha
-    would be undefined come first. A second table counts patterns, votes that come
-    more than once: one that comes often, such as one annotator against
-    the others, points at a gap in the guidelines rather than at a slip. The file has votes, notes and texts as well.
-
-    \b
-    Examples:
-        citejury exports adjudicate list export --out disagreements.csv
-        citejury exports adjudicate list export --label misleading --top 20
-    """
-    from exports.report.disagreement_files import with_details, write_disagreements_csv
-
-    found = _read_disagreements(paths, **chosen)
-    if out is not None:
-        write_disagreements_csv(out, with_details(found[:top], paths), spreadsheet_safe)
-    click.echo(Table(_disagreement_rows(found[:top])).terminal())
-    patterns = pattern_rows(found)
-    if patterns:
-        click.echo()
-        click.echo(Table(patterns).terminal())
-    else:
-        log("No two units show the same votes by the same annotators.")
-    written = f"{len(found[:top])} of them are in {out}" if out else "write them to a file with `--out`"
-    log(f"Disagreements: {len(found)}; {written}.")
-    name = shlex.quote(str(paths[0]))
-    log(f"Next: citejury exports adjudicate push {name} --blind")
+    """Put that on which annotators differ before an adjudicator, and bring her decisions back."""
 
 
 @adjudicate.command(cls=SectionedCommand, rare="--task --label --top --overlap --allow-own --api-url")
@@ -294,29 +253,6 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
     if not found.units:
         raise InputError(f"{name!r} and most annotators differ nowhere with a quote. There is nothing to settle.")
     return found
-
-
-def _disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
-    rows = [
-        (
-            "–" if item.influence is None else f"{item.influence:+.4f}",
-            f"{item.n_yes}:{item.n_no}",
-            item.label,
-            " ".join(filter(None, (item.record_uuid, item.chunk_id))),
-            item.pattern,
-        )
-        for item in found[:_SHOWN]
-    ]
-    return [("influence", "yes:no", "label", "record", "pattern"), *rows]
-
-
-def pattern_rows(found: "Sequence[Disagreement]") -> list[Row]:
-    """Empty where none comes twice, since one unit is no pattern."""
-    from exports.report.disagreement_files import count_patterns
-
-    repeated = [each for each in count_patterns(found) if each.n_units > 1]
-    rows: list[Row] = [(each.n_units, each.label, each.pattern) for each in repeated[:_SHOWN]]
-    return [("units", "label", "pattern"), *rows] if rows else []
 
 
 def _score_rows(scores: "Sequence[AnnotatorScore]") -> list[Row]:

@@ -55,7 +55,7 @@ SINCE = click.Option(
 @click.command(
     "csv",
     cls=SectionedCommand,
-    rare="--yes --until --as-of --annotator --language --with-controls --text-pair --discarded --key-file "
+    rare="--yes --until --annotator --language --with-controls --text-pair --discarded --key-file "
     "--spreadsheet-safe --api-url",
 )
 @click.argument("out", type=PATH)
@@ -67,12 +67,6 @@ SINCE = click.Option(
     metavar="TIME",
     callback=_read_moment,
     help="Only responses submitted before this moment; a day alone is its beginning.",
-)
-@click.option(
-    "--as-of",
-    metavar="TIME",
-    callback=_read_moment,
-    help="Responses as they were at this moment, from the history that citejury's own server keeps.",
 )
 @options.annotators_option
 @options.several("--language", "languages", metavar="CODE", help="Only records of this language, such as de")
@@ -122,16 +116,11 @@ def csv_command(
     read; keep it apart from the export. response_id is empty then. Whoever may read the server can still find out by
     the times who answered. Notes stay as they were written: a name in them is not replaced.
 
-    --as-of writes what an export at that moment would have written, with what was changed, withdrawn or deleted since.
-    Responses to records and datasets that are gone cannot be restored and are counted; texts, names and suggestions
-    are as they are now. Times before the history begins are refused.
-
     \b
     Examples:
         citejury exports csv export
         citejury exports csv export --update
         citejury exports csv grounding --task grounding --until 2026-03-01 --extended
-        citejury exports csv in-march --as-of 2026-03-31T18:00+02:00
         citejury exports csv to-publish --round production --anonymize --key-file keys/jury.json
     """
     from annotation.argilla.client import open_argilla
@@ -260,7 +249,7 @@ def history(
         log(f"The history begins at {begins}; how answers came about before that is not known.")
     if written.key_file is not None:
         log(f"Who is who stands in {written.key_file}; keep it, and keep it to yourself.")
-    log(f"Written to {out}. Next: `citejury exports csv OUT --as-of TIME` exports the answers of a moment.")
+    log(f"Written to {out}.")
 
 
 def _history_summary(changes: "Mapping[tuple[TaskName, str], int]") -> str:

@@ -1,30 +1,30 @@
 """The commands `exports dataset` and `exports feedback`."""
 
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from annotation.cli.options import FOLDER, api_url_option, decisions_option, named_workspaces, preset, seed, several
-from exports.cli.csv import SINCE, csv_command
+from annotation.cli.options import FOLDER, decisions_option, preset, seed
 from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, interrupted_by, printable
 
 if TYPE_CHECKING:
     from exports.dataset.splits import SplitShares
-    from exports.dataset.write import Source, WrittenDataset
+    from exports.dataset.write import WrittenDataset
 
 
-_SERVER_OPTIONS = (
-    *("workspaces", "tasks", "until", "annotators", "languages"),
-    *("rounds", "anonymized", "key_file", "api_url"),
+_from_option = click.option(
+    "--from",
+    "paths",
+    required=True,
+    multiple=True,
+    type=PATH,
+    metavar="DIR|CSV",
+    help="Export folder or CSV file to read; may be given more than once.",
 )
-"""Options of `exports csv` that say what is read from Argilla."""
 
 
 def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "SplitShares":
@@ -41,10 +41,10 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
 @click.command(
     "dataset",
     cls=SectionedCommand,
-    rare="--seed --decisions --task --until --annotator --language --round --key-file --api-url",
+    rare="--seed --decisions",
 )
 @click.argument("out", type=PATH)
-@several("--from", "paths", metavar="DIR|CSV", type=PATH, help="Read this export folder or CSV file instead of Argilla")
+@_from_option
 @preset(
     "--split",
     "shares",
@@ -72,70 +72,25 @@ def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted
     departs from its share by as much as one such group. OUT must be absent, empty, or an earlier dataset, which is
     replaced as a whole; with the same seed and shares its records keep their splits while that keeps the shares.
 
-    Rows are read from Argilla as by `exports csv`, or from export folders and CSV files named by --from; model,
-    narrative and the like come from the provenance.csv beside them.
+    An export with --extended brings statuses, rounds and times along, one with --discarded counts discarded responses;
+    model, narrative and the like come from the provenance.csv beside the files.
 
     \b
     Examples:
         citejury exports dataset dataset --from export
-        citejury exports dataset dataset --workspace citejury --round production --consensus ds
+        citejury exports dataset dataset --from export --consensus ds
     """
     from exports.dataset.files import DatasetOptions
     from exports.dataset.write import write_dataset
 
-    ctx = click.get_current_context()
-    given = [name for name in _SERVER_OPTIONS if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE]
-    if paths and given:
-        option = next(param.opts[0] for param in ctx.command.params if param.name == given[0])
-        raise click.UsageError(f"`{option}` says what to read from Argilla and does not go with `--from`.")
     options = DatasetOptions.model_validate({name: wanted[name] for name in DatasetOptions.model_fields})
-    server = {name: wanted[name] for name in _SERVER_OPTIONS}
-    with interrupted_by(signal.SIGTERM), source_of(paths, out, **server) as source, ProgressBars() as bars:
-        written = write_dataset(out, source, options, decisions=decisions, progress=bars.report)
+    with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
+        written = write_dataset(out, paths, options, decisions=decisions, progress=bars.report)
     for line in [*(f"Warning: {warning}" for warning in written.warnings), _summary(written)]:
         log(line)
     saved = (out / "datasets" / written.facts[0].task).as_posix()
     log(f"Wrote {out}; {out / 'README.md'} says what is in it. Next, in Python:")
     log(f"    datasets.load_from_disk({saved!r})")
-
-
-dataset.params.append(SINCE)
-for option in csv_command.params:
-    if option.name in _SERVER_OPTIONS:
-        dataset.params.append(option)
-
-
-@contextmanager
-def source_of(
-    paths: Sequence[Path],
-    out: Path,
-    *,
-    workspaces: Sequence[str],
-    key_file: Path | None,
-    api_url: str | None,
-    **wanted: object,
-) -> "Iterator[Source]":
-    """What names the files to read: the paths; without any, an export of Argilla into the work folder."""
-    if paths:
-        yield lambda work: paths
-        return
-    from exports.csv.annotators import key_path
-    from exports.csv.schema import ExportFilters
-    from exports.csv.write import export_csv
-
-    filters = ExportFilters.model_validate({**wanted, "extended": True, "discarded": True})
-    keys = key_path(out, key_file) if filters.anonymized else key_file
-    with named_workspaces(workspaces, api_url) as (client, names, _):
-        filters = filters.model_copy(update={"whole_campaign": not workspaces and len(names) > 1})
-
-        def export(work: Path) -> list[Path]:
-            with ProgressBars("records") as bars:
-                exported = export_csv(client, names, work / "source", filters, key_file=keys, progress=bars.report)
-            for warning in exported.warnings:
-                log(f"Warning: {warning}")
-            return [work / "source"]
-
-        yield export
 
 
 def _summary(written: "WrittenDataset") -> str:
@@ -149,9 +104,9 @@ def _summary(written: "WrittenDataset") -> str:
     return Table([("task", "rows", "units", "records", *SPLITS), *rows], left=1).terminal(widths)
 
 
-@click.command(cls=SectionedCommand, rare="--others --key-file --api-url")
+@click.command(cls=SectionedCommand, rare="--others")
 @click.argument("out", metavar="OUT", type=FOLDER)
-@several("--from", "paths", type=PATH, metavar="PATH", help="Export folder or CSV file to read instead of Argilla")
+@_from_option
 @decisions_option
 @preset(
     "--others",
@@ -160,16 +115,12 @@ def _summary(written: "WrittenDataset") -> str:
     default=2,
     help="How many others have to have answered a question for their majority to count.",
 )
-@several("--workspace", "workspaces", metavar="NAME", help="Argilla workspace; the setting `workspace` if not given.")
-@api_url_option
-def feedback(out: Path, paths: tuple[Path, ...], decisions: Path | None, fewest: int, **server: Any) -> None:
+def feedback(out: Path, paths: tuple[Path, ...], decisions: Path | None, fewest: int) -> None:
     """Write each annotator a page with her own differences from the others, and the rules concerned, into OUT.
 
     A difference is an answer that most others gave otherwise, or that adjudicators decided otherwise. The page is in
     her language and names nobody, neither people nor models. Controls, repeats and practice are never in it. An answer
     that only one other person gave otherwise is left out and counted: nobody can say who of the two is right.
-
-    Responses are read from Argilla as by `exports csv`, or from export folders and CSV files named by --from.
 
     \b
     Examples:
@@ -179,10 +130,8 @@ def feedback(out: Path, paths: tuple[Path, ...], decisions: Path | None, fewest:
     from annotation.campaign.file import read_campaign
     from exports.report.feedback import write_feedback
 
-    if paths and any(server.values()):
-        raise click.UsageError("`--workspace` and `--api-url` say what to read from Argilla; leave `--from` out.")
-    with interrupted_by(signal.SIGTERM), source_of(paths, out, key_file=None, **server) as source:
-        written = write_feedback(out, source, read_campaign(), decisions, fewest)
+    with interrupted_by(signal.SIGTERM):
+        written = write_feedback(out, paths, read_campaign(), decisions, fewest)
     for path in written.pages.values():
         click.echo(printable(str(path)))
     if written.feedback.too_few:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from annotation.argilla.client import Argilla
@@ -51,7 +50,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
     Unless they are named, rounds that take suggestions, whose answers would count as agreement, and practice, whose
     answers are known, are left out; practice is not where every response is wanted.
     """
-    ours = [dataset for workspace in workspaces for dataset in _workspace_datasets(client, workspace, filters.as_of)]
+    ours = [dataset for workspace in workspaces for dataset in _workspace_datasets(client, workspace)]
     wanted = [
         dataset
         for dataset in ours
@@ -82,17 +81,14 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
     return ChosenDatasets(sorted(chosen, key=lambda dataset: TASKS.index(dataset.task)), passed_over)
 
 
-def _workspace_datasets(client: Argilla, workspace: str, as_of: datetime | None) -> list[JuryDataset]:
-    """The workspace's datasets that citejury set up, in order of their names; those of a moment where one is named."""
+def _workspace_datasets(client: Argilla, workspace: str) -> list[JuryDataset]:
+    """The workspace's datasets that citejury set up, in order of their names."""
     datasets = current_datasets(client, client.find_workspace(workspace))
-    if as_of is not None:
-        datasets = [each for each in datasets if utc(each["inserted_at"]) <= as_of]
     ours = [found for each in datasets if (found := jury_dataset(each, workspace))]
     if not ours:
         there = ", ".join(f"{dataset['name']!r} (not citejury's)" for dataset in datasets) or "none"
         raise NotFoundError(
-            f"The workspace {workspace!r} at {client.api_url} has no dataset that citejury set up"
-            f"{f' before {as_of.isoformat()}' if as_of else ''}; it has: {there}. "
+            f"The workspace {workspace!r} at {client.api_url} has no dataset that citejury set up; it has: {there}. "
             "Check `--workspace`, or run `citejury annotation setup`."
         )
     return ours
@@ -186,7 +182,7 @@ def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     tally = Tally()
     totals: set[int] = set()
     read = 0
-    for total, page in fetched_ahead(reading.client.record_pages(dataset.id, as_of=reading.filters.as_of)):
+    for total, page in fetched_ahead(reading.client.record_pages(dataset.id)):
         totals.add(total)
         if len(totals) > 1:
             return None

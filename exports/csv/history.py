@@ -10,12 +10,12 @@ from typing import Any, BinaryIO, NamedTuple
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.tasks import round_of, task_of
-from annotation.argilla.units import HISTORY_PATH, HISTORY_STATE_PATH
+from annotation.argilla.units import HISTORY_PATH
 from exports.csv.annotators import Annotators, pseudonyms_of
 from exports.csv.fetch import Progress, fetched_ahead
 from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow, utc
-from pipeline.core.errors import ArgillaError, InputError, NotFoundError, OutputError
+from pipeline.core.errors import ArgillaError, NotFoundError, OutputError
 from pipeline.core.files import output_errors, staged_file
 
 _ANSWERS: Mapping[object, str] = {"yes": "True", "no": "False"}
@@ -171,24 +171,3 @@ def _cell(values: Mapping[str, Any], question: str, task: TaskName) -> str:
     if question in LABELS[task] and value in _ANSWERS:
         return _ANSWERS[value]
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def check_moment(client: Argilla, workspaces: Sequence[str], moment: datetime) -> int:
-    """How many submitted responses of the moment cannot be restored, because their records were deleted since."""
-    lost = 0
-    for workspace in workspaces:
-        try:
-            params = {"workspace": workspace, "moment": moment.isoformat()}
-            state = client.request("GET", HISTORY_STATE_PATH, params=params)
-        except NotFoundError as error:
-            client.find_workspace(workspace)
-            raise _no_history(client) from error
-        if moment < utc(state["begins"]):
-            raise InputError(
-                f"The history of responses at {client.api_url} begins at {state['begins']}, and `--as-of` asks for "
-                f"{moment.isoformat()}. Name a later time."
-            )
-        if moment > utc(state["now"]):
-            raise InputError(f"`--as-of` asks for {moment.isoformat()}, which is still to come. Name an earlier time.")
-        lost += state["lost"]
-    return lost

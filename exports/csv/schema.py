@@ -308,8 +308,6 @@ class ExportFilters(Frozen):
     """Only these tasks."""
     until: Moment | None = None
     """Only responses submitted before this moment; without offset it is UTC."""
-    as_of: Moment | None = None
-    """Responses as they were at this moment, from the server's history; as they are now where it is None."""
     annotators: tuple[str, ...] = ()
     """Only responses of these annotators, by user name or user id; pseudonyms in the manifest where `anonymized`."""
     languages: tuple[str, ...] = ()

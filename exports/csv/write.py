@@ -30,7 +30,6 @@ from exports.csv.folder import (
     staged_folder,
     write_manifest,
 )
-from exports.csv.history import check_moment
 from exports.csv.rows import (
     Piece,
     ProvenanceGaps,
@@ -44,22 +43,6 @@ from exports.csv.spool import Spool
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.terminal import counted
-
-
-def _warnings_about_the_past(filters: schema.ExportFilters, unrestored: int) -> list[str]:
-    """What an export of an earlier moment cannot restore; `unrestored` submitted responses were to deleted records."""
-    if filters.as_of is None:
-        return []
-    lost = (
-        f"{counted(unrestored, 'submitted response')} of that moment cannot be restored, because their records or "
-        "datasets were deleted since (`citejury exports history` has what they said). "
-        if unrestored
-        else ""
-    )
-    return [
-        f"Responses are as they were at {filters.as_of.isoformat()}. {lost}All else is as it is now: texts, metadata, "
-        "names of annotators, suggestions, and `record_status` in `--extended`."
-    ]
 
 
 def _check_not_empty(
@@ -229,7 +212,7 @@ def export_csv(
 
     Raises:
         NotFoundError: no such workspace or dataset, or no submitted response in it, or none for something named.
-        InputError: the key file is none or not wanted, or no history reaches back to `filters.as_of`.
+        InputError: the key file is none or not wanted.
         OutputError: `out` holds something else, or it or the key file cannot be written.
         ArgillaError: the server is too old, does not answer, refuses the key, or its records keep changing.
     """
@@ -267,9 +250,9 @@ def _read_request(out: Path) -> tuple[tuple[str, ...], schema.ExportFilters]:
             f"The export in {out} was made with the former `--since` and cannot be brought up to date. Export to "
             "another folder without `--update`."
         )
-    if filters.get("as_of") is not None:
+    if filters.pop("as_of", None) is not None:
         raise InputError(
-            f"The export in {out} is of an earlier moment (`--as-of`), so there is nothing to bring up to date. Export "
+            f"The export in {out} was made with the former `--as-of`, so there is nothing to bring up to date. Export "
             "to another folder without `--update`."
         )
     try:
@@ -299,7 +282,6 @@ def _write_export(writing: _Writing) -> Export:
     with staged_folder(out) as work:
         new = work / "export"
         check_server(client)
-        unrestored = check_moment(client, workspaces, filters.as_of) if filters.as_of else 0
         datasets, passed_over = choose_datasets(client, workspaces, filters)
         annotators = Annotators(client, pseudonyms)
         is_there = (out / MANIFEST_FILE).is_file()
@@ -333,7 +315,6 @@ def _write_export(writing: _Writing) -> Export:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
     warnings = gaps.warnings() + _warnings_about(files, manifest.datasets, filters, passed_over)
     warnings += _warnings_about_marks(read) + _warnings_about_doubled(manifest.datasets)
-    warnings += _warnings_about_the_past(filters, unrestored)
     warnings += _warnings_about_the_earlier(out, writing.is_update and update is None, earlier is not None, lost)
     return Export(manifest, warnings, None if pseudonyms is None else pseudonyms.path, changes)
 

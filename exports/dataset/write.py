@@ -1,6 +1,6 @@
 """Make a dataset of an export: Parquet files, Hugging Face datasets with splits, a merged view, a data card."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,9 +23,6 @@ from exports.statistics.consensus import ConsensusLabel, UnitLabel, consensus, u
 from exports.statistics.ratings import Ratings
 from pipeline.core.errors import InputError
 from pipeline.core.files import sha256_of
-
-Source = Callable[[Path], Sequence[Path]]
-"""Given a work folder, names the export folders and CSV files to read; it may make them there."""
 
 
 class WrittenDataset(NamedTuple):
@@ -61,7 +58,7 @@ class _Writing(NamedTuple):
 
 def write_dataset(
     out: Path,
-    source: Source,
+    paths: Sequence[Path],
     options: card_files.DatasetOptions,
     *,
     decisions: Path | None = None,
@@ -75,7 +72,7 @@ def write_dataset(
         OutputError: `out` holds something else, or cannot be written.
     """
     with staged_folder(out, card_files.check_dataset_folder, "exports dataset") as work:
-        files = export_files(paths := source(work))
+        files = export_files(paths)
         if changed := [file for file in files if has_filter(file.parent, "spreadsheet_safe")]:
             raise InputError(
                 f"`{changed[0]}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, "

@@ -3,9 +3,8 @@
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -123,34 +122,31 @@ class WrittenFeedback(NamedTuple):
 
 def write_feedback(
     out: Path,
-    source: Callable[[Path], Sequence[Path]],
+    paths: Sequence[Path],
     campaign: Campaign | None,
     decisions: Path | None = None,
     fewest: int = 2,
 ) -> WrittenFeedback:
     """Write a page for each annotator into the folder; pages of earlier calls that are no longer wanted go.
 
-    `source` is given a work folder and names what to read; it may make it there. Without a campaign the language is
-    that of most of what each answered.
+    `paths` are export folders and CSV files. Without a campaign the language is that of most of what each answered.
 
     Raises:
         InputError: no answer could be compared, or a file cannot be read.
         BadRowsError: cells cannot be read.
         OutputError: the folder cannot be written.
     """
-    with TemporaryDirectory(prefix="citejury-") as work:
-        paths = source(Path(work))
-        files = [path for path in export_files(paths) if path.name != CONTROLS_FILE]
-        tables = read_tables(files).tables
-        _check_practice(files)
-        decided = read_decisions(decisions).by_unit if decisions else {}
-        found = compare(tables, decided, fewest, read_control_units(files))
-        if not found.by_annotator:
-            raise InputError(
-                f"No answer could be compared: no unit has a decision or the answers of {fewest + 1} people. Name "
-                "`--decisions`, or count fewer with `--others`."
-            )
-        shown = (each.differences[:_SHOWN] for labels in found.by_annotator.values() for each in labels)
+    files = [path for path in export_files(paths) if path.name != CONTROLS_FILE]
+    tables = read_tables(files).tables
+    _check_practice(files)
+    decided = read_decisions(decisions).by_unit if decisions else {}
+    found = compare(tables, decided, fewest, read_control_units(files))
+    if not found.by_annotator:
+        raise InputError(
+            f"No answer could be compared: no unit has a decision or the answers of {fewest + 1} people. Name "
+            "`--decisions`, or count fewer with `--others`."
+        )
+    shown = (each.differences[:_SHOWN] for labels in found.by_annotator.values() for each in labels)
     texts = _texts_of(files, {each[:2] for differences in shown for each in differences})
     everybody = sorted({name for table in tables for name in table.annotators})
     names = {name: path.replace("sheet-", "feedback-", 1) for name, path in sheet_names(everybody).items()}

@@ -142,7 +142,6 @@ def check_pages(folder: Path) -> None:
         "exports results EXPORT --out OUT",
         "exports feedback OUT --from EXPORT",
         "exports dataset OUT --from EXPORT",
-        "exports adjudicate list EXPORT",
     ],
 )
 def test_commands_print_any_name(study: Study, tmp_path: Path, command: str) -> None:

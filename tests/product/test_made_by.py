@@ -255,7 +255,7 @@ def test_a_home_is_served_continued_and_exported_without_loss(commit: str, whole
         old_answers_stay_and_new_ones_come_out(responses, files, submitted, after, work)
         status_counts_the_old_and_the_new_answers(served, after)
         if commit == NEW and whole:
-            earlier_exports_are_made_again_and_brought_up_to_date(served, files, work, tmp_path)
+            earlier_exports_are_brought_up_to_date(served, work, tmp_path)
             a_study_goes_on_with_its_second_month(served)
         elif commit == OLD:
             for task in TASKS:
@@ -402,15 +402,10 @@ def status_counts_the_old_and_the_new_answers(served: Served, responses: Respons
     assert {name: count for name, count in counted.items() if count} == submitted
 
 
-def earlier_exports_are_made_again_and_brought_up_to_date(
-    served: Served, files: Mapping[str, bytes], work: Mapping[str, bytes], out: Path
-) -> None:
-    moment = json.loads((served.folder / "export" / "manifest.json").read_text(encoding="utf-8"))["started"]
-    served.run("exports", "csv", str(out / "past"), "--as-of", moment)
+def earlier_exports_are_brought_up_to_date(served: Served, work: Mapping[str, bytes], out: Path) -> None:
     shutil.copytree(served.folder / "export", out / "updated")
     served.run("exports", "csv", str(out / "updated"), "--update")
     for task in TASKS:
-        assert (out / "past" / f"{task}.csv").read_bytes() == files[f"export/{task}.csv"]
         assert (out / "updated" / f"{task}.csv").read_bytes() == work[f"export/{task}.csv"]
 
 
@@ -438,8 +433,6 @@ def the_history_begins_with_the_first_start(served: Served, submitted: set[tuple
     # Of what was there before, only what became of it: Ben's draft was submitted.
     updates = [(row["status_before"], row["status_after"]) for row in rows if row["action"] == "update"]
     assert (set(updates), {row["annotator_id"] for row in rows}) == ({("draft", "submitted")}, {DRAFTER})
-    refused = served.run("exports", "csv", str(out / "past"), "--as-of", "2026-01-01", code=1)
-    assert "begins at" in refused.output
 
 
 def a_new_version_shows_the_query(served: Served, old: Sequence[str]) -> None:
@@ -573,8 +566,6 @@ def test_its_records_are_made_again_without_the_web_and_a_dataset_of_the_old_exp
     assert holds_all(json_lines(Path("again.jsonl")), old)
     run("exports", "dataset", "dataset", "--from", "export_extended", "--decisions", "decisions.csv")
     assert {path.stem for path in Path("dataset", "parquet").iterdir()} >= set(TASKS)
-    run("exports", "adjudicate", "list", "export_extended", "--out", "disagreements.csv")
-    assert raw_rows(Path("disagreements.csv").read_bytes())
 
 
 def test_agreement_of_the_old_export_and_of_judgements_without_a_model_has_the_same_figures(made: Path) -> None:

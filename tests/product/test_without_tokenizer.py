@@ -49,7 +49,6 @@ def _without_tokenizer(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("annotation", "plan", "records.jsonl", "--out", "OUT"),
         ("exports", "agreement", "export", "--out", "OUT", "--resamples", "100"),
         ("exports", "results", "export", "--out", "OUT"),
-        ("exports", "adjudicate", "list", "export_extended", "--out", "OUT"),
         ("doctor",),
     ],
     ids=" ".join,

@@ -41,7 +41,6 @@ FILES = {
     "annotation users add --passwords": "annotation users add NEW SERVER --passwords HERE",
     "annotation users passwd --passwords": "annotation users passwd KNOWN --passwords HERE",
     "annotation status --html": "annotation status SERVER --html HERE",
-    "exports adjudicate list --out": "exports adjudicate list export_extended --out HERE",
     "exports history OUT": "exports history HERE SERVER",
 }
 """One file: the place that a command writes to, and words that make it write there."""
@@ -67,10 +66,9 @@ FOLDERS = {
 ELSEWHERE = {
     "annotation teardown --export",  # as `exports csv`
     "annotation serve --backup-to",  # tests/annotation/server/test_upkeep.py
-    "exports adjudicate read --out",  # by the writer of `list`, after a whole adjudication
+    "exports adjudicate read --out",  # after a whole adjudication
     "exports adjudicate read --scores",
     "exports csv --key-file",  # kept for ever, read before it is written
-    "exports dataset --key-file",
     "exports history --key-file",
     "pipeline sources --store",  # databases of pages
     "pipeline verify --store",
@@ -83,7 +81,6 @@ READ = {
     "annotation judge": "RECORDS",
     "annotation plan": "PATHS",
     "annotation push": "--exclude --repairs --sample --suggestions PATHS",
-    "exports adjudicate list": "PATHS",
     "exports adjudicate push": "--disputes EXPORT",
     "exports adjudicate read": "--export",
     "exports agreement": "--decisions --judge --runs PATHS",

@@ -75,7 +75,7 @@ def jury_export(folder: Path, narratives: int = 50) -> Path:
 def make(out: Path, source: Path, options: DatasetOptions = EVEN, **wanted: Any) -> "WrittenDataset":
     from exports.dataset.write import write_dataset
 
-    return write_dataset(out, lambda work: [source], options, **wanted)
+    return write_dataset(out, [source], options, **wanted)
 
 
 def rows_of(out: Path, name: str) -> list[dict[str, Any]]:

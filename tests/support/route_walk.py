@@ -75,16 +75,16 @@ BAD_SEARCHES: tuple[Any, ...] = (
     {"sort": []},
 )
 QUERIES = {
-    "offset=1&limit=1": ("/records", "record-states", "units", "search", "as-of", "history"),
+    "offset=1&limit=1": ("/records", "record-states", "units", "search", "history"),
     "offset=-1": ("/records", "search"),
-    "offset=one&limit=0": ("/records", "record-states", "units", "search", "as-of", "history"),
-    "limit=100000": ("/records", "record-states", "units", "search", "as-of", "history"),
+    "offset=one&limit=0": ("/records", "record-states", "units", "search", "history"),
+    "limit=100000": ("/records", "record-states", "units", "search", "history"),
     "include=responses,suggestions,vectors": ("/records", "search"),
     "include=vectors:vector,vectors:none": ("/records", "search"),
     "include=weather": ("/records", "search"),
     f"ids={UNKNOWN},none": ("/records", "/suggestions"),
-    "workspace=walk&moment=2026-01-01T00:00:00Z": ("history", "state", "as-of"),
-    "moment=yesterday&after=1": ("history", "state", "as-of", "units", "record-states"),
+    "workspace=walk": ("history",),
+    "after=1": ("history", "units", "record-states"),
     f"workspace_id={UNKNOWN}&status=ready&name=study": ("/me/datasets",),
     "status=open&workspace_id=none": ("/me/datasets",),
 }
@@ -105,7 +105,7 @@ HIDDEN = (
     (re.compile(r'("(?:api_key|access_token|secret|id_token)" ?: ?)"[^"]+"'), r'\1"KEY"'),
     (re.compile(r'("(?:rss|vms|shared|text|lib|data|dirty)" ?: ?)"[\d.]+[BKMGT]"'), r'\1"SIZE"'),
     (re.compile(r"http://127\.0\.0\.1:\d{4,5}\b"), "SITE"),
-    (re.compile(r'("(?:cursor|next|after|moment|as_of)" ?: ?)("[^"]*"|[\d.]+)'), r'\1"PLACE"'),
+    (re.compile(r'("(?:cursor|next|after)" ?: ?)("[^"]*"|[\d.]+)'), r'\1"PLACE"'),
 )
 OWN_HEADERS = {"content-type", "allow", "location", "www-authenticate", "cache-control", "vary", "content-encoding"}
 

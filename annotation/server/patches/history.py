@@ -220,13 +220,6 @@ async def find_workspace(db: AsyncSession, name: str) -> UUID | None:
     return found if found is not None else await db.scalar(gone)
 
 
-async def count_lost(db: AsyncSession, workspace_id: UUID, moment: datetime) -> int:
-    gone = sa.select(DELETED_RECORDS.c.record_id).where(DELETED_RECORDS.c.dataset_id.in_(_datasets_of(workspace_id)))
-    first = _first_changes(CHANGES.c.record_id.in_(gone), moment)
-    wanted = sa.select(sa.func.count()).select_from(CHANGES)
-    return int(await db.scalar(wanted.where(CHANGES.c.id.in_(first), CHANGES.c.status_before == "submitted")) or 0)
-
-
 def _datasets_of(workspace_id: UUID) -> Any:
     return sa.union_all(
         sa.select(Dataset.id).where(Dataset.workspace_id == workspace_id),
@@ -234,27 +227,12 @@ def _datasets_of(workspace_id: UUID) -> Any:
     )
 
 
-def _first_changes(wanted: sa.ColumnElement[bool], moment: datetime) -> Any:
-    """The first in order, not in time: a clock that was set back must not undo a part of what came after."""
-    later = sa.select(sa.func.min(CHANGES.c.id)).where(wanted, CHANGES.c.at > moment)
-    return later.group_by(CHANGES.c.response_id)
-
-
-async def responses_of(db: AsyncSession, record_ids: Sequence[UUID], moment: datetime | None) -> dict[str, list[str]]:
-    """Changes are read after the responses: what comes in between is among them, and is undone."""
-    now, then = Response, CHANGES.c
+async def responses_of(db: AsyncSession, record_ids: Sequence[UUID]) -> dict[str, list[str]]:
+    now = Response
     columns = (now.id, now.values, now.status, now.record_id, now.user_id)
     found = sa.select(*(sa.cast(each, sa.String) for each in columns), now.inserted_at, now.updated_at)
     found = found.where(now.record_id.in_(record_ids)).order_by(now.inserted_at)
     rows: Sequence[Any] = (await db.execute(found)).all()
-    if moment is not None:
-        before = (then.response_id, then.values_before, then.status_before, then.record_id, then.user_id)
-        first = _first_changes(then.record_id.in_(record_ids), moment)
-        changes = sa.select(*(sa.cast(each, sa.String) for each in before), then.inserted_at, then.updated_before)
-        undone = (await db.execute(changes.where(then.id.in_(first)))).all()
-        changed = {row[0] for row in undone}
-        rows = [row for row in rows if row[0] not in changed] + [row for row in undone if row[2] is not None]
-        rows = sorted(rows, key=lambda row: row[5])
     by_record: defaultdict[str, list[str]] = defaultdict(list)
     for response_id, values, status, record_id, user_id, inserted_at, updated_at in rows:
         by_record[key := hyphenated(record_id)].append(

@@ -8,7 +8,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -29,7 +29,6 @@ from sqlalchemy import String, cast, func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.argilla import units
-from annotation.argilla.client import AS_OF_PATH
 from annotation.server.patches import history
 from annotation.server.patches.events import tell_erased
 from annotation.server.patches.history import hyphenated
@@ -140,15 +139,6 @@ def serve_history(_: Any) -> None:
         page = await history.changes_page(db, workspace_id, after, limit)
         return Response(page, media_type="application/json")
 
-    async def report_state(workspace: str, moment: str, db: Database, current_user: Asking) -> Any:
-        workspace_id = await _named_workspace(db, workspace, current_user)
-        state = {
-            "begins": (await history.read_begin(db)).replace(tzinfo=UTC).isoformat(),
-            "now": datetime.now(UTC).isoformat(),
-            "lost": await history.count_lost(db, workspace_id, _read_moment(moment)),
-        }
-        return Response(json.dumps(state), media_type="application/json")
-
     async def erase_history(workspace: str, db: Database, current_user: Asking, dataset_id: UUID | None = None) -> Any:
         workspace_id = await _named_workspace(db, workspace, current_user)
         await authorize(current_user, WorkspacePolicy.delete)
@@ -164,7 +154,6 @@ def serve_history(_: Any) -> None:
 
     serve_first(units.HISTORY_PATH, list_changes, response_class=Response)
     serve_first(units.HISTORY_PATH, erase_history, "DELETE", response_class=Response)
-    serve_first(units.HISTORY_STATE_PATH, report_state, response_class=Response)
 
 
 async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
@@ -179,52 +168,23 @@ async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
     return found
 
 
-def serve_past_responses(_: Any) -> None:
-    async def list_records_at(
-        dataset_id: UUID,
-        moment: str,
-        db: Database,
-        current_user: Asking,
-        offset: int = Query(default=0, ge=0, lt=1 << 63),
-        limit: int = Query(default=500, ge=1, le=units.PAGE_RECORDS),
-    ) -> Any:
-        await _check_may_read(dataset_id, db, current_user)
-        at = _read_moment(moment)
-        if at < await history.read_begin(db):
-            raise HTTPException(422, "The history of responses begins later than `moment`.")
-        page = await _record_page(db, dataset_id, offset, limit, {"responses"}, at)
-        return Response(page, media_type="application/json")
-
-    serve_first(AS_OF_PATH, list_records_at, response_class=Response)
-
-
-def _read_moment(written: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(written)
-        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    except (ValueError, OverflowError) as error:
-        raise HTTPException(422, "`moment` is no time in ISO 8601.") from error
-
-
-async def _record_page(
-    db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str], moment: datetime | None = None
-) -> str:
+async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str]) -> str:
     """Rows before the page are counted in the index alone, so that its records are the only ones that are read."""
     of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(Record.inserted_at, Record.id)
     on_page = of_dataset.offset(offset).limit(limit).subquery()
-    items = await _record_items(db, dataset_id, select(on_page.c.id), wanted, moment)
+    items = await _record_items(db, dataset_id, select(on_page.c.id), wanted)
     total = await db.scalar(select(func.count(Record.id)).where(Record.dataset_id == dataset_id))
     return f'{{"items":[{items}],"total":{total}}}'
 
 
-async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str], moment: datetime | None = None) -> str:
+async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str]) -> str:
     texts = (cast(Record.fields, String), cast(Record.metadata_, String))
     columns = (Record.id, Record.status, *texts, Record.external_id, Record.inserted_at, Record.updated_at)
     found = select(*columns).where(Record.dataset_id == dataset_id, Record.id.in_(named))
     rows = (await db.execute(found.order_by(Record.inserted_at, Record.id))).all()
     ids = [row.id for row in rows]
     kinds = {"responses": history.responses_of, "suggestions": _suggestions_of}  # in the order of argilla-server's body
-    related = [(name, await rows_of(db, ids, moment)) for name, rows_of in kinds.items() if name in wanted]
+    related = [(name, await rows_of(db, ids)) for name, rows_of in kinds.items() if name in wanted]
     items = []
     for record_id, status, fields, metadata, external_id, inserted_at, updated_at in rows:
         key = str(record_id)
@@ -264,7 +224,7 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
     return f'{{"items":[{",".join(items)}],"next":{following}}}'
 
 
-async def _suggestions_of(db: Any, record_ids: Sequence[UUID], _: datetime | None) -> dict[str, list[str]]:
+async def _suggestions_of(db: Any, record_ids: Sequence[UUID]) -> dict[str, list[str]]:
     found = select(Suggestion.__table__).where(Suggestion.record_id.in_(record_ids)).order_by(Suggestion.inserted_at)
     by_record: defaultdict[str, list[str]] = defaultdict(list)
     for row in await db.execute(found):

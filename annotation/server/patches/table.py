@@ -194,8 +194,6 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("api.policies.v1:DatasetPolicy.list_records_with_all_responses", "27cc4d694ea4", routes.serve_changes),
     # It keeps the last state of a response only.
     ("api.policies.v1:DatasetPolicy.list_records_with_all_responses", "27cc4d694ea4", routes.serve_history),
-    # What was answered at an earlier moment cannot be asked.
-    ("api.policies.v1:DatasetPolicy.list_records_with_all_responses", "27cc4d694ea4", routes.serve_past_responses),
     # The page loses answers that the server does not take, knows no rules between labels, and wants foreign fonts.
     ("_app:configure_app_statics", "ca3a11988607", change_page),
     # Answers lack security headers and a request's id, and nothing can be refused that came without HTTPS.

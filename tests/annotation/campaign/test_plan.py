@@ -182,7 +182,12 @@ def test_odd_records_are_planned_as_what_they_are(records, units: list[int], nar
 def test_the_summary_names_hours_and_the_next_command_and_cells_of_the_sample_are_made_safe() -> None:
     result = plan(planned_study(30), out="a plan")
     assert max(map(len, result.stdout.splitlines())) <= 80
-    for part in ("together", "Hours of all annotators together", "found with power .8", "narratives that find a difference of 0.2: "):
+    for part in (
+        "together",
+        "Hours of all annotators together",
+        "found with power .8",
+        "narratives that find a difference of 0.2: ",
+    ):
         assert part in result.stdout
     last = result.stderr.splitlines()[-1]
     assert last == "Next: citejury annotation push records.jsonl --sample 'a plan/sample.csv'"

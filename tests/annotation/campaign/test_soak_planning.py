@@ -127,7 +127,9 @@ def tell(*figures: object) -> None:
         *(pytest.param(spread, n, k, marks=soak) for spread in SPREADS for n in (12, 30, 100, 400) for k in (1, 2, 3)),
     ],
 )
-def test_the_detectable_difference_is_found_in_four_studies_of_five_or_more(spread: str, narratives: int, votes: int) -> None:
+def test_the_detectable_difference_is_found_in_four_studies_of_five_or_more(
+    spread: str, narratives: int, votes: int
+) -> None:
     difference, power = power_of_the_detectable(spread, [1.0] * narratives, votes, 3000)
     tell("power", spread, narratives, votes, difference, power)
     assert 0.77 <= power <= 0.91

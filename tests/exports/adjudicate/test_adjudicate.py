@@ -18,16 +18,15 @@ from annotation.push.push import push_records
 from annotation.server.launch import ServerHandle
 from exports.adjudicate.adjudication import Asked, Home, UnitId, votes_text
 from exports.adjudicate.push import push_units
-from exports.cli.adjudicate import pattern_rows
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from exports.reading.decisions import read_decisions, score_annotators
 from exports.reading.read import export_files, read_tables
+from exports.report.disagreement_files import with_details, write_disagreements_csv
 from exports.statistics.consensus import consensus
-from exports.statistics.disagreements import find_disagreements
+from exports.statistics.disagreements import find_disagreements, rank_together
 from pipeline.core.errors import InputError
 from tests.support.adjudication_data import NOTE, Jury, answer, everything_shown, judge_everything, read_csv
-from tests.support.agreement_data import Row, ratings_of
 from tests.support.setup_bench import make_earlier_grounding
 
 pytestmark = pytest.mark.server
@@ -53,6 +52,13 @@ def jury(argilla_server: ServerHandle, owner: Argilla, people: dict[str, dict[st
     return jury
 
 
+def listed(jury: Jury, folder: Path) -> list[dict[str, str]]:
+    """The rows of disagreements.csv as an agreement has them."""
+    found = rank_together(map(find_disagreements, read_tables(export_files([jury.export])).tables))
+    write_disagreements_csv(folder / "list.csv", with_details(found, [jury.export]))
+    return read_csv(folder / "list.csv")
+
+
 def pushed(jury: Jury, *words: str) -> dict[str, dict[str, Any]]:
     """The records before adjudicators after a push that ends well."""
     result = jury.push(*words)
@@ -61,10 +67,8 @@ def pushed(jury: Jury, *words: str) -> dict[str, dict[str, Any]]:
 
 
 def test_a_jury_is_listed_and_put_before_adjudicators_blind_or_with_votes(jury: Jury, tmp_path: Path) -> None:
-    out, carla = tmp_path / "list.csv", jury.names["carla"]
-    result = jury.run("list", str(jury.export), "--out", str(out))
-    assert result.exit_code == 0, result.output
-    rows = read_csv(out)
+    carla = jury.names["carla"]
+    rows = listed(jury, tmp_path)
     assert [(row["label"], row["record_uuid"]) for row in rows] == [("topically_relevant", "r1"), ("helpful", "r2")]
     relevant = rows[0]
     votes = {who: relevant[f"vote of {name}"] for who, name in jury.names.items() if f"vote of {name}" in relevant}
@@ -75,26 +79,18 @@ def test_a_jury_is_listed_and_put_before_adjudicators_blind_or_with_votes(jury: 
     with jury.client("dora") as client:
         external_id = client.get(f"/records/{relevant['record_id']}").json()["external_id"]
     assert relevant["link"] == f"{jury.server.url}/dataset/{dataset}/annotation-mode?record={external_id}"
-    assert f"{carla} yes; {jury.names['anna']}, {jury.names['ben']} no" in result.stdout
+    assert relevant["pattern"] == f"{carla} yes; {jury.names['anna']}, {jury.names['ben']} no"
     manifest = json.loads((jury.export / "manifest.json").read_text())
     for server in ("javascript:alert(1)//", "http://user:secret@host", 'http://host/"><script>', ""):
         (jury.export / "manifest.json").write_text(json.dumps({**manifest, "server": server}))
-        jury.run("list", str(jury.export), "--out", str(out))
-        assert {row["link"] for row in read_csv(out)} == {""}
+        assert {row["link"] for row in listed(jury, tmp_path)} == {""}
     (jury.export / "manifest.json").write_text(json.dumps(manifest))
     what_cannot_work_is_refused_before_anything_is_made(jury, tmp_path)
     adjudicators_get_the_split_units_blind_or_with_the_votes_and_without_names(jury)
     nobody_adjudicates_what_they_answered_or_both_blind_and_with_the_votes(jury)
 
 
-def test_patterns_come_more_than_once_and_a_unit_pushed_twice_is_asked_for_the_labels_of_both() -> None:
-    said = {"r1": (1, 0, 1), "r2": (1, 0, 1), "r3": (0, 1, 1)}
-    rows = [
-        Row(record, name, (vote,)) for record, votes in said.items() for name, vote in zip("abc", votes, strict=True)
-    ]
-    found = find_disagreements(ratings_of(rows))
-    assert pattern_rows(found)[1:] == [(2, "proper_action", "a, c yes; b no")]
-    assert pattern_rows([item for item in found if item.record_uuid == "r3"]) == []
+def test_a_unit_pushed_twice_is_asked_for_the_labels_of_both() -> None:
     blind, votes = Asked(frozenset({"helpful"}), frozenset({"anna"})), Asked(frozenset({"complete"}), frozenset())
     assert votes.with_more(blind) == blind.with_more(votes) == Asked(blind.labels | votes.labels, frozenset({"anna"}))
     assert blind.with_more(None) == blind

@@ -1,7 +1,6 @@
-"""`exports history` and `exports csv --as-of`: what was answered, changed and deleted, and any state that there was."""
+"""`exports history`: what was answered, changed and deleted."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from annotation.server.launch import ServerHandle
 from exports.cli import main
 from exports.csv.history import export_history
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters
-from exports.csv.write import export_csv
 from pipeline.core.errors import NotFoundError
 from tests.support.export_bench import (
     Bench,
@@ -24,7 +22,6 @@ from tests.support.export_bench import (
     full_bench,
     generation_bench,
     make_user,
-    manifest_of,
     read_csv,
     record,
 )
@@ -59,60 +56,6 @@ def responses_of(bench: Bench, task: str) -> list[dict[str, Any]]:
     """The responses of one dataset, record by record."""
     pages = bench.client.record_pages(bench.datasets[task])
     return [response for _, page in pages for each in page for response in each["responses"]]
-
-
-def test_a_past_state_is_exported_as_it_was_exported_then(
-    tmp_path: Path, argilla_server: ServerHandle, client: Argilla, people: dict[str, str], run: Callable[..., Result]
-) -> None:
-    bench = full_bench(argilla_server, client, people)
-    ids: dict[str, list[str]] = {}
-    for task in LABELS:
-        given = [
-            bench.response("anna", **answers(task)),
-            bench.response("ben", "discarded"),
-            bench.response("carla", "draft", **answers(task)),
-        ]
-        ids[task] = bench.put(task, *(record(task, f"r{number}", *given) for number in range(6)))
-    then = tmp_path / "then"
-    export_csv(client, bench.workspace, then, ExportFilters(extended=False, discarded=True))
-    moment = manifest_of(then)["finished"]
-
-    for task in LABELS:
-        changed = dict.fromkeys(LABELS[task], "yes")
-        bench.put(task, {"id": ids[task][0], "responses": [bench.response("anna", **changed)]})  # another answer
-        bench.put(task, {"id": ids[task][1], "responses": [bench.response("anna", **answers(task))]})  # sent again
-        bench.put(task, {"id": ids[task][2], "responses": [bench.response("anna", "discarded")]})  # withdrawn
-        bench.put(task, {"id": ids[task][3], "responses": [bench.response("ben", **changed)]})  # taken up again
-        bench.put(task, {"id": ids[task][4], "responses": [bench.response("carla", **answers(task))]})  # finished
-        bench.put(task, record(task, "new", bench.response("anna", **answers(task))))
-        gone = next(each for each in responses_of(bench, task) if each["record_id"] == ids[task][5])
-        client.request("DELETE", f"/responses/{gone['id']}")
-        client.request("POST", f"/records/{ids[task][5]}/responses", json={"status": "discarded", "values": None})
-
-    now, past = tmp_path / "now", tmp_path / "past"
-    export_csv(client, bench.workspace, now, ExportFilters(discarded=True))
-    assert not set(tables(now).items()) & set(tables(then).items())
-    run("exports", "csv", past, "--as-of", moment, "--discarded", "--workspace", bench.workspace)
-    assert tables(past) == tables(then)
-    assert "is of an earlier moment" in run("exports", "csv", past, "--update", code=1).output
-
-
-def test_a_past_state_says_what_it_cannot_restore(
-    tmp_path: Path, argilla_server: ServerHandle, client: Argilla, people: dict[str, str], run: Callable[..., Result]
-) -> None:
-    bench = generation_bench(argilla_server, client, people)
-    answered_by(bench, "anna", "ben", record_uuid="kept")
-    answered_by(bench, "anna", "ben", record_uuid="gone")
-    moment = datetime.now(UTC)
-    gone = bench.put("generation", {"external_id": "gone"})
-    client.request("DELETE", f"/datasets/{bench.datasets['generation']}/records", params={"ids": gone[0]})
-    result = run("exports", "csv", tmp_path / "past", "--as-of", moment.isoformat(), "--workspace", bench.workspace)
-    assert "2 submitted responses of that moment cannot be restored" in result.output
-    assert [row["record_uuid"] for row in read_csv(tmp_path / "past" / "generation.csv")] == ["kept", "kept"]
-    for wrong, said in (("2020-01-01", "begins at"), ((moment + timedelta(days=1)).isoformat(), "still to come")):
-        refused = run("exports", "csv", tmp_path / "no", "--as-of", wrong, "--workspace", bench.workspace, code=1)
-        assert said in refused.output
-    assert not (tmp_path / "no").exists()
 
 
 def test_the_history_has_a_row_for_each_question_of_each_change(
@@ -198,11 +141,9 @@ class Stock(Argilla):
 
 def test_a_stock_argilla_is_told_plainly(tmp_path: Path, argilla_server: ServerHandle, generation: Bench) -> None:
     answered_by(generation, "anna")
-    with Stock(argilla_server.url, argilla_server.owner_api_key) as stock:
-        for ask in (
-            lambda: export_history(stock, [generation.workspace], tmp_path / "history.csv", ExportFilters()),
-            lambda: export_csv(stock, generation.workspace, tmp_path / "past", ExportFilters(as_of=datetime.now(UTC))),
-        ):
-            with pytest.raises(Exception, match=r"keeps no history of responses; only citejury's own server does"):
-                ask()
+    with (
+        Stock(argilla_server.url, argilla_server.owner_api_key) as stock,
+        pytest.raises(Exception, match=r"keeps no history of responses; only citejury's own server does"),
+    ):
+        export_history(stock, [generation.workspace], tmp_path / "history.csv", ExportFilters())
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The folder that `exports dataset` writes, its options, and reading from Argilla."""
+"""The folder that `exports dataset` writes, and its options."""
 
 import json
 from pathlib import Path
@@ -11,8 +11,9 @@ from annotation.argilla.labels import TASKS
 from annotation.argilla.tasks import task_of
 from annotation.server.launch import ServerHandle
 from exports.cli.dataset import dataset
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from pipeline.core.errors import InputError, NotFoundError, OutputError
+from pipeline.core.errors import InputError, OutputError
 from tests.support.dataset_export import make, row, rows_of, write_export
 from tests.support.export_bench import answers, full_bench, make_user, record, username
 
@@ -84,7 +85,6 @@ def test_the_command_shows_a_table_names_what_comes_next_and_refuses_bad_options
     options = json.loads((tmp_path / "out" / "manifest.json").read_bytes())["options"]
     assert options == {"rule": "majority", "shares": {"train": 0.5, "validation": 0.25, "test": 0.25}, "seed": 3}
     for words, said in (
-        (("--round", "pilot"), "`--round` says what to read from Argilla and does not go with `--from`"),
         (("--split", "80,20"), "'80,20' is not three shares"),
         (("--seed", "-1"), "Invalid value for '--seed'"),
     ):
@@ -93,8 +93,8 @@ def test_the_command_shows_a_table_names_what_comes_next_and_refuses_bad_options
 
 
 @pytest.mark.server
-def test_a_dataset_is_read_from_argilla_with_guidelines_discards_and_pseudonyms(
-    argilla_server: ServerHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_dataset_has_guidelines_discards_and_pseudonyms_of_its_export(
+    argilla_server: ServerHandle, tmp_path: Path
 ) -> None:
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:
         bench = full_bench(argilla_server, client, {who: make_user(client, who)["id"] for who in ("anna", "ben")})
@@ -106,9 +106,9 @@ def test_a_dataset_is_read_from_argilla_with_guidelines_discards_and_pseudonyms(
             task_of(found): found["metadata"]["guideline_version"] for found in client.datasets(bench.workspace_id)
         }
         names = {username(bench, who) for who in ("anna", "ben")}
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
-    words = ["--workspace", bench.workspace, "--api-url", argilla_server.url, "--anonymize"]
-    result = run(tmp_path / "out", *words)
+        filters = ExportFilters(extended=True, discarded=True, anonymized=True)
+        export_csv(client, bench.workspace, tmp_path / "export", filters)
+    result = run(tmp_path / "out", "--from", tmp_path / "export")
     assert result.exit_code == 0, result.output
     people = {found["annotator_id"] for found in rows_of(tmp_path / "out", "grounding")}
     assert people == {"annotator-01", "annotator-02"}
@@ -118,15 +118,11 @@ def test_a_dataset_is_read_from_argilla_with_guidelines_discards_and_pseudonyms(
     assert all(f"- {task}: {versions[task]}" in card for task in TASKS)
     assert card.count("1 answer discarded, 14.3%") == 3
     assert not any(name in card for name in (*names, "wrong language"))
-    unknown = [str(tmp_path / "none"), "--workspace", "nowhere", "--api-url", argilla_server.url]
-    with pytest.raises(NotFoundError, match="'nowhere'"):
-        CliRunner().invoke(dataset, unknown, catch_exceptions=False)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.annotators.json"]
 
 
 @pytest.mark.server
-def test_a_plain_export_gives_the_dataset_that_reading_argilla_gives(
-    argilla_server: ServerHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_plain_export_gives_the_dataset_of_an_extended_one_less_its_columns(
+    argilla_server: ServerHandle, tmp_path: Path
 ) -> None:
     told = {"model_name": "openai", "model_version": "gpt-5", "answer_id": "a", "run_id": "run", "contexts": "selected"}
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:
@@ -136,9 +132,9 @@ def test_a_plain_export_gives_the_dataset_that_reading_argilla_gives(
             records = [record(task, f"r{n}", *both, provenance={**told, "narrative_id": f"n{n}"}) for n in range(3)]
             bench.put(task, *records)
         export_csv(client, bench.workspace, tmp_path / "export")
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+        export_csv(client, bench.workspace, tmp_path / "extended", ExportFilters(extended=True, discarded=True))
     plain = run(tmp_path / "plain", "--from", tmp_path / "export")
-    whole = run(tmp_path / "whole", "--workspace", bench.workspace, "--api-url", argilla_server.url)
+    whole = run(tmp_path / "whole", "--from", tmp_path / "extended")
     assert (plain.exit_code, whole.exit_code) == (0, 0), plain.output + whole.output
     merged = rows_of(tmp_path / "plain", "merged")
     assert [(found["narrative_id"], found["model_name"], found["answer_id"]) for found in merged] == [

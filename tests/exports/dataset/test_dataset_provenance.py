@@ -93,7 +93,7 @@ def test_two_exports_lend_each_other_what_they_tell(tmp_path: Path) -> None:
     write_provenance(second, r1={"model_name": "grok"}, r2={})
     from exports.dataset.write import write_dataset
 
-    written = write_dataset(tmp_path / "out", lambda work: [first, second], DatasetOptions())
+    written = write_dataset(tmp_path / "out", [first, second], DatasetOptions())
     assert [r["model_name"] for r in rows_of(tmp_path / "out", "merged")] == ["openai"] * 3
     assert about(written.warnings, "several exports say different things", "r1, `model_name`: 'openai' and 'grok'")
 
