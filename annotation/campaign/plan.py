@@ -144,7 +144,7 @@ class Likeness(NamedTuple):
 ASSUMED = Likeness()
 
 
-def finds_difference(
+def _finds_difference(
     difference: float, narratives: float, votes: int, comparisons: int = 1, likeness: Likeness = ASSUMED
 ) -> bool:
     """Whether four of five studies of so many narratives find the difference between two rates, both as far from half.
@@ -164,14 +164,14 @@ def detectable_difference(
 ) -> float | None:
     """The smallest difference that is found, in thousandths; None where none is."""
     found = bisect_left(
-        range(1001), True, key=lambda each: finds_difference(each / 1000, narratives, votes, comparisons, likeness)
+        range(1001), True, key=lambda each: _finds_difference(each / 1000, narratives, votes, comparisons, likeness)
     )
     return found / 1000 if found <= 1000 else None
 
 
-def narratives_needed(difference: float, votes: int) -> int:
+def _narratives_needed(difference: float, votes: int) -> int:
     """How many narratives that two providers answer find the difference."""
-    return bisect_left(range(_MOST_NARRATIVES), True, key=lambda each: finds_difference(difference, each, votes))
+    return bisect_left(range(_MOST_NARRATIVES), True, key=lambda each: _finds_difference(difference, each, votes))
 
 
 PLAN_FILE, SAMPLE_FILE = "plan.json", "sample.csv"
@@ -255,15 +255,15 @@ def _sample(
     there, pairs = _shared(draw(ways[-1], everything))
     if not pairs:
         raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
-    if not finds_difference(wanted, there, votes):
+    if not _finds_difference(wanted, there, votes):
         raise InputError(
-            f"A difference of {wanted:g} needs {narratives_needed(wanted, votes):,} narratives that two providers "
+            f"A difference of {wanted:g} needs {_narratives_needed(wanted, votes):,} narratives that two providers "
             f"answer, and there are {there:,.0f}. Give more records, a larger `--power`, or raise `--overlap`."
         )
     for strata in ways:
         sizes = range(len(strata.members), everything)
         place = bisect_left(
-            sizes, True, key=lambda number: finds_difference(wanted, _shared(draw(strata, number))[0], votes)
+            sizes, True, key=lambda number: _finds_difference(wanted, _shared(draw(strata, number))[0], votes)
         )
         if place:
             break
@@ -425,7 +425,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"Difference between two providers found with power .8: {_shown(plan.detectable_difference)}"
         yield f"  corrected for all {plan.comparisons:,} comparisons of a report: {_shown(plan.detectable_corrected)}"
         yield f"  two-sided .05, rates around .5, paired on {plan.shared_narratives:,.0f} narratives"
-        needed = ", ".join(f"{wanted:g}: {narratives_needed(wanted, votes):,}" for wanted in (0.2, 0.1, 0.05))
+        needed = ", ".join(f"{wanted:g}: {_narratives_needed(wanted, votes):,}" for wanted in (0.2, 0.1, 0.05))
         yield f"  narratives that find a difference of {needed}"
 
 

@@ -206,7 +206,7 @@ _CHANGES_WITH_RECORDS = CHANGES.outerjoin(Record, Record.id == CHANGES.c.record_
 )
 
 
-async def read_begin(db: AsyncSession) -> datetime:
+async def _read_begin(db: AsyncSession) -> datetime:
     first = (
         sa.select(CHANGES.c.at).where(CHANGES.c.action == "begin").order_by(CHANGES.c.id).limit(1)
     )  # else all are read
@@ -270,7 +270,7 @@ async def changes_page(db: AsyncSession, workspace_id: UUID, after: int, limit: 
         for row in rows
     )
     page = {
-        "begins": _written(await read_begin(db)),
+        "begins": _written(await _read_begin(db)),
         "total": total,
         "datasets": await _described(db, {row.dataset_id for row in rows}),
         "next": rows[-1].id if len(rows) == limit else None,
