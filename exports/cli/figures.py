@@ -18,6 +18,7 @@ from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
+    from exports.reading.any_ratings import RatingOptions
     from exports.statistics.agreement_schema import Agreement
 
 
@@ -60,7 +61,7 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     return value
 
 
-_OF_RATINGS = ("unit", "rater", "value", "label", "group", "rater_columns", "scale", "order", "weights", "missing")
+_OF_RATINGS = (*("unit", "rater", "value", "label", "group", "cluster", "rater_columns", "scale", "order", "missing"),)
 _WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
 
 
@@ -79,6 +80,48 @@ def _column(name: str, what: str) -> Callable[[click.decorators.FC], click.decor
     return click.option(f"--{name}", default="", metavar="COLUMN", help=f"Anybody's ratings: the column with {what}.")
 
 
+def _ratings_options(command: click.decorators.FC) -> click.decorators.FC:
+    options = (
+        _column("unit", "what was rated"),
+        _column("rater", "who rated it"),
+        _column("value", "the rating"),
+        _column("label", "the question, where a table has several"),
+        _column("group", "what results are compared by; a unit is one in each group"),
+        _column("cluster", "what units belong together; whole clusters are resampled"),
+        click.option(
+            "--rater-columns",
+            default="",
+            metavar="COLUMN[,COLUMN]",
+            help="Of a wide table: the columns with one annotator's ratings each; `rater_*` names all that begin so.",
+        ),
+        several(
+            "--scale",
+            metavar="[LABEL=]SCALE",
+            callback=_by_label,
+            help="boolean, nominal, ordinal or interval; it has to be told of numbers",
+        ),
+        several(
+            "--order",
+            metavar="[LABEL=]A,B,C",
+            callback=_by_label,
+            help="The values of an ordinal scale from lowest to highest; of any scale, the only ones that count",
+        ),
+        several("--missing", metavar="WORD", help="What stands for no rating, such as NA"),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _ratings_of(wanted: dict[str, Any], **more: Any) -> "RatingOptions":
+    """What `_ratings_options` told, which is taken out of `wanted`."""
+    from exports.reading.any_ratings import rating_options
+
+    wanted["order"] = {label: _words(order) for label, order in wanted["order"].items()}
+    wanted["rater_columns"] = _words(wanted["rater_columns"])
+    return rating_options({**{name: wanted.pop(name) for name in _OF_RATINGS}, **more})
+
+
 @click.command(
     "agreement",
     cls=SectionedCommand,
@@ -86,36 +129,13 @@ def _column(name: str, what: str) -> Callable[[click.decorators.FC], click.decor
     "--missing",
 )
 @click.argument("paths", metavar="DIR|CSV|RATINGS...", nargs=-1, required=True, type=PATH)
-@_column("unit", "what was rated")
-@_column("rater", "who rated it")
-@_column("value", "the rating")
-@_column("label", "the question, where a table has several")
-@_column("group", "what units belong together; whole groups are resampled")
-@click.option(
-    "--rater-columns",
-    default="",
-    metavar="COLUMN[,COLUMN]",
-    help="Of a wide table: the columns with one annotator's ratings each; `rater_*` names all that begin so.",
-)
-@several(
-    "--scale",
-    metavar="[LABEL=]SCALE",
-    callback=_by_label,
-    help="boolean, nominal, ordinal or interval; it has to be told of numbers",
-)
-@several(
-    "--order",
-    metavar="[LABEL=]A,B,C",
-    callback=_by_label,
-    help="The values of an ordinal scale from the lowest to the highest; of any scale, the only ones that count",
-)
+@_ratings_options
 @click.option(
     "--weights",
     type=click.Choice(_WEIGHTS),
     help="What part of an agreement two values are; identity for nominal scales, ordinal for ordinal, quadratic for "
     "interval ones if not given.",
 )
-@several("--missing", metavar="WORD", help="What stands for no rating, such as NA")
 @preset(
     "--out",
     type=FOLDER,
@@ -218,14 +238,12 @@ def agreement(
     on_given = ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE
     if fail_under is None and (fail_labels or on_given):
         raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
-    from exports.reading.any_ratings import is_of_others, rating_options
+    from exports.reading.any_ratings import is_of_others
     from exports.report.agreement_page import audit_sections, judge_sections, short_sections
     from exports.report.files import REPORT_FILE, AgreementOptions, measure_and_write
     from exports.report.sections import terminal_text
 
-    wanted["order"] = {label: _words(order) for label, order in wanted["order"].items()}
-    wanted["rater_columns"] = _words(wanted["rater_columns"])
-    ratings = rating_options({name: wanted.pop(name) for name in _OF_RATINGS})
+    ratings = _ratings_of(wanted, weights=wanted.pop("weights"))
     options = AgreementOptions.model_validate({**wanted, "ratings": ratings})
     if not (options.ratings.given or is_of_others(paths)):
         read_labels(ctx, next(each for each in ctx.command.params if each.name == "fail_labels"), fail_labels)
@@ -291,9 +309,10 @@ def _check_together(given: Mapping[str, Any]) -> None:
     "results",
     cls=SectionedCommand,
     check=_check_together,
-    rare="--weights --judge-name --consensus --decisions --seed --spreadsheet-safe --schema",
+    rare="--weights --judge-name --consensus --decisions --seed --spreadsheet-safe --schema --missing",
 )
-@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=PATH)
+@click.argument("paths", metavar="DIR|CSV|RATINGS...", nargs=-1, required=True, type=PATH)
+@_ratings_options
 @click.option(
     "--out",
     type=FOLDER,
@@ -346,7 +365,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @safe_tables_option
 @_schema_option("results.json", "exports.statistics.results_schema")
 def results(
-    paths: tuple[Path, ...], out: Path | None, by: tuple[str, ...], spreadsheet_safe: bool, **wanted: object
+    paths: tuple[Path, ...], out: Path | None, by: tuple[str, ...], spreadsheet_safe: bool, **wanted: Any
 ) -> None:
     """Say what the jury found: rates of every label, by provider or anything else, and what differs beyond chance.
 
@@ -360,6 +379,9 @@ def results(
     --judge adds to each rate the same with a judge's help: what it says of the units that nobody labelled, corrected
     by what people said of those that they did (prediction-powered inference). What people labelled must be a random
     part of what was judged, in every group the same share, or a sample with --weights.
+
+    Of ratings of any other program, read as `exports agreement` reads them, --group names the column to compare by.
+    Labels on a scale have the share of each value, the mean, or both.
 
     \b
     Written to --out:
@@ -378,6 +400,7 @@ def results(
         citejury exports results export --consensus adjudicated --decisions decisions.csv
         citejury exports results spring autumn --weights sample.csv --out results
         citejury exports results export --judge judgements.jsonl --records records.jsonl
+        citejury exports results ratings.csv --unit item --rater coder --value score --scale ordinal --group system
     """
     from exports.report.files import ResultsOptions, check_results_folder, results_of_files, write_results
     from exports.report.results_page import results_sections
@@ -385,7 +408,8 @@ def results(
 
     if out is not None:
         check_results_folder(out)
-    options = ResultsOptions.model_validate({"by": by, **wanted})
+    ratings = _ratings_of(wanted)
+    options = ResultsOptions.model_validate({"by": by, "ratings": ratings, **wanted})
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
         bars.report("Computing results")
         found = results_of_files(paths, options)

@@ -45,6 +45,9 @@ class RatingOptions(Frozen):
     value: str = ""
     label: str = ""
     group: str = ""
+    """What results are compared by: a unit is one in each group."""
+    cluster: str = ""
+    """What units belong together."""
     rater_columns: tuple[str, ...] = ()
     """Names, or patterns such as `rater_*`, of the columns of a wide table that hold an annotator's ratings each."""
     scale: ScaleName | Mapping[str, ScaleName] | None = None
@@ -77,6 +80,7 @@ class _Vote(NamedTuple):
     label: Any
     value: Any
     group: Any = None
+    cluster: Any = None
     moment: str = ""  # Of several ratings of a unit by one annotator the newest counts, where their program tells
 
 
@@ -97,16 +101,19 @@ class _Reading:
                 self.several.add(_text(vote.label))
             value = value[0] if len(value) == 1 else None
         unit, rater, label, value, group = map(_text, (vote.unit, vote.rater, vote.label, value, vote.group))
+        cluster = _text(vote.cluster)
         if not value or value in self.options.missing:
             return
-        needed = {"unit": unit, "rater": rater, "group": group or not self.options.group}
+        told = self.options
+        needed = {"unit": unit, "rater": rater, "group": group or not told.group}
+        needed["cluster"] = cluster or not told.cluster
         empty = [name for name, told in needed.items() if not told]
         doubts = [cell.why for cell in vote if hasattr(cell, "why") and cell not in ("TRUE", "FALSE")]
         why = " and ".join(doubts) or (f"no {' and no '.join(empty)}" if empty else "")
         if why:
             self.bad.append(f"{vote.place}: {why}.")
         else:
-            self.votes.append(_Vote(vote.place, unit, rater, label, value, group, vote.moment))
+            self.votes.append(_Vote(vote.place, unit, rater, label, value, group, cluster, vote.moment))
 
 
 def _text(value: Any) -> str:
@@ -211,7 +218,8 @@ def _read_table(reading: _Reading, source: str, names: Sequence[str], rows: Iter
     if lacking:
         also = f"name {', '.join(lacking)}, or --rater-columns of a wide one"
         raise InputError(f"`{source}` is a table: {also}. {_columns_there(names)}")
-    own = [told.unit, told.label, told.group, *(() if told.rater_columns else (told.rater, told.value))]
+    own = [told.unit, told.label, told.group, told.cluster]
+    own += [] if told.rater_columns else [told.rater, told.value]
     _check_columns(source, names, own)
     raters = [name for name in names if name not in own and any(fnmatchcase(name, p) for p in told.rater_columns)]
     for pattern in told.rater_columns:
@@ -219,7 +227,8 @@ def _read_table(reading: _Reading, source: str, names: Sequence[str], rows: Iter
             raise InputError(f"`{source}` has no column `{printable(pattern)}`. {_columns_there(names)}")
     for count, (where, row) in enumerate(rows, start=1):
         unit, label = row.get(told.unit) if told.unit else count, row.get(told.label) if told.label else ""
-        vote = _Vote(f"{source}, {where}", unit, "", label or told.value or "value", None, row.get(told.group))
+        vote = _Vote(f"{source}, {where}", unit, "", label or told.value or "value", None)
+        vote = vote._replace(group=row.get(told.group), cluster=row.get(told.cluster))
         for name in raters:
             reading.add(vote._replace(rater=name, value=row.get(name)))
         if not raters:
@@ -241,11 +250,14 @@ def _check_columns(source: str, names: Sequence[str], wanted: Iterable[str]) -> 
 def _read_label_studio(reading: _Reading, source: str, tasks: Sequence[_Row]) -> int:
     told = reading.options
     _check_columns(
-        source, list({name: 0 for _, task in tasks for name in task.get("data") or ()}), (told.unit, told.group)
+        source,
+        list({name: 0 for _, task in tasks for name in task.get("data") or ()}),
+        (told.unit, told.group, told.cluster),
     )
     for where, task in tasks:
         data, number = task.get("data") or {}, task.get("id", where)
         vote = _Vote(f"{source}, task {number}", data.get(told.unit) if told.unit else number, "", "", "")
+        vote = vote._replace(group=data.get(told.group), cluster=data.get(told.cluster))
         for each in task.get("annotations") or task.get("completions") or ():
             if each.get("was_cancelled"):
                 reading.skipped[f"{source}: annotations left out because they were skipped: {{}}."] += 1
@@ -258,8 +270,7 @@ def _read_label_studio(reading: _Reading, source: str, tasks: Sequence[_Row]) ->
                     reading.skipped[f"{source}: results of the kind {kind} left out, which are no ratings: {{}}."] += 1
                 elif told.value in ("", label):
                     value = result["value"].get(_STUDIO[kind])
-                    group = data.get(told.group)
-                    reading.add(vote._replace(rater=who, label=label, value=value, group=group, moment=moment))
+                    reading.add(vote._replace(rater=who, label=label, value=value, moment=moment))
     return len(tasks)
 
 
@@ -272,7 +283,7 @@ def _read_prodigy(reading: _Reading, source: str, rows: Sequence[_Row]) -> int:
             reading.skipped[f"{source}: rows left out because {why}: {{}}."] += 1
             continue
         who, moment = row.get("_annotator_id") or row.get("_session_id"), f"{row.get('_timestamp') or 0:020.3f}"
-        vote = _Vote(f"{source}, {where}", row.get("_input_hash"), who, "accept", row.get("accept"), None, moment)
+        vote = _Vote(f"{source}, {where}", row.get("_input_hash"), who, "accept", row.get("accept"), moment=moment)
         if not options:
             reading.add(vote._replace(label=row.get("label") or "answer", value=answer == "accept"))
         elif (row.get("config") or {}).get("choice_style") == "multiple":
@@ -313,8 +324,9 @@ def _read_responses(reading: _Reading, source: str, rows: Iterable[Mapping[str, 
     told, count = reading.options, 0
     for row in rows:
         count += 1
-        _check_columns(source, list(row), (told.unit, told.group))
-        unit, group = row.get(told.unit or "id"), row.get(told.group)
+        _check_columns(source, list(row), (told.unit, told.group, told.cluster))
+        unit = row.get(told.unit or "id")
+        vote = _Vote(f"{source}, record {unit}", unit, "", "", None, row.get(told.group), row.get(told.cluster))
         for column in (name for name in row if row.get(f"{name}.users")):
             question, users = column.removesuffix(".responses"), row[f"{column}.users"]
             states = row.get(f"{column}.status") or ["submitted"] * len(users)
@@ -322,27 +334,29 @@ def _read_responses(reading: _Reading, source: str, rows: Iterable[Mapping[str, 
                 if state != "submitted":
                     reading.skipped[f"{source}: answers left out because they are {state}: {{}}."] += 1
                 elif told.value in ("", question):
-                    reading.add(_Vote(f"{source}, record {unit}", unit, user, question, answer, group))
+                    reading.add(vote._replace(rater=user, label=question, value=answer))
     return count
 
 
-_Cells = dict[tuple[str, str], _Vote]  # By unit and annotator
+_Unit = tuple[str, str]  # What was rated, and its group
+_Cells = dict[tuple[_Unit, str], _Vote]  # By unit and annotator
 
 
 def _gather(reading: _Reading) -> tuple[Ratings, list[str]]:
     remarks = [told.format(f"{count:,}") for told, count in reading.skipped.items()]
     remarks += [f"{name} is left out: some gave several values at once." for name in sorted(reading.several)]
     by_label: dict[str, _Cells] = defaultdict(dict)
-    groups: dict[str, _Vote] = {}
+    clusters: dict[_Unit, _Vote] = {}
     votes = [vote for vote in reading.votes if vote.label not in reading.several]
     for vote in votes:
-        first = groups.setdefault(vote.unit, vote)
-        if first.group != vote.group:
-            told = f"unit {vote.unit!r} is in group {vote.group!r}, at {first.place} in {first.group!r}"
+        unit = (vote.unit, vote.group)
+        first = clusters.setdefault(unit, vote)
+        if first.cluster != vote.cluster:
+            told = f"unit {vote.unit!r} is in cluster {vote.cluster!r}, at {first.place} in {first.cluster!r}"
             reading.bad.append(f"{vote.place}: {told}.")
-        earlier = by_label[vote.label].setdefault((vote.unit, vote.rater), vote)
+        earlier = by_label[vote.label].setdefault((unit, vote.rater), vote)
         if vote.moment > earlier.moment:
-            by_label[vote.label][vote.unit, vote.rater] = vote
+            by_label[vote.label][unit, vote.rater] = vote
         elif vote.moment == earlier.moment and vote.value != earlier.value:
             told = f"{vote.rater!r} gives {vote.unit!r} the {vote.label} {vote.value!r}, at {earlier.place}"
             reading.bad.append(f"{vote.place}: {told} {earlier.value!r}. Keep one of them.")
@@ -359,7 +373,7 @@ def _gather(reading: _Reading) -> tuple[Ratings, list[str]]:
     labels = [label for label in labels if label.scale]
     if not labels:
         raise InputError(" ".join(["There is no rating that counts.", *remarks]))
-    return _arranged(labels, {unit: vote.group or unit for unit, vote in groups.items()}, repeated), remarks
+    return _arranged(labels, {unit: vote.cluster or unit[0] for unit, vote in clusters.items()}, repeated), remarks
 
 
 class _Label:
@@ -450,12 +464,17 @@ def _number(text: str) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _arranged(labels: Sequence[_Label], records: Mapping[str, str], repeated: int) -> Ratings:
-    """`records` by unit: its group, or itself."""
+def _arranged(labels: Sequence[_Label], records: Mapping[_Unit, str], repeated: int) -> Ratings:
+    """`records` by unit: its cluster, or what was rated."""
     there = {key for label in labels for key in label.cells}
     units = sorted({unit for unit, _ in there}, key=lambda unit: (records[unit], unit))
-    names = [sorted({records[unit] for unit in units}), units, sorted({rater for _, rater in there})]
-    record_of, unit_of, rater_of = ({name: at for at, name in enumerate(listed)} for listed in names)
+    names = [sorted({records[unit] for unit in units}), sorted({rater for _, rater in there})]
+    record_of, rater_of = ({name: at for at, name in enumerate(listed)} for listed in names)
+    unit_of = {unit: at for at, unit in enumerate(units)}
+    chunks = [
+        " ".join(filter(None, (name if name != records[name, group] else "", group and f"[{group}]")))
+        for name, group in units
+    ]
     rows = {key: at for at, key in enumerate(sorted(there, key=lambda key: (unit_of[key[0]], key[1])))}
     own = [label for label in labels if label.scale == "boolean"]
     values = np.full((len(rows), len(own)), MISSING, np.int8)
@@ -471,10 +490,10 @@ def _arranged(labels: Sequence[_Label], records: Mapping[str, str], repeated: in
             scaled.append(ScaledLabel(label.name, label.scale, label.weights, label.values, label.places, *arrays))
     return Ratings(
         task=TASKS[-1],  # Where a task is asked for; `own_labels` say that it is none of the three
-        annotators=tuple(names[2]),
+        annotators=tuple(names[1]),
         records=tuple(names[0]),
         unit_records=np.array([record_of[records[unit]] for unit in units], np.int64),
-        unit_chunks=tuple(unit if records[unit] != unit else "" for unit in units),
+        unit_chunks=tuple(chunks),
         unit_languages=("",) * len(units),
         units=np.array([unit_of[unit] for unit, _ in rows], np.int64),
         response_annotators=np.array([rater_of[rater] for _, rater in rows], np.int64),
@@ -486,4 +505,5 @@ def _arranged(labels: Sequence[_Label], records: Mapping[str, str], repeated: in
         discards=None,
         own_labels=tuple(label.name for label in own),
         scaled=tuple(scaled),
+        unit_groups=tuple(group for _, group in units) if any(group for _, group in units) else (),
     )

@@ -18,7 +18,7 @@ from exports.reading.input_files import column_rows, csv_rows, input_file
 from exports.reading.judgements import ReadJudged, read_judged
 from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
 from exports.reading.runs import read_runs
-from exports.statistics.ratings import MISSING, InputFile
+from exports.statistics.ratings import MISSING, InputFile, MeasuredTask
 from exports.statistics.study import Judged, Study
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
@@ -223,10 +223,10 @@ class _Rows:
             del self.discards[key]  # submitted after all
         return known
 
-    def discarded(self) -> dict[tuple[TaskName, str], int]:
+    def discarded(self) -> dict[tuple[MeasuredTask, str], int]:
         return dict(Counter((task, record) for task, record, _, _ in self.discards))
 
-    def all_discarded(self, tasks: Sequence[TaskName]) -> dict[TaskName, int]:
+    def all_discarded(self, tasks: Sequence[TaskName]) -> dict[MeasuredTask, int]:
         """How many responses to each task were discarded, as its files or the manifests of its exports tell."""
         told = Counter(task for task, _, _, _ in self.discards)
         counts = {task: told[task] if task in self.telling else _counted_discards(self.places, task) for task in tasks}

@@ -180,7 +180,7 @@ def _legend(agreement: schema.Agreement) -> str:
     if any(figures.scaled_pairs for figures in tasks):
         told.append("AC2: Gwet's, with the weights of the scale.")
     if schema.RATINGS in agreement.tasks:
-        told.append("A record is a group of units, or a unit where no group is named.")
+        told.append("A record is a cluster of units, or a unit where no cluster is named.")
     return " ".join(("n: units with two answers or more.", *filter(None, told), "–: undefined."))
 
 
@@ -362,7 +362,7 @@ def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
 def _sizes(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> str:
     people = counted(len(figures.annotators), "annotator")
     if task == schema.RATINGS:
-        groups = f"{counted(figures.n_records, 'group')}, " if figures.n_records < figures.n_units else ""
+        groups = f"{counted(figures.n_records, 'cluster')}, " if figures.n_records < figures.n_units else ""
         ratings = counted(sum(found.n_ratings for found in figures.labels.values()), "rating")
         return f"{counted(figures.n_units, 'unit')}, {groups}{ratings}, {people}"
     return f"{counted(figures.n_units, 'unit')}, {counted(figures.n_records, 'record')}, {people}"

@@ -36,7 +36,7 @@ from exports.statistics.ratings import Ratings
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
 from exports.statistics.results_schema import Results
-from exports.statistics.study import Consensus
+from exports.statistics.study import Consensus, Study
 from pipeline.core.errors import InputError, OutputError, SettingsError
 from pipeline.core.files import locked_folder, output_errors
 from pipeline.core.schema import Frozen
@@ -157,6 +157,8 @@ class ResultsOptions(Frozen):
     judge_name: str | None = None
     records: tuple[Path, ...] = ()
     seed: int = 0
+    ratings: RatingOptions = RatingOptions()
+    """Of anybody's ratings, of which `group` is what `by` is of others."""
 
 
 def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: ReadTables | None = None) -> Results:
@@ -169,6 +171,8 @@ def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: Rea
         BadRowsError: cells cannot be read; every one of them is listed.
         SettingsError: `citejury.toml` defines a finding that cannot be used.
     """
+    if options.ratings.given or is_of_others(paths):
+        return _results_of_ratings(paths, options, tables)
     if tables is None:
         tables = read_tables(export_files(paths))
     if options.consensus == "adjudicated" and options.decisions is None:
@@ -189,6 +193,25 @@ def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: Rea
             raise InputError(f"No record has a column `{name}` to group by. There are {columns}.")
     found = measure_results(
         read.study, by=options.by, consensus=options.consensus, findings=findings, inputs=read.inputs, seed=options.seed
+    )
+    return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
+
+
+def _results_of_ratings(paths: Sequence[Path], options: ResultsOptions, tables: ReadTables | None) -> Results:
+    told = options.model_dump(include={"runs", "weights", "decisions", "judge", "records"}, exclude_defaults=True)
+    if told or options.consensus == "adjudicated":
+        raise InputError(
+            "Runs, weights, decisions and a judge's help belong to exports of citejury, not to anybody's ratings."
+        )
+    read = tables or read_ratings(paths, options.ratings)
+    by = options.ratings.group
+    found = measure_results(
+        Study.of_ratings(read.tables[0], by),
+        by=(by,) if by else (),
+        consensus=options.consensus,
+        findings={},
+        inputs=read.inputs,
+        seed=options.seed,
     )
     return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
 
@@ -259,8 +282,12 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     if options.ratings.given or is_of_others(paths):
         if options.judges or options.decisions or options.runs:
             raise InputError("Judges, decisions and runs belong to exports of citejury, not to anybody's ratings.")
-        measured = measure_tables(read_ratings(paths, options.ratings), options.resamples, options.seed)
+        read = read_ratings(paths, options.ratings)
+        measured = measure_tables(read, options.resamples, options.seed)
         measured = measured._replace(remarks=[*measured.remarks, *left_out_pairs(measured.agreement)])
+        if options.ratings.group:
+            own = ResultsOptions(seed=options.seed, ratings=options.ratings)
+            measured = measured._replace(results=results_of_files(paths, own, read._replace(remarks=[])))
         _write_agreement(measured, None, folder, options.spreadsheet_safe)
         return measured
     read = read_tables(export_files(paths))

@@ -154,9 +154,10 @@ def measure_agreement(
             anybody's ratings: a frame, or a file that `exports agreement` reads.
         resamples: How many resamples are behind each interval.
         seed: Seed of the resampling; the same source and seed give the same figures.
-        ratings: Of anybody's ratings `unit`, `rater`, `value`, `label` and `group` (names of columns), `rater_columns`
-            (a list of names or patterns, of a wide table), `scale` (`boolean`, `nominal`, `ordinal` or `interval`),
-            `order` (a list of values), both also as a dict by label, `weights`, and `missing` (a list of words).
+        ratings: Of anybody's ratings `unit`, `rater`, `value`, `label`, `group` and `cluster` (names of columns),
+            `rater_columns` (a list of names or patterns, of a wide table), `scale` (`boolean`, `nominal`, `ordinal` or
+            `interval`), `order` (a list of values), both also as a dict by label, `weights`, and `missing` (a list of
+            words).
 
     Raises:
         InputError: a source is no export, nobody submitted anything in any of them, or a number is too small; or a name
@@ -243,7 +244,7 @@ class ResultsResult:
 
 
 def measure_results(
-    source: _Path | Sequence[_Path],
+    source: "Source | Sequence[Source]",
     *,
     by: str | Sequence[str] = "model_name",
     runs: Sequence[_Path] = (),
@@ -254,13 +255,15 @@ def measure_results(
     records: Sequence[_Path] = (),
     judge_name: str | None = None,
     seed: int = 0,
+    **ratings: Any,
 ) -> ResultsResult:
     """What the jury found, the very figures of `exports results`.
 
     Composite findings are those that `citejury.toml` of the current folder defines.
 
     Args:
-        source: An export folder or CSV file, or several of them; `provenance.csv` beside them tells who answered.
+        source: An export folder or CSV file, or several of them; `provenance.csv` beside them tells who answered; or
+            anybody's ratings, as for `measure_agreement`.
         by: Columns of `provenance.csv` that group the answers; two or more are crossed as well.
         runs: Run folders and files of records that the answers come from.
         weights: A CSV file with the inclusion probability of each record.
@@ -270,13 +273,14 @@ def measure_results(
         records: Files of the records that were judged, labelled or not.
         judge_name: Which judge helps, where the judgements are of several.
         seed: Seed of the sign flips; the same files and seed give the same figures.
+        ratings: Of anybody's ratings, as for `measure_agreement`; `group` is what `by` is of exports.
 
     Raises:
         InputError: a source is no export, nobody submitted anything, or a column or file cannot be used.
         BadRowsError: cells cannot be read; every one of them is listed.
         SettingsError: `citejury.toml` defines a finding that cannot be used.
     """
-    paths = [source] if isinstance(source, str | PathLike) else list(source)
+    sources, told = sort_sources(source), rating_options(ratings)
     if consensus not in ("share", "majority", "adjudicated") or seed < 0:
         raise InputError(
             f"`consensus` is {consensus!r} and `seed` {seed}; expected share, majority or adjudicated, and 0 or more."
@@ -291,8 +295,11 @@ def measure_results(
         records=tuple(map(Path, records)),
         judge_name=judge_name,
         seed=seed,
+        ratings=told,
     )
-    return ResultsResult(results_of_files(list(map(Path, paths)), options))
+    is_ours = not (told.given or is_of_others(sources.paths))
+    read = None if is_ours else read_ratings(sources.paths, told, sources.frames)
+    return ResultsResult(results_of_files(sources.paths, options, read))
 
 
 def _frame_of_table(tables: Mapping[str, Table], name: str) -> "pandas.DataFrame":

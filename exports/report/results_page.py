@@ -8,6 +8,7 @@ from exports.report.results_words import figures
 from exports.report.sections import Place, Point, Section, marked
 from exports.report.words import UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
+from exports.statistics.ratings import RATINGS
 from exports.statistics.study import VERDICTS
 from pipeline.core.tables import PART, Table, cut
 from pipeline.core.terminal import counted
@@ -296,25 +297,30 @@ def results_sections(results: schema.Results, place: Place = "page") -> Iterator
     for figure in findings:
         yield _finding_section(figure, next(behind))
     for task, of_task in tasks.items():
-        table = _rate_table(of_task, of_task[0].unit, groups or place == "page")
-        yield Section(task, tables=(table,), notes=tuple(next(behind)), widths=_WIDTHS)
+        yield Section(
+            task, tables=_rate_tables(of_task, groups or place == "page"), notes=tuple(next(behind)), widths=_WIDTHS
+        )
     if not groups and place == "terminal":
         yield Section(
             notes=(f"More than {words.GROUPS_SHOWN} groups: the rates of labels by group are in results.csv.",)
         )
     yield from landscape_blocks(results, narrow=place != "page")
-    yield Section("What differs beyond chance", points=marked("* ", words.difference_sentences(results)))
+    if results.by:
+        yield Section("What differs beyond chance", points=marked("* ", words.difference_sentences(results)))
     minded = marked("! ", words.incomparable_sentences(results))
     if minded:
         yield Section("What cannot be told, and what to mind", points=minded)
     yield Section(notes=(words.rate_meaning(results),))
-    yield Section(notes=(words.DIFFERENCE_MEANING,))
+    if results.by:
+        yield Section(notes=(words.difference_meaning(results),))
 
 
 def opening_sections(results: schema.Results, people: int) -> Iterator[Section]:
     """What opens a page on agreement of so many people: findings by group, what differs, what cannot be told."""
     yield Section(_CAPTION, notes=(words.extent(results, people),), depth=2)
     yield from (_finding_section(figure) for figure in figures(results) if figure.task is None)
+    if of_others := [figure for figure in figures(results) if figure.task == RATINGS]:
+        yield Section(tables=_rate_tables(of_others), notes=(words.rate_meaning(results),), widths=_WIDTHS)
     points = (*marked("* ", words.difference_sentences(results)), *marked("! ", words.incomparable_sentences(results)))
     yield Section(points=points)
 
@@ -364,10 +370,18 @@ def _finding_section(figure: words.Figure, behind: Sequence[str] = ()) -> Sectio
     return Section(figure.title, tables=(table,), notes=tuple(filter(None, notes)), widths=_WIDTHS)
 
 
+def _rate_tables(shown: Sequence[words.Figure], groups: bool = True) -> tuple[Table, ...]:
+    """A table for each kind of figure."""
+    kinds = dict.fromkeys(figure.kind for figure in shown)
+    return tuple(_rate_table([each for each in shown if each.kind == kind], shown[0].unit, groups) for kind in kinds)
+
+
 def _rate_table(shown: Sequence[words.Figure], unit: str, groups: bool = True) -> Table:
-    rows: list[tuple[str, ...]] = [("", "yes [95 %]", f"{unit}s", "narratives")]
+    clusters = "clusters" if shown[0].task == RATINGS else "narratives"
+    rows: list[tuple[str, ...]] = [("", f"{shown[0].kind} [95 %]", f"{unit}s", clusters)]
     for name, depth, rate in words.rate_rows(shown, groups):
-        rows.append((PART * depth + name, words.rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
+        estimate = words.rate_estimate(rate, shown[0].scale or words.SHARES)
+        rows.append((PART * depth + name, estimate, f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     return Table(rows, left=1)
 
 

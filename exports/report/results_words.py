@@ -1,18 +1,19 @@
 """What the jury found, in plain sentences and short numbers, for terminal, Markdown, the report and the demo."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from annotation.argilla.labels import TaskName
 from exports.report.words import UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.groups import Denominators
 from exports.statistics.rates import narratives_needed, within_reach
+from exports.statistics.ratings import RATINGS, MeasuredTask
 from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 
-UNITS: dict[str, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}
+UNITS: dict[str, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer", RATINGS: "unit"}
 GROUPS_SHOWN = 12
 NOT_KNOWN = "(not known)"
 _VALUES: dict[Consensus, str] = {
@@ -24,6 +25,11 @@ _VALUES: dict[Consensus, str] = {
     ),
 }
 """How an answer or passage counts on a label by the votes on it."""
+_VALUES_OF_ALL: dict[Consensus, str] = {
+    "share": "A unit counts by the share of its ratings that give a value, or their mean.",
+    "majority": "A unit counts by its most frequent, its median or its mean value, by scale; ties are left out.",
+    "adjudicated": "A unit counts as adjudicators decided, else as all of its ratings say; others are left out.",
+}
 FINDING_VALUES: dict[Consensus, str] = {
     "share": "A finding counts an answer where most annotators say so on one of its labels; half where they tie.",
     "majority": "A finding counts an answer where most annotators say so on one of its labels; ties are left out.",
@@ -40,11 +46,13 @@ _COLUMNS = {"model_name": "model", "model_version": "model version", "narrative_
 class Figure(NamedTuple):
     """One label or composite finding, as a table or a plot shows it."""
 
-    task: TaskName | None  # the task of a label; None for a composite finding
+    task: MeasuredTask | None  # the task of a label; None for a composite finding
     name: str
     title: str
     unit: str
     found: schema.LabelResults
+    kind: str = "yes"  # what `found` has: shares of yes, the share of a value, or means
+    scale: "Scale | None" = None  # how it is told; as shares where there is none
 
 
 def figures(results: schema.Results) -> Iterator[Figure]:
@@ -53,6 +61,11 @@ def figures(results: schema.Results) -> Iterator[Figure]:
     for task, measured in results.tasks.items():
         for label, found in measured.labels.items():
             yield Figure(task, label, label, UNITS[task], found)
+        for label, scaled in (measured.scaled or {}).items():
+            for value, found in scaled.shares.items():
+                yield Figure(task, f"{label}={value}", f"{label} = {value}", UNITS[task], found, "share")
+            if scaled.mean:
+                yield Figure(task, f"mean {label}", f"mean {label}", UNITS[task], scaled.mean, "mean", NUMBERS)
 
 
 def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, schema.Rate]]:
@@ -88,9 +101,16 @@ def shows_groups(results: schema.Results) -> bool:
 
 
 def summary_sentence(results: schema.Results) -> str:
-    answers, narratives = counted(results.n_records, "answer"), counted(results.n_narratives, "narrative")
     weighted = ", weighted by inclusion probability" if results.weighted else ""
-    return f"What the jury found about {answers} to {narratives}, by {', '.join(results.by)}{weighted}."
+    by = f", by {', '.join(results.by)}" if results.by else ""
+    return f"What the jury found about {_judged(results)}{by}{weighted}."
+
+
+def _judged(results: schema.Results, of_groups: str = "") -> str:
+    """How much was judged: answers to narratives or, of anybody's ratings, units in clusters."""
+    if RATINGS in results.tasks:
+        return f"{counted(results.n_records, 'record')}{of_groups} in {counted(results.n_narratives, 'cluster')}"
+    return f"{counted(results.n_records, 'answer')}{of_groups} to {counted(results.n_narratives, 'narrative')}"
 
 
 def extent(results: schema.Results, people: int) -> str:
@@ -99,8 +119,7 @@ def extent(results: schema.Results, people: int) -> str:
     groups = sum(tuple(group.by) == by and any(group.by.values()) for group in first.groups) if first and by else 0
     of_groups = f" of {counted(groups, column_name(by[0]))}" if groups else ""
     jury = "1 person" if people == 1 else f"{people:,} people"
-    narratives = counted(results.n_narratives, "narrative")
-    return f"{counted(results.n_records, 'answer')}{of_groups} to {narratives}, judged by {jury}."
+    return f"{_judged(results, of_groups)}, judged by {jury}."
 
 
 def column_name(column: str) -> str:
@@ -108,6 +127,11 @@ def column_name(column: str) -> str:
 
 
 def rate_meaning(results: schema.Results) -> str:
+    if RATINGS in results.tasks:
+        return (
+            "Each figure is the share of yes or of a value, or a mean, with its 95 % interval. "
+            f"{_VALUES_OF_ALL[results.consensus]} Intervals take clusters, or units without one, as what was drawn."
+        )
     return (
         f"Each figure is the share of yes, with its 95 % interval. {_VALUES[results.consensus]} "
         f"{FINDING_VALUES[results.consensus] + ' ' if results.findings else ''}Intervals take "
@@ -146,6 +170,17 @@ COEFFICIENTS = Scale(
     decimal, lambda ends: f"[{decimal(ends.low)}, {decimal(ends.high)}]" if ends else "", lambda apart: decimal(apart)
 )
 """Figures between 0 and 1 that are no shares: `.41 [.30, .53]`."""
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return UNDEFINED
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 2
+    return f"{value:,.{min(max(digits, 0), 12)}f}"
+
+
+NUMBERS = Scale(_number, lambda ends: f"[{_number(ends.low)}, {_number(ends.high)}]" if ends else "", _number)
+"""Means in the numbers of their scale, with three digits: `3.41 [3.05, 3.72]`."""
 
 
 def rate_estimate(rate: schema.Rate, scale: Scale = SHARES) -> str:
@@ -198,7 +233,7 @@ def denominator_sentences(blocks: Sequence[Sequence[Figure]]) -> Iterator[list[s
     """For each block of figures what stands behind them, where it is not what stands behind the block before."""
     before: Denominators | None = None
     for block in blocks:
-        own = [figure.found.denominators for figure in block]
+        own = [figure.found.denominators for figure in block if figure.task != RATINGS]
         yield list(dict.fromkeys(filter(None, (denominator_sentence(found, before) for found in own))))
         before = own[-1] if own else before
 
@@ -235,7 +270,15 @@ DIFFERENCE_MEANING = (
 )
 
 
-def difference_sentence(title: str, found: schema.Difference, scale: Scale = SHARES) -> str:
+def difference_meaning(results: schema.Results) -> str:
+    return DIFFERENCE_MEANING.replace("narrative", drawn(results))
+
+
+def drawn(results: schema.Results) -> str:
+    return "cluster" if RATINGS in results.tasks else "narrative"
+
+
+def difference_sentence(title: str, found: schema.Difference, scale: Scale = SHARES, noun: str = "narrative") -> str:
     """A difference that has a figure, the group with the higher rate first."""
     (first, high), (second, low) = (found.a, found.rate_a), (found.b, found.rate_b)
     difference, interval = found.difference or 0.0, found.interval
@@ -247,7 +290,7 @@ def difference_sentence(title: str, found: schema.Difference, scale: Scale = SHA
     p = "" if found.p_holm is None else f", {p_phrase(found.p_holm)} after Holm"
     return (
         f"{title}{level}: {first or NOT_KNOWN} {scale.value(high)}, {second or NOT_KNOWN} {scale.value(low)}: "
-        f"{scale.apart(difference)} apart{ends}{p}, on {counted(found.n_narratives, 'narrative')} that both have."
+        f"{scale.apart(difference)} apart{ends}{p}, on {counted(found.n_narratives, noun)} that both have."
     )
 
 
@@ -260,29 +303,33 @@ def standing_out(results: schema.Results) -> Iterator[tuple[Figure, schema.Diffe
 
 
 def difference_sentences(results: schema.Results) -> Iterator[str]:
-    told = [difference_sentence(figure.title, found) for figure, found in standing_out(results)]
+    told = [
+        difference_sentence(figure.title, found, figure.scale or SHARES, drawn(results))
+        for figure, found in standing_out(results)
+    ]
     compared = [found for figure in figures(results) for found in figure.found.differences if found.p is not None]
     if told:
         reached = sum(within_reach(compared))
-        few = f", of which {reached:,} have enough narratives in common to stand out" if reached < len(compared) else ""
+        few = f", of which {reached:,} have enough {drawn(results)}s in common to stand out"
+        few = few if reached < len(compared) else ""
         yield from told
         yield f"{counted(len(told), 'difference')} of {len(compared):,} that were compared{few}."
     elif compared:
-        yield no_difference_sentence(compared)
-    else:
+        yield no_difference_sentence(compared, drawn(results))
+    elif results.by:
         yield "Cannot be told: no two groups could be compared."
 
 
-def no_difference_sentence(compared: Sequence[schema.Difference]) -> str:
+def no_difference_sentence(compared: Sequence[schema.Difference], noun: str = "narrative") -> str:
     """That none of the differences, of which each has a p, is beyond chance, or that none could have been."""
     reached = sum(within_reach(compared))
     if not reached:
         most, needed = max(found.n_narratives for found in compared), narratives_needed(compared)
         return (
-            f"Cannot be told: with at most {counted(most, 'narrative')} in common none of "
+            f"Cannot be told: with at most {counted(most, noun)} in common none of "
             f"{counted(len(compared), 'difference')} could be beyond chance; {needed:,} are needed."
         )
-    few = "" if reached == len(compared) else f"; only {reached:,} of them have enough narratives in common to be"
+    few = "" if reached == len(compared) else f"; only {reached:,} of them have enough {noun}s in common to be"
     return f"None of {counted(len(compared), 'difference')} is beyond chance{few}."
 
 
@@ -292,6 +339,7 @@ _REASONS: dict[schema.NoFigure, str] = {
     "no_units": "the jury judged none",
     "one_narrative": "all of it is on one narrative",
     "no_shared_narrative": "they have no narrative in common",
+    "no_variation": "they do not vary",
     "not_known": "the files do not tell",
 }
 
@@ -319,7 +367,7 @@ def _without_difference(results: schema.Results) -> Iterator[str]:
         pairs.setdefault((tuple(own), reason, named), []).append((a, b))
     for (own_levels, reason, named), found in pairs.items():
         for group, others in _by_most_frequent(found):
-            end = f"{_levels(own_levels)} on {named}: {_REASONS[reason]}."
+            end = f"{_levels(own_levels)} on {named}: {_REASONS[reason].replace('narrative', drawn(results))}."
             with_one = f"{group} and {others[0]} cannot be compared{end}"
             yield with_one if len(others) == 1 else f"{group} cannot be compared with {_joined(others)}{end}"
 
@@ -361,7 +409,8 @@ def _without_figure(results: schema.Results) -> Iterator[str]:
         for name, rate in parts:
             if rate.undefined:
                 in_part = figure.task is None and rate.undefined == "no_units"
-                reason = NOT_IN_EVERY_PART if in_part else _REASONS[rate.undefined]
+                reason = _REASONS[rate.undefined].replace("narrative", drawn(results))
+                reason = NOT_IN_EVERY_PART if in_part else reason
                 lacking.setdefault((name, rate.rate is None, reason), []).append(figure.title)
     kinds = [figure.task is None for figure in figures(results)]
     totals = {NOT_IN_EVERY_PART: 0, _REASONS["no_units"]: kinds.count(False)}
@@ -389,7 +438,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _unknown_denominators(results: schema.Results) -> Iterator[str]:
-    shown = list(figures(results))
+    shown = [figure for figure in figures(results) if figure.task != RATINGS]
     known = [figure.found.denominators for figure in shown]
     of_groups = [group.denominators for figure in shown for group in figure.found.groups]
     unknown = []

@@ -263,7 +263,7 @@ def cluster_noun(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> st
     """What is resampled."""
     if task != schema.RATINGS:
         return "record"
-    return "unit" if figures.n_records == figures.n_units else "group"
+    return "unit" if figures.n_records == figures.n_units else "cluster"
 
 
 def macro_sentence(agreement: schema.Agreement, task: schema.MeasuredTask) -> str:

@@ -13,7 +13,17 @@ from exports.statistics import agreement_schema as schema
 from exports.statistics import annotators as of_annotators
 from exports.statistics import labels as by_label
 from exports.statistics.distributions import holm
-from exports.statistics.ratings import EPOCH, BoolArray, FloatArray, InputFile, IntArray, Ratings, Votes, count_votes
+from exports.statistics.ratings import (
+    EPOCH,
+    BoolArray,
+    FloatArray,
+    InputFile,
+    IntArray,
+    MeasuredTask,
+    Ratings,
+    Votes,
+    count_votes,
+)
 from exports.statistics.resampling import (
     Estimator,
     Resampled,
@@ -347,10 +357,8 @@ def measure_agreement(
     tables: Sequence[Ratings], inputs: Sequence[InputFile], resamples: int = RESAMPLES, seed: int = 0
 ) -> schema.Agreement:
     """Agreement on each task of `tables`, at most one table a task; the same arguments give the same digits."""
-    by_task: dict[schema.MeasuredTask, Ratings] = {
-        ratings.task if ratings.own_labels is None else schema.RATINGS: ratings for ratings in tables
-    }
-    order: tuple[schema.MeasuredTask, ...] = (*TASKS, schema.RATINGS)
+    by_task = {ratings.measured_as: ratings for ratings in tables}
+    order: tuple[MeasuredTask, ...] = (*TASKS, schema.RATINGS)
     latest = max((ratings.latest for ratings in tables if ratings.latest is not None), default=None)
     return schema.Agreement(
         latest_response=None if latest is None else latest.isoformat(),

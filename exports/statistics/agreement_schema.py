@@ -5,7 +5,9 @@ from typing import Literal
 from annotation.argilla.labels import TaskName
 from exports.statistics.alt_test import AltTest
 from exports.statistics.consensus import Audit
+from exports.statistics.ratings import RATINGS as RATINGS
 from exports.statistics.ratings import InputFile, ScaleName, Weights
+from exports.statistics.ratings import MeasuredTask as MeasuredTask
 from exports.statistics.table import LabelFigures, PairFigures, UndefinedReason
 from pipeline.core.schema import Frozen
 
@@ -546,9 +548,6 @@ class TaskAgreement(Frozen):
 
 
 OPTIONAL = {"pairs_left_out", "scaled_pairs"}  # Fields of a task that `agreement.json` leaves out where they are empty
-MeasuredTask = TaskName | Literal["ratings"]
-RATINGS: Literal["ratings"] = "ratings"
-"""What stands for the task of anybody's ratings."""
 
 
 class Agreement(Frozen):

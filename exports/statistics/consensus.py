@@ -7,7 +7,16 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.statistics.distributions import wilson_interval
-from exports.statistics.ratings import YES, BoolArray, FloatArray, IntArray, LabelArray, Ratings, label_votes
+from exports.statistics.ratings import (
+    YES,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    Ratings,
+    ScaledLabel,
+    label_votes,
+)
 from pipeline.core.schema import Frozen
 
 _MIN_TRIPLED_UNITS = 10  # Units with three ratings or more: two raters leave two of the model's five figures open
@@ -182,6 +191,38 @@ def _settle(
     if n_yes + n_no == 1:
         return n_yes == 1, "single"
     return n_yes > n_no, "unanimous" if min(n_yes, n_no) == 0 else "majority"
+
+
+def scale_consensus(label: ScaledLabel, n_units: int, unanimous: bool = False) -> FloatArray:
+    """The place of each unit: of most ratings on a nominal scale, the median on an ordinal, the mean elsewhere.
+
+    NaN where nobody rated it or two values tie: are equally frequent, or are the two in the middle and differ. With
+    `unanimous` only units have one whose ratings are all the same.
+    """
+    found = np.full(n_units, np.nan)
+    order = np.lexsort((label.codes, label.units))
+    units, codes = label.units[order], label.codes[order]
+    there, starts, counts = np.unique(units, return_index=True, return_counts=True)
+    if not len(there):
+        return found
+    first, last = codes[starts], codes[starts + counts - 1]
+    if unanimous:
+        low, high = first, last
+    elif label.scale == "interval":
+        found[there] = np.bincount(units, label.places[codes])[there] / counts
+        return found
+    elif label.scale == "ordinal":
+        low, high = codes[starts + (counts - 1) // 2], codes[starts + counts // 2]
+    else:
+        pairs, votes = np.unique(units * len(label.values) + codes, return_counts=True)
+        of, value = np.divmod(pairs, len(label.values))
+        most = votes == np.maximum.reduceat(votes, np.searchsorted(of, there))[np.searchsorted(there, of)]
+        low, high = np.full(n_units, len(label.values)), np.full(n_units, -1)
+        np.minimum.at(low, of[most], value[most])
+        np.maximum.at(high, of[most], value[most])
+        low, high = low[there], high[there]
+    found[there] = np.where(low == high, label.places[low], np.nan)
+    return found
 
 
 def label_posterior(ratings: Ratings, column: int) -> FloatArray:

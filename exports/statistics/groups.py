@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import TaskName
-from exports.statistics.ratings import FloatArray, IntArray
+from exports.statistics.ratings import FloatArray, IntArray, MeasuredTask
 from exports.statistics.study import RunCounts, Study
 from pipeline.core.schema import Frozen
 
@@ -138,7 +137,7 @@ def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int])
     return [members for _, members in sorted(levels.items())]
 
 
-Counts = Callable[[int, tuple[TaskName, ...]], Denominators]  # Of one group, by number, from these tasks
+Counts = Callable[[int, tuple[MeasuredTask, ...]], Denominators]  # Of one group, by number, from these tasks
 
 
 class Records(NamedTuple):
@@ -152,7 +151,7 @@ def study_records(study: Study, names: Sequence[str], by: Sequence[str]) -> Reco
     divisions = divided(by, names, study.provenance, study.successive)
     sources, read = (_whole_numbers(names, study.provenance, column) for column in ("n_sources", "n_read"))
 
-    def discarded(by: Mapping[str, str], members: IntArray, tasks: tuple[TaskName, ...]) -> int | None:
+    def discarded(by: Mapping[str, str], members: IntArray, tasks: tuple[MeasuredTask, ...]) -> int | None:
         if study.discarded is not None:
             counts = study.discarded
             return sum(counts.get((task, names[member]), 0) for task in tasks for member in members.tolist())
@@ -172,13 +171,13 @@ def count_groups(
     asked_of: AskedOf,
     sources: IntArray,
     read: IntArray,
-    discarded: Callable[[Mapping[str, str], IntArray, tuple[TaskName, ...]], int | None] = lambda *_: None,
+    discarded: Callable[[Mapping[str, str], IntArray, tuple[MeasuredTask, ...]], int | None] = lambda *_: None,
 ) -> Counts:
     """The denominators of each group; cited sources of each record, and those that were read, are -1 where unknown."""
     members = [np.flatnonzero(grouping.of_record == group) for group in range(len(grouping.groups))]
 
     @cache
-    def count(group: int, tasks: tuple[TaskName, ...]) -> Denominators:
+    def count(group: int, tasks: tuple[MeasuredTask, ...]) -> Denominators:
         own, by = members[group], grouping.groups[group]
         cited, known = sources[own], read[own]
         runs = asked_of(by)

@@ -17,7 +17,7 @@ from annotation.argilla.labels import LABELS, TaskName
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.distributions import holm, rounded, student_quantile
 from exports.statistics.groups import Denominators, Grouping, Pair, Records
-from exports.statistics.ratings import BoolArray, FloatArray, IntArray, Ratings, count_votes
+from exports.statistics.ratings import BoolArray, FloatArray, IntArray, MeasuredTask, Ratings, count_votes
 from exports.statistics.results_schema import Difference, GroupRate, LabelResults, NoFigure, Rate, RateInterval
 from exports.statistics.study import Consensus, FindingDefinition
 from pipeline.core.errors import InputError
@@ -28,7 +28,7 @@ _TASK_OF: Mapping[str, TaskName] = {label: task for task, labels in LABELS.items
 
 class Values(NamedTuple):
     records: IntArray  # Number of each unit's record, counted from 0
-    values: FloatArray  # Units × labels: from 0 (no) to 1 (yes); NaN where a unit has none
+    values: FloatArray  # Units × labels: from 0 (no) to 1 (yes) but in `OnScale`; NaN where a unit has none
     undecided: BoolArray  # Units × labels: whether the unit has votes on the label and they settle nothing
 
 
@@ -51,12 +51,15 @@ def unit_values(
         values = np.where(share == 0.5, np.nan, np.where(np.isnan(share), np.nan, share > 0.5))
     else:
         values = np.where((share == 0) | (share == 1), share, np.nan)
-        units, labels = {unit: number for number, unit in enumerate(ratings.unit_keys)}, LABELS[ratings.task]
+        units, labels = {unit: number for number, unit in enumerate(ratings.unit_keys)}, ratings.labels
         for (record, chunk_id, label), decided in decisions.items():
             if (record, chunk_id) in units and label in labels:
                 values[units[record, chunk_id], labels.index(label)] = decided
-    records = np.array([places[record] for record in ratings.records], np.int64)[ratings.unit_records]
-    return Values(records, values, (votes.ratings > 0) & np.isnan(values))
+    return Values(unit_places(ratings, places), values, (votes.ratings > 0) & np.isnan(values))
+
+
+def unit_places(ratings: Ratings, places: Mapping[str, int]) -> IntArray:
+    return np.array([places[record] for record in ratings.records], np.int64)[ratings.unit_records]
 
 
 def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Values], n_records: int) -> FindingValues:
@@ -150,7 +153,7 @@ def _sums(cell: IntArray, n_cells: int, columns: FloatArray | BoolArray) -> Floa
     found: Sequence[FloatArray] = [
         np.bincount(cell, column, n_cells).astype(np.float64) for column in np.asarray(columns, np.float64).T
     ]
-    return np.stack(found, axis=1)
+    return np.ascontiguousarray(np.array(found).reshape(len(found), n_cells).T)
 
 
 _LIKENESS = 0.3  # Correlation within a narrative that is assumed as far as the data say nothing of it
@@ -212,14 +215,27 @@ def _rare_end(rate: float, units: float) -> float:
     return rate * max(root, 0.0) ** 3
 
 
-def difference_ends(differences: FloatArray, weights: FloatArray, units: float) -> tuple[float, float]:
+def mean_ends(totals: FloatArray, weights: FloatArray) -> tuple[float, float] | None:
+    """The ends of a mean without bounds by Student's t over two narratives or more; None where they do not vary."""
+    n, mean = len(weights), float(totals.sum()) / float(weights.sum())
+    error = math.sqrt(n / (n - 1) * float(((totals - mean * weights) ** 2).sum())) / float(weights.sum())
+    half = student_quantile(n - 1) * error
+    return None if error < _NO_SPREAD else (mean - half, mean + half)
+
+
+def difference_ends(
+    differences: FloatArray, weights: FloatArray, units: float, bounded: bool = True
+) -> tuple[float, float] | None:
     """The ends by Student's t over two narratives or more; `units` is how many a group has in one, on average.
 
+    Without bounds nothing is imagined, and there are none where narratives do not vary.
     Two more are imagined, one for each group: narratives without a difference do not make it certain that there is none
     (after Bonett & Price 2012).
     """
     share = weights / weights.sum()
     mean = float(share @ differences)
+    if not bounded:
+        return mean_ends(weights * differences, weights)
     n = 1 / float((share**2).sum())
     squares = n * float((share * (differences - mean) ** 2).sum()) + 2 * _IMAGINED * _design_effect(units) / units
     half = student_quantile(len(differences) - 1) * math.sqrt(squares / ((n + 1) * (n + 2)))
@@ -231,6 +247,7 @@ _FLIPS_A_TEST = 40  # For each test of a family at the level, so that the smalle
 _FEWEST_FLIPS = 10_000
 _SETTLED = 400  # A test with more flips as large as this needs no more: its p is known to a twentieth, and is not small
 _FIRST_LOOK = 10_000  # Flips after which it is first looked which tests are settled; then ten times as many
+_NO_SPREAD = 1e-12  # What is left of rounding, of values between 0 and 1
 _TIE = 1e-9  # Sums closer than this to each other, as a share of the largest possible one, are equal
 _BLOCK = 2**22  # Numbers of a table of contributions: 32 MiB
 _SIGNS = 2**19  # Random signs at a time: 4 MiB, which processors keep near
@@ -288,7 +305,7 @@ def flip_p(contributions: Sequence[FloatArray], flips: int, seed: int) -> list[f
     observed one counts among them. A p that is not small may rest on fewer; a sum so large that a p of 1/(flips + 1) is
     certain (Hoeffding's bound) gets it without any.
     """
-    sizes = [-np.sort(-np.abs(each[each != 0])) for each in contributions]
+    sizes = [-np.sort(-np.abs(each[np.abs(each) > _NO_SPREAD])) for each in contributions]
     observed = [abs(float(each.sum())) for each in contributions]
     found = [math.nan] * len(sizes)
     random: list[int] = []
@@ -390,8 +407,17 @@ def _smallest_p(n_narratives: int) -> float:
 class MeasuredColumn(NamedTuple):
     sheet: int  # Number of the values that it is a column of
     column: int
-    tasks: tuple[TaskName, ...]  # The tasks that it comes from
+    tasks: tuple[MeasuredTask, ...]  # The tasks that it comes from
     not_between: frozenset[str] = frozenset()  # Columns of provenance whose values are not compared on it
+    label: str = ""  # The label on a scale of which it is one column of several
+    ends: tuple[float, float] = (0.0, 1.0)  # What 0 and 1 stand for
+    bounded: bool = True  # Whether they are the ends of the scale
+
+    def told(self, value: float) -> float:
+        return self.ends[0] + value * (self.ends[1] - self.ends[0])
+
+    def apart(self, difference: float) -> float:
+        return difference * (self.ends[1] - self.ends[0])
 
 
 class _Test(NamedTuple):
@@ -417,12 +443,13 @@ def measure_columns(
     raw = dict(
         zip(tested, flip_p([tests[number].comparison.contributions for number in tested], flips, seed), strict=True)
     )
-    of_label = _corrected(raw, lambda number: (tests[number].pair.dimension, tests[number].place))
+    families = [column.label or place for place, column in enumerate(columns)]
+    of_label = _corrected(raw, lambda number: (tests[number].pair.dimension, families[tests[number].place]))
     of_all = _corrected(raw, lambda number: tests[number].pair.dimension)
     differences: dict[int, list[Difference]] = defaultdict(list)
     for number, test in enumerate(tests):
         p_values = (raw[number], of_label[number], of_all[number]) if number in raw else None
-        differences[test.place].append(_difference(test, p_values))
+        differences[test.place].append(_difference(test, columns[test.place], p_values))
     return [_label(column, records, cells, differences[place]) for place, column in enumerate(columns)], flips
 
 
@@ -455,12 +482,13 @@ def _corrected(p_values: Mapping[int, float], family: Callable[[int], Hashable])
     }
 
 
-def _difference(test: _Test, p_values: tuple[float, float, float] | None) -> Difference:
+def _difference(test: _Test, column: MeasuredColumn, p_values: tuple[float, float, float] | None) -> Difference:
     comparison = test.comparison
     n = len(comparison.weights)
-    rates = comparison.rates if n else (None, None)
+    rates = tuple(map(column.told, comparison.rates)) if n else (None, None)
     between = comparison.first - comparison.second
-    undefined: NoFigure | None = None
+    ends = difference_ends(between, comparison.weights, comparison.units, column.bounded) if n > 1 else None
+    undefined: NoFigure | None = None if ends else "no_variation"
     if n < 2:
         undefined = "no_units" if test.without_units else "one_narrative" if n else "no_shared_narrative"
     return Difference(
@@ -471,8 +499,8 @@ def _difference(test: _Test, p_values: tuple[float, float, float] | None) -> Dif
         n_narratives=n,
         rate_a=_figure(rates[0]),
         rate_b=_figure(rates[1]),
-        difference=_figure(comparison.difference) if n else None,
-        interval=rate_interval(difference_ends(between, comparison.weights, comparison.units) if n > 1 else None, "t"),
+        difference=_figure(column.apart(comparison.difference)) if n else None,
+        interval=rate_interval(ends and (column.apart(ends[0]), column.apart(ends[1])), "t"),
         p=_figure(p_values and p_values[0]),
         p_holm=_figure(p_values and p_values[1]),
         stands_out=p_values is not None and p_values[2] <= LEVEL,
@@ -484,7 +512,7 @@ def _label(
     column: MeasuredColumn, records: Records, cells: Sequence[Sequence[Cells]], differences: Sequence[Difference]
 ) -> LabelResults:
     rates = [
-        _rate(cells[number][column.sheet], group, column.column, records.counts[number](group, column.tasks))
+        _rate(cells[number][column.sheet], group, column, records.counts[number](group, column.tasks))
         for number, division in enumerate(records.divisions)
         for group in range(len(division.groups))
     ]
@@ -493,16 +521,22 @@ def _label(
     return LabelResults(**dict(rates[0]), groups=groups, differences=tuple(differences))
 
 
-def _rate(cells: Cells, group: int, label: int, denominators: Denominators) -> Rate:
-    rows = cells.of_group(group)
+def _rate(cells: Cells, group: int, column: MeasuredColumn, denominators: Denominators) -> Rate:
+    rows, label = cells.of_group(group), column.column
     units = cells.units[rows, label]
     there = units > 0
     n_units, n_narratives = int(units.sum()), int(np.count_nonzero(there))
     totals, weights, squares = (each[rows, label][there] for each in (cells.totals, cells.weights, cells.squares))
-    undefined: NoFigure | None = None if n_narratives > 1 else "one_narrative" if n_narratives else "no_units"
+    undefined: NoFigure | None = "one_narrative" if n_narratives else "no_units"
+    ends = None
+    if n_narratives > 1:
+        ends = rate_ends(totals, weights, squares) if column.bounded else mean_ends(totals, weights)
+        undefined = None if ends else "no_variation"
     return Rate(
-        rate=_figure(float(totals.sum() / weights.sum())) if n_units else None,
-        interval=rate_interval(rate_ends(totals, weights, squares) if n_narratives > 1 else None),
+        rate=_figure(column.told(float(totals.sum() / weights.sum()))) if n_units else None,
+        interval=rate_interval(
+            ends and (column.told(ends[0]), column.told(ends[1])), "wilson" if column.bounded else "t"
+        ),
         undefined=undefined,
         n_units=n_units,
         n_undecided=int(cells.undecided[rows, label].sum()),

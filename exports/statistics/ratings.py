@@ -21,6 +21,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 ScaleName = Literal["boolean", "nominal", "ordinal", "interval"]
 Weights = Literal["identity", "linear", "quadratic", "ordinal"]
+MeasuredTask = TaskName | Literal["ratings"]
+RATINGS: Literal["ratings"] = "ratings"  # What stands for the task of anybody's ratings
 
 
 class ScaledLabel(NamedTuple):
@@ -60,6 +62,11 @@ class Ratings(NamedTuple):
     unit_ranks: IntArray | None = None  # `chunk_rank` of each unit, 0 where its file tells none
     own_labels: tuple[str, ...] | None = None  # Of anybody's ratings, which tell no times: their labels of yes and no
     scaled: tuple[ScaledLabel, ...] = ()  # Their other labels
+    unit_groups: tuple[str, ...] = ()  # What each unit is compared by; empty where no column of theirs is named
+
+    @property
+    def measured_as(self) -> MeasuredTask:
+        return self.task if self.own_labels is None else RATINGS
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -93,7 +100,7 @@ def count_votes(values: LabelArray, units: IntArray, n_units: int) -> Votes:
 
     def count(value: int) -> IntArray:
         columns = [np.bincount(units[column == value], minlength=n_units) for column in values.T]
-        return np.stack(columns, axis=1).astype(np.int64)
+        return np.ascontiguousarray(np.array(columns, np.int64).reshape(len(columns), n_units).T)
 
     return Votes(count(NO), count(YES))
 

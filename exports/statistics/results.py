@@ -1,16 +1,44 @@
 """A study goes in; every figure of `results.json` comes out: rates, by group, and what differs between groups."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
+from exports.statistics.consensus import UnitLabel, scale_consensus
+from exports.statistics.distributions import rounded
 from exports.statistics.groups import MOST_PAIRS, Grouping, study_records
 from exports.statistics.judge_help import Helped
 from exports.statistics.landscape import run_totals, survey
-from exports.statistics.rates import MeasuredColumn, Values, finding_values, measure_columns, tasks_of, unit_values
-from exports.statistics.ratings import BoolArray, FloatArray, InputFile, IntArray
-from exports.statistics.results_schema import Contexts, Finding, Passages, Results, TaskResults
+from exports.statistics.rates import (
+    MeasuredColumn,
+    Values,
+    finding_values,
+    measure_columns,
+    tasks_of,
+    unit_places,
+    unit_values,
+)
+from exports.statistics.ratings import (
+    RATINGS,
+    BoolArray,
+    FloatArray,
+    InputFile,
+    IntArray,
+    MeasuredTask,
+    Ratings,
+    ScaledLabel,
+)
+from exports.statistics.results_schema import (
+    Contexts,
+    Finding,
+    LabelResults,
+    Passages,
+    Results,
+    ScaleResults,
+    TaskResults,
+)
 from exports.statistics.study import SERIOUS_PROBLEM, Consensus, FindingDefinition, Study
 
 RANKED_LABELS = ("topically_relevant", "evidence_sufficient")  # Their values add up to the gain of nDCG
@@ -127,29 +155,42 @@ def measure_results(
     seed: int = 0,
 ) -> Results:
     """What the jury found; `by` names columns of provenance: each alone, and two or more also crossed."""
-    tables = {table.task: table for table in study.tables}
-    tables = {task: tables[task] for task in TASKS if task in tables}
+    there = {table.measured_as: table for table in study.tables}
+    order: tuple[MeasuredTask, ...] = (*TASKS, RATINGS)
+    tables = {task: there[task] for task in order if task in there}
     records = sorted({*study.narratives, *(record for table in tables.values() for record in table.records)})
     places = {record: place for place, record in enumerate(records)}
     tasks = {task: unit_values(table, places, consensus, study.decisions or {}) for task, table in tables.items()}
-    composite = {name: finding_values(definition, tasks, len(records)) for name, definition in findings.items()}
-    sheets = [*tasks.values(), *(each.values for each in composite.values())]
+    ours = {task: tasks[task] for task in TASKS if task in tasks}
+    composite = {name: finding_values(definition, ours, len(records)) for name, definition in findings.items()}
+    scaled = [
+        (task, scale_values(table, label, places, consensus, study.decisions or {}))
+        for task, table in tables.items()
+        for label in table.scaled
+    ]
+    sheets = [*tasks.values(), *(each.values for each in composite.values()), *(each.values for _, each in scaled)]
     selected = any(told.get("contexts") == "selected" for told in study.provenance.values()) and "retrieval" in tasks
     columns = [
         MeasuredColumn(sheet, column, (task,), _PROVIDERS if selected and task == "retrieval" else frozenset())
         for sheet, task in enumerate(tasks)
-        for column in range(len(LABELS[task]))
+        for column in range(len(tables[task].labels))
     ]
     columns += [
         MeasuredColumn(len(tasks) + number, 0, tasks_of(definition.any))
         for number, definition in enumerate(findings.values())
     ]
+    for number, (task, each) in enumerate(scaled, start=len(tasks) + len(findings)):
+        columns += _scale_columns(task, each, number, frozenset(by))
     grouped = study_records(study, records, by)
     measured, flips = measure_columns(sheets, columns, grouped, seed)
     judged = np.unique(np.concatenate([np.empty(0, np.int64), *(task.records for task in tasks.values())]))
     latest = max((table.latest for table in tables.values() if table.latest is not None), default=None)
-    labels = iter(measured)
-    helped = None if study.judged is None else Helped(study, study.judged, tasks, by, seed)
+    n_others = sum(len(table.labels) for table in tables.values()) + len(findings)
+    labels, on_scales = iter(measured[:n_others]), iter(measured[n_others:])
+    by_scale: dict[MeasuredTask, dict[str, ScaleResults]] = {}
+    for task, each in scaled:
+        by_scale.setdefault(task, {})[each.label.name] = _scale_results(each, on_scales)
+    helped = None if study.judged is None else Helped(study, study.judged, ours, by, seed)
     surveyed = None if study.answers is None else survey(study.answers, study.asked_of, by, seed)
     before_the_jury = [records[place] for place in judged.tolist()]
     return Results(
@@ -165,9 +206,10 @@ def measure_results(
         tasks={
             task: TaskResults(
                 labels={
-                    label: helped.add_to(task, label, found) if helped else found
-                    for label, found in zip(LABELS[task], labels, strict=False)
-                }
+                    label: helped.add_to(task, label, found) if helped and task != RATINGS else found
+                    for label, found in zip(tables[task].labels, labels, strict=False)
+                },
+                scaled=by_scale.get(task),
             )
             for task in tasks
         },
@@ -191,6 +233,94 @@ def measure_results(
             *(surveyed.remarks if surveyed else ()),
             *(helped.remarks if helped else ()),
         ),
+    )
+
+
+MOST_SHARES = 100  # Values of a nominal or ordinal scale whose shares are told
+
+
+class OnScale(NamedTuple):
+    """A label on a scale: a column for the share of each of its values, then one for the mean."""
+
+    label: ScaledLabel
+    values: Values
+    shares: int  # How many columns are shares; of an interval scale, or with more than `MOST_SHARES` values, none
+    numbers: FloatArray  # What each value counts in the mean; without any on a nominal scale
+    ends: tuple[float, float]  # What 0 and 1 of the column of means stand for
+
+
+def scale_values(
+    ratings: Ratings,
+    label: ScaledLabel,
+    places: Mapping[str, int],
+    consensus: Consensus,
+    decisions: Mapping[UnitLabel, bool | str],
+) -> OnScale:
+    n_units, k = len(ratings.unit_records), len(label.values)
+    counts = np.bincount(label.units, minlength=n_units)
+    shares = k if label.scale != "interval" and k <= MOST_SHARES else 0
+    numbers = _numbers_of(label)
+    low, high = (float(f(numbers)) if len(numbers) else 0.0 for f in (np.min, np.max))
+    start = (low + high) / 2 if label.scale == "interval" else low
+    ends = (start, start + ((high - low) or 1.0))
+    with np.errstate(invalid="ignore"):
+        given = np.bincount(label.units * shares + label.codes, minlength=n_units * shares) if shares else np.empty(0)
+        columns = [*(given.reshape(n_units, -1) / counts[:, np.newaxis]).T] if shares else []
+        scaled = (numbers - ends[0]) / (ends[1] - ends[0])
+        if len(numbers):
+            columns.append(np.bincount(label.units, scaled[label.codes], n_units) / counts)
+    values = np.stack(columns, axis=1) if columns else np.empty((n_units, 0))
+    if consensus != "share":
+        agreed = scale_consensus(label, n_units, unanimous=consensus == "adjudicated")
+        settled = np.full(values.shape, np.nan)
+        for number, (record, chunk_id) in enumerate(ratings.unit_keys if decisions else ()):
+            decided = decisions.get((record, chunk_id, label.name))
+            if decided in label.values:
+                agreed[number] = label.places[label.values.index(str(decided))]
+        told = ~np.isnan(agreed)
+        settled[told, :shares] = agreed[told, np.newaxis] == np.arange(shares)
+        if len(numbers):
+            settled[told, shares] = np.interp(agreed[told], label.places, scaled)
+        values = settled
+    undecided = (counts > 0)[:, np.newaxis] & np.isnan(values)
+    return OnScale(label, Values(unit_places(ratings, places), values, undecided), shares, numbers, ends)
+
+
+def _numbers_of(label: ScaledLabel) -> FloatArray:
+    """Of an ordinal scale its values where they are rising numbers, else ranks, counted from 1."""
+    if label.scale == "nominal":
+        return np.empty(0)
+    if label.scale == "interval":
+        return label.places
+    try:
+        numbers = np.array([float(value) for value in label.values])
+    except ValueError:
+        return np.arange(1.0, len(label.values) + 1)
+    return numbers if (np.diff(numbers) > 0).all() else np.arange(1.0, len(label.values) + 1)
+
+
+def _scale_columns(task: MeasuredTask, found: OnScale, sheet: int, by: frozenset[str]) -> Iterator[MeasuredColumn]:
+    """Groups are compared by the mean or, where there is none, by the shares: not twice."""
+    name = f"{task} {found.label.name}"
+    for column in range(found.shares):
+        yield MeasuredColumn(sheet, column, (task,), by if len(found.numbers) else frozenset(), name)
+    if len(found.numbers):
+        bounded = found.label.scale == "ordinal" and len(found.numbers) > 1
+        yield MeasuredColumn(sheet, found.shares, (task,), label=name, ends=found.ends, bounded=bounded)
+
+
+def _scale_results(found: OnScale, measured: Iterator[LabelResults]) -> ScaleResults:
+    values = found.label.values if len(found.label.values) <= MOST_SHARES else ()
+    shares = {value: next(measured) for value, _ in zip(found.label.values, range(found.shares), strict=False)}
+    column = found.values.values[:, found.shares] if len(found.numbers) else np.empty(0)
+    middle = float(np.median(column[~np.isnan(column)])) if not np.isnan(column).all() else None
+    return ScaleResults(
+        scale=found.label.scale,
+        values=values,
+        numbers=tuple(found.numbers[: len(values)].tolist()),
+        shares=shares,
+        mean=next(measured) if len(found.numbers) else None,
+        median=None if middle is None else rounded(found.ends[0] + middle * (found.ends[1] - found.ends[0])),
     )
 
 

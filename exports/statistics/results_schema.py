@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from annotation.argilla.labels import TaskName
 from exports.statistics.groups import Denominators
-from exports.statistics.ratings import InputFile
+from exports.statistics.ratings import InputFile, MeasuredTask, ScaleName
 from exports.statistics.study import Consensus, Verdict, VerdictPatterns
 from pipeline.core.schema import Frozen
 from pipeline.records.causes import SourceState
@@ -12,12 +11,12 @@ from pipeline.records.schema import Cited
 
 Contexts = Literal["selected", "supplied", ""]
 
-NoFigure = Literal["no_units", "one_narrative", "no_shared_narrative", "not_known"]
+NoFigure = Literal["no_units", "one_narrative", "no_shared_narrative", "no_variation", "not_known"]
 
 NoHelp = Literal["not_judged", "not_a_random_part", "few_narratives", "all_labelled"]
 
-OPTIONAL = frozenset({"rate_ppi", "interval_ppi", "judge_help"})
-"""Fields that `results.json` leaves out where they are None: those of a judge."""
+OPTIONAL = frozenset({"rate_ppi", "interval_ppi", "judge_help", "scaled"})
+"""Fields that `results.json` leaves out where they are None: those of a judge, and labels on scales."""
 
 
 class RateInterval(Frozen):
@@ -50,7 +49,7 @@ class JudgeHelp(Frozen):
 
 
 class Rate(Frozen):
-    """A share of yes over units, with what stands behind it."""
+    """A share of yes over units, of a value, or a mean on a scale, with what stands behind it."""
 
     rate: float | None
     """Mean over units of their value; weighted (Σ y/p ÷ Σ 1/p) where inclusion probabilities are given."""
@@ -136,11 +135,30 @@ class Finding(LabelResults):
     """How many answers lack each of the labels; one may lack several."""
 
 
+class ScaleResults(Frozen):
+    """One label on a nominal, ordinal or interval scale (exports/contracts/results.md#scales)."""
+
+    scale: ScaleName
+    """The scale."""
+    values: tuple[str, ...]
+    """Its values in their order; empty where there are more than 100."""
+    numbers: tuple[float, ...]
+    """What each of them counts in the mean: itself, or its rank from 1 where values are words; empty without a mean."""
+    shares: dict[str, LabelResults]
+    """The share of each value; groups are compared by them on a nominal scale. Empty of an interval scale."""
+    mean: LabelResults | None
+    """The mean, `rate` and its interval in the numbers of the scale; None on a nominal scale."""
+    median: float | None
+    """The median of the units' values, every unit counting alike; None on a nominal scale, or without units."""
+
+
 class TaskResults(Frozen):
     """What the jury found on one task."""
 
     labels: dict[str, LabelResults]
-    """The labels in the order of the task."""
+    """The labels of yes and no in the order of the task."""
+    scaled: dict[str, ScaleResults] | None = None
+    """The labels on a scale; absent where there is none."""
 
 
 class RunTotals(Frozen):
@@ -315,8 +333,8 @@ class Results(Frozen):
     """Narratives that they belong to."""
     findings: dict[str, Finding]
     """Composite findings by name."""
-    tasks: dict[TaskName, TaskResults]
-    """The tasks that have a file."""
+    tasks: dict[MeasuredTask, TaskResults]
+    """The tasks that have a file; `ratings` of anybody's ratings."""
     runs: tuple[RunTotals, ...] = ()
     """What became of the questions, by provider; empty without run folders."""
     landscape: Landscape | None = None

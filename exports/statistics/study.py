@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.argilla.labels import TaskName
-from exports.statistics.ratings import FloatArray, IntArray, Ratings, UnitKey
+from exports.statistics.ratings import FloatArray, IntArray, MeasuredTask, Ratings, UnitKey
 from pipeline.core.schema import Frozen
 from pipeline.records.causes import SourceState
 
@@ -103,13 +103,30 @@ class Study(NamedTuple):
     narratives: Mapping[str, str]  # The cluster of each record; every record has one
     probabilities: Mapping[str, float] | None = None  # Of inclusion; None where every record counts alike
     decisions: Mapping[tuple[str, str, str], bool] | None = None  # By record, passage and label
-    discarded: Mapping[tuple[TaskName, str], int] | None = None  # Responses; None where the files do not tell
-    all_discarded: Mapping[TaskName, int] = {}  # Of the tasks of which it is known; read where `discarded` is None
+    discarded: Mapping[tuple[MeasuredTask, str], int] | None = None  # Responses; None where the files do not tell
+    all_discarded: Mapping[MeasuredTask, int] = {}  # Of the tasks of which it is known; read where `discarded` is None
     runs: Mapping[str, RunCounts] | None = None  # What became of the questions by `model_name`; None without runs
     arms: Mapping[tuple[str, str], RunCounts] = {}  # By `model_name` and `arm`, empty where none
     answers: Answers | None = None  # The answers of the runs, those that nobody judged included; None without runs
     judged: Judged | None = None  # What a judge says; None without one
     successive: frozenset[str] = frozenset()  # Such as months: compared with the one before and the first only
+
+    @staticmethod
+    def of_ratings(ratings: Ratings, column: str) -> "Study":
+        """Anybody's: what they have in each group, which the column names, is a record; their own are narratives."""
+        clusters = [ratings.records[at] for at in ratings.unit_records]
+        of_unit = list(zip(clusters, ratings.unit_groups or ("",) * len(clusters), strict=True))
+        number = {each: at for at, each in enumerate(sorted(set(of_unit)))}
+        table = ratings._replace(
+            records=tuple(f"{at:09d}" for at in number.values()),
+            unit_records=np.array([number[each] for each in of_unit], np.int64),
+        )
+        records = dict(zip(table.records, number, strict=True))
+        return Study(
+            (table,),
+            {record: {column: group} if column else {} for record, (_, group) in records.items()},
+            {record: cluster for record, (cluster, _) in records.items()},
+        )
 
     def asked_of(self, by: Mapping[str, str]) -> RunCounts | None:
         """What was asked of all answers or of a group by `model_name`, `arm` or both; None where runs do not say."""

@@ -8,7 +8,7 @@ from exports.report import results_words as words
 from exports.report.html import elements as html
 from exports.report.results_page import landscape_blocks
 from exports.report.words import UNDEFINED
-from exports.statistics.agreement_schema import Agreement
+from exports.statistics.agreement_schema import RATINGS, Agreement
 from exports.statistics.results_schema import Finding, LabelResults, Rate, Results
 from pipeline.core.terminal import counted
 
@@ -192,7 +192,9 @@ def _labels_table(shown: Sequence[words.Figure], by: _By) -> Element:
 
 def _label_row(figure: words.Figure, by: _By, names: Sequence[str]) -> Element:
     groups = {words.group_name(group.by): group for group in figure.found.groups if tuple(group.by) == by}
-    question = read_wording("en").questions[figure.task][figure.name].title if figure.task else ""
+    question = (
+        read_wording("en").questions[figure.task][figure.name].title if figure.task and figure.task != RATINGS else ""
+    )
     cells: list[html.Child] = []
     for rate in (figure.found, *(groups.get(name) for name in names)):
         units = f"of {counted(rate.n_units, figure.unit)}" if rate and rate.rate is not None else None

@@ -91,14 +91,14 @@ def test_a_wide_table_has_a_column_an_annotator_by_name_or_pattern(tmp_path: Pat
     assert set(told(by_row)) == {(str(int(unit[1])), f"by_{rater}") for unit, rater in WANTED}
 
 
-def test_several_labels_have_a_scale_each_and_a_group_is_its_cluster(tmp_path: Path) -> None:
+def test_several_labels_have_a_scale_each_and_units_belong_together(tmp_path: Path) -> None:
     text = "unit,rater,q,value,doc\n" + "".join(
         f"u{unit},{rater},{label},{value},d{unit // 2}\n"
         for unit in range(4)
         for rater in ("anna", "ben")
         for label, value in (("ok", "yes"), ("tone", "warm"), ("stars", "4"))
     )
-    found = read(write(tmp_path, text), label="q", group="doc", scale={"stars": "interval"})
+    found = read(write(tmp_path, text), label="q", cluster="doc", scale={"stars": "interval"})
     (ratings,) = found.tables
     assert ratings.labels == ("ok",)
     assert [(label.name, label.scale, label.weights) for label in ratings.scaled] == [
@@ -161,10 +161,10 @@ def test_what_is_said_twice_counts_once_and_what_contradicts_itself_is_refused(t
         read(write(tmp_path, "unit,rater,value\nu1,a,x\nu1,b,y\nu1,a,z\n"))
 
 
-def test_rows_without_unit_rater_or_group_with_too_few_cells_or_in_two_groups_are_listed(tmp_path: Path) -> None:
+def test_rows_without_unit_rater_or_cluster_with_too_few_cells_or_in_two_clusters_are_listed(tmp_path: Path) -> None:
     text = "unit,rater,value,doc\n,a,x,d\nu1,,x,d\nu1,a,x,\nu1,a\nu1,a,x,d\nu1,b,x,e\nu2,a,,\n"
     with pytest.raises(BadRowsError) as refused:
-        read(write(tmp_path, text), group="doc")
+        read(write(tmp_path, text), cluster="doc")
     assert [row.partition("line ")[2].split(":")[0] for row in refused.value.rows] == ["5", "2", "3", "4", "7"]
 
 
@@ -285,7 +285,7 @@ def test_an_export_of_label_studio(tmp_path: Path) -> None:
         "topics is left out: some gave several values at once.",
         "Ratings that repeat a unit, annotator and label, and count once: 2.",
     ]
-    by_text = read_ratings([path], RatingOptions(unit="text", group="doc", value="tone"))
+    by_text = read_ratings([path], RatingOptions(unit="text", cluster="doc", value="tone"))
     assert set(told(by_text, "tone")) == {("a", "anna@x.org"), ("a", "2"), ("b", "2")}
     assert by_text.tables[0].records == ("d1",)
     with pytest.raises(InputError, match=r"no column `url`. Its columns are `text`, `doc`"):
@@ -359,7 +359,7 @@ def test_argillas_datasets_as_its_client_saves_them(tmp_path: Path) -> None:
         assert told(found, "tone") == {("r1", anna): "warm", ("r2", anna): "warm", ("r2", ben): "cool"}
         assert set(told(found, "stars").values()) == {"4"}
         assert found.remarks == [f"{folder}: answers left out because they are draft: 2."]
-    grouped = read_ratings([tmp_path / "saved"], RatingOptions(value="tone", group="doc"))
+    grouped = read_ratings([tmp_path / "saved"], RatingOptions(value="tone", cluster="doc"))
     assert grouped.tables[0].records == ("d1",)
     (tmp_path / "disk").mkdir()
     JsonIO.to_json(records, tmp_path / "disk" / "records.json")

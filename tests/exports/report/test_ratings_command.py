@@ -69,7 +69,7 @@ def test_a_table_becomes_figures_with_their_denominators_and_no_empty_list_of_di
     assert "11 units, B = 100" in page
     assert "| value | ordinal | 11 |" in page
     assert "P⁺" not in page
-    assert "A record is a group of units, or a unit where no group is named." in page
+    assert "A record is a cluster of units, or a unit where no cluster is named." in page
 
 
 def test_the_json_is_what_the_schema_says_and_the_same_each_time(table: Path, tmp_path: Path) -> None:
@@ -137,10 +137,10 @@ def test_labels_on_several_scales_stand_side_by_side(tmp_path: Path) -> None:
     ]
     path = tmp_path / "long.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    words = ("--unit", "item", "--rater", "who", "--value", "said", "--label", "q", "--group", "doc")
+    words = ("--unit", "item", "--rater", "who", "--value", "said", "--label", "q", "--cluster", "doc")
     result = run(path, *words, "--scale", "stars=interval", "--out", tmp_path / "out", *QUICK)
     assert result.exit_code == 0, result.output
-    assert "ratings: 30 units, 10 groups, 180 ratings, 2 annotators" in result.stdout
+    assert "ratings: 30 units, 10 clusters, 180 ratings, 2 annotators" in result.stdout
     labels = rows_of(tmp_path / "out" / "labels.csv")
     assert [(row["label"], row["scale"]) for row in labels] == [
         ("clear", ""),
@@ -153,7 +153,14 @@ def test_labels_on_several_scales_stand_side_by_side(tmp_path: Path) -> None:
     assert told["macro_alpha"] == pytest.approx(sum(alphas) / 3)
     assert (told["n_labels_with_alpha"], told["macro_interval"], told["n_records"]) == (3, None, 10)
     again = measure_agreement(
-        path, unit="item", rater="who", value="said", label="q", group="doc", scale={"stars": "interval"}, resamples=100
+        path,
+        unit="item",
+        rater="who",
+        value="said",
+        label="q",
+        cluster="doc",
+        scale={"stars": "interval"},
+        resamples=100,
     )
     assert again.to_json() == (tmp_path / "out" / "agreement.json").read_text(encoding="utf-8")
     frame = again.to_pandas("scaled_pairs")

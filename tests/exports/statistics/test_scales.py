@@ -174,7 +174,7 @@ def test_groups_are_resampled_whole_and_cost_what_the_design_effect_says(tmp_pat
     grouped = "\n".join([f"{lines[0]},group", *(f"{line},g{int(line[1:3]) // 3}" for line in lines[1:])])
     alone, together = (
         figures(tmp_path, table, "nominal", resamples=400, **more)
-        for table, more in ((RAW4, {}), (grouped, {"group": "group"}))
+        for table, more in ((RAW4, {}), (grouped, {"cluster": "group"}))
     )
     assert together.krippendorff_alpha == alone.krippendorff_alpha
     assert (alone.n_cluster_records, together.n_cluster_records) == (11, 4)
@@ -309,7 +309,7 @@ def test_climate_fever_has_the_alpha_that_is_published(tmp_path: Path) -> None:
     ]
     path = tmp_path / "votes.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    read = read_ratings([path], RatingOptions(unit="unit", rater="who", value="vote", group="claim"))
+    read = read_ratings([path], RatingOptions(unit="unit", rater="who", value="vote", cluster="claim"))
     task = measure_agreement(read.tables, read.inputs, 200, 0).tasks["ratings"]
     found = task.labels["vote"]
     assert found.krippendorff_alpha == pytest.approx(0.334, abs=0.0005)
