@@ -217,16 +217,17 @@ def test_python_says_which_option_there_is_not(table: Path) -> None:
 
 def test_the_example_of_the_readme_prints_what_it_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     section = (ROOT / "exports/README.md").read_text(encoding="utf-8").split("### Ratings of any other program")[1]
-    shell, shown, python = (part.split("\n", 1)[1] for part in section.split("```")[1:6:2])
+    shell, shown, python, of_results, found = (part.split("\n", 1)[1] for part in section.split("```")[1:10:2])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-euc", shell],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert shown in done.stdout
+    for words, wanted in ((shell, shown), (of_results, found)):
+        done = subprocess.run(
+            ["bash", "-euc", words],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert wanted in done.stdout
     exec(python, {})
     assert "interval" in capsys.readouterr().out
