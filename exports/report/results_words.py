@@ -271,10 +271,10 @@ DIFFERENCE_MEANING = (
 
 
 def difference_meaning(results: schema.Results) -> str:
-    return DIFFERENCE_MEANING.replace("narrative", drawn(results))
+    return DIFFERENCE_MEANING.replace("narrative", _drawn(results))
 
 
-def drawn(results: schema.Results) -> str:
+def _drawn(results: schema.Results) -> str:
     return "cluster" if RATINGS in results.tasks else "narrative"
 
 
@@ -304,18 +304,18 @@ def standing_out(results: schema.Results) -> Iterator[tuple[Figure, schema.Diffe
 
 def difference_sentences(results: schema.Results) -> Iterator[str]:
     told = [
-        difference_sentence(figure.title, found, figure.scale or SHARES, drawn(results))
+        difference_sentence(figure.title, found, figure.scale or SHARES, _drawn(results))
         for figure, found in standing_out(results)
     ]
     compared = [found for figure in figures(results) for found in figure.found.differences if found.p is not None]
     if told:
         reached = sum(within_reach(compared))
-        few = f", of which {reached:,} have enough {drawn(results)}s in common to stand out"
+        few = f", of which {reached:,} have enough {_drawn(results)}s in common to stand out"
         few = few if reached < len(compared) else ""
         yield from told
         yield f"{counted(len(told), 'difference')} of {len(compared):,} that were compared{few}."
     elif compared:
-        yield no_difference_sentence(compared, drawn(results))
+        yield no_difference_sentence(compared, _drawn(results))
     elif results.by:
         yield "Cannot be told: no two groups could be compared."
 
@@ -367,7 +367,7 @@ def _without_difference(results: schema.Results) -> Iterator[str]:
         pairs.setdefault((tuple(own), reason, named), []).append((a, b))
     for (own_levels, reason, named), found in pairs.items():
         for group, others in _by_most_frequent(found):
-            end = f"{_levels(own_levels)} on {named}: {_REASONS[reason].replace('narrative', drawn(results))}."
+            end = f"{_levels(own_levels)} on {named}: {_REASONS[reason].replace('narrative', _drawn(results))}."
             with_one = f"{group} and {others[0]} cannot be compared{end}"
             yield with_one if len(others) == 1 else f"{group} cannot be compared with {_joined(others)}{end}"
 
@@ -409,7 +409,7 @@ def _without_figure(results: schema.Results) -> Iterator[str]:
         for name, rate in parts:
             if rate.undefined:
                 in_part = figure.task is None and rate.undefined == "no_units"
-                reason = _REASONS[rate.undefined].replace("narrative", drawn(results))
+                reason = _REASONS[rate.undefined].replace("narrative", _drawn(results))
                 reason = NOT_IN_EVERY_PART if in_part else reason
                 lacking.setdefault((name, rate.rate is None, reason), []).append(figure.title)
     kinds = [figure.task is None for figure in figures(results)]

@@ -215,7 +215,7 @@ def _rare_end(rate: float, units: float) -> float:
     return rate * max(root, 0.0) ** 3
 
 
-def mean_ends(totals: FloatArray, weights: FloatArray) -> tuple[float, float] | None:
+def _mean_ends(totals: FloatArray, weights: FloatArray) -> tuple[float, float] | None:
     """The ends of a mean without bounds by Student's t over two narratives or more; None where they do not vary."""
     n, mean = len(weights), float(totals.sum()) / float(weights.sum())
     error = math.sqrt(n / (n - 1) * float(((totals - mean * weights) ** 2).sum())) / float(weights.sum())
@@ -235,7 +235,7 @@ def difference_ends(
     share = weights / weights.sum()
     mean = float(share @ differences)
     if not bounded:
-        return mean_ends(weights * differences, weights)
+        return _mean_ends(weights * differences, weights)
     n = 1 / float((share**2).sum())
     squares = n * float((share * (differences - mean) ** 2).sum()) + 2 * _IMAGINED * _design_effect(units) / units
     half = student_quantile(len(differences) - 1) * math.sqrt(squares / ((n + 1) * (n + 2)))
@@ -530,7 +530,7 @@ def _rate(cells: Cells, group: int, column: MeasuredColumn, denominators: Denomi
     undefined: NoFigure | None = "one_narrative" if n_narratives else "no_units"
     ends = None
     if n_narratives > 1:
-        ends = rate_ends(totals, weights, squares) if column.bounded else mean_ends(totals, weights)
+        ends = rate_ends(totals, weights, squares) if column.bounded else _mean_ends(totals, weights)
         undefined = None if ends else "no_variation"
     return Rate(
         rate=_figure(column.told(float(totals.sum() / weights.sum()))) if n_units else None,

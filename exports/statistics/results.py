@@ -164,7 +164,7 @@ def measure_results(
     ours = {task: tasks[task] for task in TASKS if task in tasks}
     composite = {name: finding_values(definition, ours, len(records)) for name, definition in findings.items()}
     scaled = [
-        (task, scale_values(table, label, places, consensus, study.decisions or {}))
+        (task, _scale_values(table, label, places, consensus, study.decisions or {}))
         for task, table in tables.items()
         for label in table.scaled
     ]
@@ -249,7 +249,7 @@ class OnScale(NamedTuple):
     ends: tuple[float, float]  # What 0 and 1 of the column of means stand for
 
 
-def scale_values(
+def _scale_values(
     ratings: Ratings,
     label: ScaledLabel,
     places: Mapping[str, int],
