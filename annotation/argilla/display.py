@@ -6,13 +6,13 @@ What a record's body holds, and who sees it: annotation/contracts/datasets.md#re
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.argilla.labels import TaskName
+from annotation.argilla.labels import OWN_TASKS, Task, TaskName, is_of_passages, task_named
 from annotation.argilla.rendering import one_line, plain_text, rendered_answer
-from annotation.argilla.tasks import COLUMN_FIELDS, short_hash
-from annotation.argilla.wording import ShownState, Wording
+from annotation.argilla.tasks import COLUMN_FIELDS, MARKED_FIELD, short_hash
+from annotation.argilla.wording import FIELDS, ShownState, Wording
 from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, membership_key, shown_host, source_domain
 from pipeline.core.errors import ArgillaError
 from pipeline.records.causes import UNRESOLVED
@@ -29,27 +29,35 @@ _HEADING = re.compile(rf"^{_RULE} .* {_RULE}\n", re.MULTILINE)
 _BETWEEN = "\n\n\n"
 
 
-def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
+def to_records(
+    record: QueryResponse, wording: Wording, tasks: Iterable[TaskName] = OWN_TASKS
+) -> dict[TaskName, list[dict[str, Any]]]:
     """The bodies of one canonical record, by task; the same record and wording give the same."""
     passages = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
-    fields = {"query": plain_text(record.query), "answer": rendered_answer(split_line(record)[0]).html}
-    originals = {"query": record.query, "answer": record.answer}
-    retrieval: list[dict[str, Any]] = []
-    for passage in passages:
-        retrieval.append(_retrieval_record(record, passage, wording, [each["external_id"] for each in retrieval]))
-    return {
-        "retrieval": retrieval,
-        "grounding": [_grounding_record(record, passages, wording)] if passages else [],
-        "generation": [_body("generation", record, fields, originals, [], wording)],
-    }
+    found: dict[TaskName, list[dict[str, Any]]] = {}
+    for task in map(task_named, tasks):
+        bodies = found[task.name] = []
+        if task.unit == "passage":
+            for passage in passages:
+                taken = [each["external_id"] for each in bodies]
+                bodies.append(_passage_record(task, record, passage, wording, taken))
+        elif passages or not needs_passages(task.name):
+            bodies.append(_answer_record(task, record, passages, wording))
+    return found
 
 
-def shown_units(record: QueryResponse) -> dict[TaskName, tuple[str, ...]]:
+def needs_passages(task: TaskName) -> bool:
+    """Whether a record without passages is no unit of it."""
+    return is_of_passages(task) or MARKED_FIELD in FIELDS[task]
+
+
+def shown_units(record: QueryResponse, tasks: Iterable[TaskName] = OWN_TASKS) -> dict[TaskName, tuple[str, ...]]:
     """The `chunk_id` of each unit of the record that annotators get, by task; empty where it is the whole answer."""
     return {
-        "retrieval": tuple(passage.chunk_id for passage in record.chunks),
-        "grounding": ("",) if record.chunks else (),
-        "generation": ("",),
+        task: tuple(passage.chunk_id for passage in record.chunks)
+        if is_of_passages(task)
+        else ("",) * (bool(record.chunks) or not needs_passages(task))
+        for task in tasks
     }
 
 
@@ -71,29 +79,32 @@ def unit_id(record: Mapping[str, Any]) -> str:
     """
     hidden = (record.get("metadata") or {}).get(HIDDEN) or {}
     record_uuid, chunk_id, name = hidden.get("record_uuid"), hidden.get("chunk_id"), record.get("external_id")
-    if not (name and record_uuid) or (hidden.get("task") == "retrieval" and not chunk_id):
+    if not (name and record_uuid) or (is_of_passages(str(hidden.get("task"))) and not chunk_id):
         return str(name or record["id"])
     return f"{record_uuid}:{chunk_id}" if chunk_id else str(record_uuid)
 
 
-def _retrieval_record(
-    record: QueryResponse, passage: Passage, wording: Wording, taken: Collection[str]
+def _passage_record(
+    task: Task, record: QueryResponse, passage: Passage, wording: Wording, taken: Collection[str]
 ) -> dict[str, Any]:
     """Its rank is hidden: it would anchor the judgement of relevance."""
-    source = source_of(passage, record.sources)
+    host = host_of(passage, source_of(passage, record.sources))
     fields = {
         "query": plain_text(record.query),
-        "source": plain_text(source_line(passage.title, host_of(passage, source), wording)),
+        "source": plain_text(source_line(passage.title, host, wording)),
         "chunk": plain_text(passage.text),
     }
     ids = passage.model_dump(include={"chunk_id", "doc_id", "chunk_rank", "origin"})
-    originals = {"input_query": record.query, "chunk": passage.text}
-    judged = [passage.title, host_of(passage, source)]
-    body = _body("retrieval", record, fields, originals, judged, wording, ids)
+    texts = {"input_query": record.query, "chunk": passage.text}
+    body = _body(task, record, fields, texts, [passage.title, host], wording, ids)
     return body | {"external_id": opaque_id(record.record_uuid, fields["chunk"], taken)}
 
 
-def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
+def _answer_record(task: Task, record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
+    fields = {"query": plain_text(record.query), "answer": rendered_answer(split_line(record)[0]).html}
+    texts = {"query": record.query, "answer": record.answer, "context_set": record.context_set}
+    if not {"sources", "context"}.intersection(task.fields):
+        return _body(task, record, fields, texts, [], wording)
     shown, judged = [], []
     for passage in passages:
         source = source_of(passage, record.sources)
@@ -104,21 +115,19 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
         heading = _without_rule(f"{wording.passage} {passage.chunk_rank} · {origin}")
         shown.append(f"{_RULE} {heading} {_RULE}\n{_never_empty(_without_rule(passage.text), wording)}")
         judged.append([passage.chunk_rank, passage.text, passage.title, host, source.n if source else None])
-    fields = {
+    fields |= {
         "sources": plain_text(source_list(_titled_by_passages(record.sources, passages), wording)),
-        "query": plain_text(record.query),
-        "answer": rendered_answer(split_line(record)[0]).html,
         "context": _BETWEEN.join(shown),
     }
-    originals = {"answer": record.answer, "context_set": record.context_set}
     # A share that is not shown has no part in what is judged, so that records pushed without shares are the same.
     shares = {source.n: [share] for source in record.sources if (share := source.percent_read) is not None}
     sources = [[each.n, each.title, each.host, _shown_state(each), *shares.get(each.n, [])] for each in record.sources]
     # Who judged by an answer that ended in the line took its marks for the answer's own.
     rest = [judged, *(line for line in [split_line(record)[1]] if line)]
-    body = _body("grounding", record, fields, originals, [sources, *rest], wording)
+    body = _body(task, record, fields, texts, [sources, *rest], wording)
     earlier = [[*each[:3], "unresolved" if each[3] in UNRESOLVED else each[3], *each[4:]] for each in sources]
     if earlier != sources:
+        originals = {column: texts[column] for column in task.columns}
         body["metadata"][HIDDEN][EARLIER_HASH] = short_hash([originals, [earlier, *rest]])
     return body
 
@@ -133,7 +142,7 @@ def _titled_by_passages(sources: Sequence[Source], passages: Sequence[Passage]) 
 
 
 def _body(
-    task: TaskName,
+    task: Task,
     record: QueryResponse,
     fields: Mapping[str, str],
     texts: Mapping[str, str],
@@ -143,15 +152,16 @@ def _body(
 ) -> dict[str, Any]:
     """A field without any text says so, because Argilla's page shows nothing at all for one.
 
-    `texts` are the exact texts of the export's columns; `judged` is what else the annotators judge by.
+    `texts` has the exact texts of the export's columns; `judged` is what else the annotators judge by.
     """
-    shown = {name: _never_empty(text, wording) for name, text in fields.items()}
-    originals = {column: text for column, text in texts.items() if shown[COLUMN_FIELDS[task][column]] != text}
+    shown = {name: _never_empty(fields[name], wording) for name in task.fields}
+    texts = {column: texts[column] for column in task.columns}
+    originals = {column: text for column, text in texts.items() if shown[task.columns[column]] != text}
     is_known = record.sources or record.provenance.contexts == "selected"  # records of others may come without sources
     cited, line = Counter(source.cited for source in record.sources), split_line(record)[1]
     hidden = {
         "version": HIDDEN_VERSION,
-        "task": task,
+        "task": task.name,
         "record_uuid": record.record_uuid,
         "language": record.language,
         **(ids or {}),

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from pydantic import Field, ValidationError
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import NOTES, TaskName
+from annotation.argilla.labels import NOTES, TaskName, is_of_passages
 from pipeline.core.errors import ArgillaError, NotFoundError
 from pipeline.core.schema import Frozen
 
@@ -37,8 +37,8 @@ class Assignment(Frozen):
     """Of a control or a repeat: which share of each person's units in the dataset all such are to be; None elsewhere.
     The highest among theirs counts.
     """
-    answers: dict[str, bool] = Field(default_factory=dict)
-    """The known answers by label; labels without a known answer are missing."""
+    answers: dict[str, bool | str] = Field(default_factory=dict)
+    """The known answers by label, `true` and `false` for yes and no; labels without a known answer are missing."""
     explanations: dict[str, str] = Field(default_factory=dict)
     """Why each known answer of a practice case is right, by label, in the language of its questions."""
     kind: str = ""
@@ -116,7 +116,7 @@ class Answer(NamedTuple):
     user_id: str
     status: str  # `submitted`, `draft` or `discarded`
     at: datetime
-    labels: dict[str, bool]  # by label; one that was left out is missing
+    labels: dict[str, bool | str]  # by label, a bool for yes and no; one that was left out is missing
     question: str | None  # their note where it begins with a question mark
     is_first: bool = True  # whether it is as it was first sent; a draft that was submitted and a correction are not
 
@@ -136,11 +136,11 @@ class Unit(NamedTuple):
 
 def record_uuid_of(task: TaskName, unit: Unit) -> str:
     """A passage's own id begins with it."""
-    return unit.external_id.partition(":")[0] if task == "retrieval" else unit.external_id
+    return unit.external_id.partition(":")[0] if is_of_passages(task) else unit.external_id
 
 
 def labels_and_question(values: Mapping[str, Any] | None) -> tuple[dict[str, str], str | None]:
-    """The yes/no answers of a response's values, and its note where that begins with a question mark."""
+    """The answers of a response's values as texts, and its note where that begins with a question mark."""
     labels: dict[str, str] = {}
     question = None
     for name, answer in (values or {}).items():
@@ -148,8 +148,8 @@ def labels_and_question(values: Mapping[str, Any] | None) -> tuple[dict[str, str
         if name == NOTES:
             if isinstance(given, str) and given.lstrip().startswith(("?", "？")):
                 question = given
-        elif given in ("yes", "no"):
-            labels[name] = given
+        elif isinstance(given, str | int):
+            labels[name] = str(given)
     return labels, question
 
 
@@ -170,7 +170,7 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
     while True:
         users = page["users"]
         # Answers that say the same share it.
-        values = [(_yes_and_no(labels), question) for labels, question in page["values"]]
+        values = [(as_answers(labels), question) for labels, question in page["values"]]
         assigned = {each: _read_assignment(said, each) for each, said in page["assignments"].items()}
         for record_id, external_id, is_open, responses in page["items"]:
             answers = (
@@ -198,7 +198,7 @@ def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
                 labels, question = labels_and_question(each["values"])
                 first, last = _moment(each["inserted_at"]), _moment(each["updated_at"])
                 is_first = last - first < AT_ONCE
-                answers.append(Answer(each["user_id"], each["status"], last, _yes_and_no(labels), question, is_first))
+                answers.append(Answer(each["user_id"], each["status"], last, as_answers(labels), question, is_first))
             external_id, is_open = record["external_id"] or record["id"], record["status"] == "pending"
             yield Unit(record["id"], external_id, is_open, _in_order(answers), assignment_of(record))
 
@@ -207,8 +207,8 @@ def _in_order(answers: Iterable[Answer]) -> tuple[Answer, ...]:
     return tuple(sorted(answers, key=lambda each: (each.at, each.user_id)))
 
 
-def _yes_and_no(labels: Mapping[str, str]) -> dict[str, bool]:
-    return {name: given == "yes" for name, given in labels.items()}
+def as_answers(labels: Mapping[str, str]) -> dict[str, bool | str]:
+    return {name: {"yes": True, "no": False}.get(given, given) for name, given in labels.items()}
 
 
 def _moment(stamp: str) -> datetime:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from annotation.argilla import tasks
 from annotation.argilla.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.argilla.display import HIDDEN, hidden_metadata, shown_query
-from annotation.argilla.labels import TASKS, Evidence, TaskName
+from annotation.argilla.labels import OWN_TASKS, TASKS, Evidence, TaskName
 from annotation.argilla.wording import read_wording
 from annotation.campaign.file import Place
 from annotation.campaign.replies import replies_in, rules_in
@@ -100,16 +100,23 @@ def empty_rounds(counts: Mapping[tuple[Place, TaskName], int]) -> list[str]:
             lines.append(f"{locale}: no record of this language is there yet")
             continue
         for place in dict.fromkeys(place for place, _ in here):
-            empty = [task for task in TASKS if not here.get((place, task), 0)]
+            empty = [task for of, task in here if of == place and not here[of, task]]
             if empty:
                 lines.append(f"{locale}, {place.round_name} in '{place.workspace}': nothing for {', '.join(empty)}")
     return lines
 
 
 def find_datasets(
-    argilla: Argilla, workspace: str, locale: str | None = None, round_name: str = tasks.PRODUCTION
+    argilla: Argilla,
+    workspace: str,
+    locale: str | None = None,
+    round_name: str = tasks.PRODUCTION,
+    wanted: Sequence[TaskName] = (),
 ) -> dict[TaskName, JuryDataset]:
-    """The three published datasets of a round in their newest versions, by task; `locale` chooses among several."""
+    """The published datasets of a round in their newest versions, by task; `locale` chooses among several.
+
+    Without `wanted` those of all tasks that the workspace has, of ours all three.
+    """
     tasks.check_round(round_name)
     described = argilla.datasets(argilla.find_workspace(workspace))
     ours = [found for each in described if (found := jury_dataset(each, workspace))]
@@ -123,7 +130,11 @@ def find_datasets(
     chosen = locale or "".join(languages)
     ready = [dataset for dataset in of_round if dataset.locale == chosen and dataset.status == "ready"]
     newest = {dataset.task: dataset for dataset in sorted(ready, key=lambda dataset: dataset.version)}
-    missing = [tasks.dataset_name(task, chosen, round_name) if chosen else task for task in TASKS if task not in newest]
+    there = dict.fromkeys(each.task for each in ours)
+    wanted = wanted or [task for task in TASKS if task in (there if there.keys() - set(OWN_TASKS) else OWN_TASKS)]
+    missing = [
+        tasks.dataset_name(task, chosen, round_name) if chosen else task for task in wanted if task not in newest
+    ]
     if missing:
         of_the_round, option = "", ""
         if round_name != tasks.PRODUCTION:
@@ -133,7 +144,7 @@ def find_datasets(
             f"{', '.join(missing)}; it has the rounds: {', '.join(sorted({each.round for each in ours})) or 'none'}. "
             f"Make them with `citejury annotation setup{option}`."
         )
-    return {task: newest[task] for task in TASKS}
+    return {task: newest[task] for task in wanted}
 
 
 _PROPERTY = "citejury_settings_"  # how the names of the log's entries begin; their numbers follow

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
-from annotation.argilla.labels import OWN_TASKS, TASKS, Evidence, TaskName
+from annotation.argilla.labels import OWN_TASKS, Evidence, TaskName, task_named
+from annotation.argilla.task_file import load_tasks
 from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, ROUND_NAME
 from annotation.argilla.wording import locales as worded_locales
 from pipeline.core.errors import SettingsError
@@ -71,8 +72,8 @@ class Practice(Frozen):
 
     pass_mark: float = Field(default=0.75, gt=0, le=1)
     """Share of the known answers to a task's cases that a person's first answers have to agree with."""
-    tasks: tuple[TaskName, ...] = OWN_TASKS
-    """The tasks that are practised; the others are open at once."""
+    tasks: tuple[TaskName, ...] | None = None
+    """The tasks that are practised; the others are open at once. All of the campaign's where none is named."""
     cases: Count | None = None
     """How many cases of each task and language, the first of the file; None for all."""
     file: str | None = None
@@ -80,10 +81,10 @@ class Practice(Frozen):
 
     @field_validator("tasks")
     @classmethod
-    def _has_tasks(cls, given: tuple[TaskName, ...]) -> tuple[TaskName, ...]:
+    def _has_tasks(cls, given: tuple[TaskName, ...] | None) -> tuple[TaskName, ...] | None:
         # Not a least length: of a wrong name it would say too that there is none.
-        if not given:
-            raise ValueError("it names no task; leave it out to practise all three")
+        if given == ():
+            raise ValueError("it names no task; leave it out to practise all of them")
         return given
 
 
@@ -92,9 +93,11 @@ class Campaign(Frozen):
 
     locales: tuple[str, ...] = Field(min_length=1)
     """Languages of questions and guidelines; a record of another language goes to the first one."""
+    tasks: tuple[TaskName, ...] = Field(default=OWN_TASKS, min_length=1)
+    """What is asked: names of our tasks and, in the file, of task files beside it (annotation/contracts/tasks.md)."""
     overlap: dict[TaskName, Count] = Field(default_factory=dict)
     """How many annotators a record of production waits for, by task; 1 where a task is not named. A number is for all
-    three tasks."""
+    tasks."""
     evidence: Evidence = "off"
     """Whether grounding asks for marks on the words of the context that decided: `off`, `optional`, or `required` where
     the context backs or contradicts a claim. The mode of a dataset that is there needs a new version."""
@@ -114,16 +117,23 @@ class Campaign(Frozen):
     """`record_uuid`s by group: these records go to that group and never into calibration; hashes choose the group of
     the others."""
 
-    @field_validator("overlap", mode="before")
+    @model_validator(mode="before")
     @classmethod
     def _for_every_task(cls, given: Any) -> Any:
-        return given if isinstance(given, dict) else dict.fromkeys(TASKS, given)
+        if isinstance(given, dict) and not isinstance(overlap := given.get("overlap", {}), dict):
+            tasks = given.get("tasks", OWN_TASKS)
+            return {**given, "overlap": dict.fromkeys(tasks if isinstance(tasks, list | tuple) else (), overlap)}
+        return given
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if problems := "; ".join((*_locale_problems(self), *_group_problems(self))):
             raise ValueError(problems)
         return self
+
+    @property
+    def practised(self) -> tuple[TaskName, ...]:
+        return (self.practice.tasks or self.tasks) if self.practice else ()
 
     def shared_names(self) -> list[str]:
         """Groups whose workspace would have the name of a language's own."""
@@ -178,8 +188,8 @@ def places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int
         for locale in campaign.locales:
             overlap = campaign.calibration.overlap or max(1, len(campaign.jury(locale)))
             home = language_workspace(campaign, workspace, locale)
-            found[Place(home, locale, CALIBRATION)] = dict.fromkeys(TASKS, overlap)
-    production = {task: campaign.overlap.get(task, 1) for task in TASKS}
+            found[Place(home, locale, CALIBRATION)] = dict.fromkeys(campaign.tasks, overlap)
+    production = {task: campaign.overlap.get(task, 1) for task in campaign.tasks}
     for group in campaign.groups or (None,):
         for locale in campaign.locales:
             if group is None or campaign.jury(locale, group):
@@ -208,7 +218,7 @@ def practice_places(campaign: Campaign, workspace: str) -> dict[Place, dict[Task
         return {}
     return {
         Place(language_workspace(campaign, workspace, locale), locale, PRACTICE): dict.fromkeys(
-            campaign.practice.tasks, max(1, len(campaign.jury(locale)))
+            campaign.practised, max(1, len(campaign.jury(locale)))
         )
         for locale in campaign.locales
     }
@@ -243,6 +253,8 @@ def read_campaign(path: Path | None = None) -> Campaign | None:
         return None
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("campaign")
+        if isinstance(table, dict) and isinstance(named := table.get("tasks"), list):
+            table["tasks"] = load_tasks(map(str, named), file.parent)
         return None if table is None else Campaign.model_validate(table)
     except OSError as error:
         raise SettingsError(f"`{file}` cannot be read: {error.strerror or error}. Check the path.") from error
@@ -268,7 +280,15 @@ def _locale_problems(campaign: Campaign) -> Iterator[str]:
     for locale in campaign.locales:
         if locale not in known:
             yield f"`locales` has {locale!r}, and there is wording for {', '.join(known)} only"
+        for task in (task_named(each) for each in campaign.tasks if each not in OWN_TASKS):
+            if locale not in task.wording:
+                there = ", ".join(task.wording) or "none"
+                yield f"`locales` has {locale!r}, and the file of {task.name!r} has wording for {there} only"
     yield from (f"`locales` has {locale!r} twice" for locale in _repeated(campaign.locales))
+    yield from (f"`tasks` has {task!r} twice" for task in _repeated(campaign.tasks))
+    practised = campaign.practice.tasks if campaign.practice else None
+    for kind, tasks in (("overlap", campaign.overlap), ("practice.tasks", practised or ())):
+        yield from (f"`{kind}` has {task!r}, which is none of `tasks`" for task in tasks if task not in campaign.tasks)
     names = _repeated(person.name for person in campaign.annotators)
     yield from (f"`annotators` has {name!r} twice" for name in names)
     for person in campaign.annotators:

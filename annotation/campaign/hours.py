@@ -13,7 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import OWN_TASKS, TaskName, is_of_passages
 from annotation.argilla.tasks import CALIBRATION
 from annotation.argilla.units import read_units, times_taken
 from annotation.campaign.datasets import jury_dataset
@@ -110,18 +110,19 @@ class Jury:
 
     def __init__(self, population: Population, campaign: Campaign | None, overlap: int | None, times: Times) -> None:
         given = campaign.overlap if campaign else {}
-        self.overlap: dict[TaskName, int] = {task: overlap or given.get(task, 1) for task in TASKS}
+        self.tasks = campaign.tasks if campaign else OWN_TASKS
+        self.overlap: dict[TaskName, int] = {task: overlap or given.get(task, 1) for task in self.tasks}
         self.campaign = campaign
         self.rule = campaign.calibration if campaign else None
         self.locales = Counter(record.locale for record in population.records)
-        self.paces = {task: _pace(task, population, times) for task in TASKS}
+        self.paces = {task: _pace(task, population, times) for task in self.tasks}
 
     def calibration(self, records: Sequence[PlannedRecord]) -> frozenset[str]:
         """`record_uuid` of each record that a push puts into calibration."""
         if self.campaign is None:
             return frozenset()
         languages = [(record.record_uuid, record.locale) for record in records]
-        without = {record.record_uuid for record in records if not record.loads["grounding"].units}
+        without = {record.record_uuid for record in records if not record.passages}
         routes = plan_routes(languages, {}, self.campaign, "", without)
         return frozenset(record_uuid for record_uuid, place in routes.items() if place.round_name == CALIBRATION)
 
@@ -135,7 +136,13 @@ class Jury:
         for record in narrative.records:
             planned = part * self.locales[record.locale]
             share = expected_calibration(self.rule, planned) / planned
-            for task, load in record.loads.items():
+            for task in self.tasks:
+                load = record.loads[task]
                 votes = share * self.judges_calibration(record.locale) + (1 - share) * self.overlap[task]
                 seconds += load.seconds * self.paces[task].factor * votes
         return seconds / 3600
+
+
+def votes_of_answers(overlap: Mapping[TaskName, int]) -> int:
+    """The fewest votes that an answer gets from a task about answers; about passages where there is no such task."""
+    return min([votes for task, votes in overlap.items() if not is_of_passages(task)] or overlap.values())

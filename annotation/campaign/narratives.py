@@ -8,9 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from annotation.argilla.display import shown_units
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.argilla.tasks import lot
 from annotation.argilla.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
+from annotation.argilla.wording import FIELDS
 from pipeline.records.schema import QueryResponse
 
 _SEARCH_SPEED = 2.0  # how many times faster a context is searched for what backs an answer than a text is read
@@ -28,6 +30,7 @@ class PlannedRecord(NamedTuple):
     provider: str
     locale: str
     loads: Mapping[TaskName, Load]
+    passages: int
 
 
 class PlannedNarrative(NamedTuple):
@@ -74,7 +77,7 @@ def read_population(
         read = _read(each, locale_of)
         earlier = found.get(each.record_uuid)
         repeated += earlier is not None
-        if earlier is None or read.record.loads["retrieval"].units > earlier.record.loads["retrieval"].units:
+        if earlier is None or read.record.passages > earlier.record.passages:
             found[each.record_uuid] = read
     ids = {read.query: read.narrative_id for read in sorted(found.values()) if read.narrative_id}
     together: dict[str, list[_Read]] = {}
@@ -96,18 +99,15 @@ def read_population(
 def _read(record: QueryResponse, locale_of: Callable[[str], str]) -> _Read:
     query, answer = _reading_seconds(record.query), _reading_seconds(record.answer)
     passages = [_reading_seconds(chunk.text) for chunk in record.chunks]
-    seconds = {
-        "retrieval": sum(query + each for each in passages),
-        "grounding": query + answer + sum(passages) / _SEARCH_SPEED,
-        "generation": query + answer,
-    }
-    counts = {"retrieval": len(passages), "grounding": min(1, len(passages)), "generation": 1}
-    loads = dict.fromkeys(TASKS, Load())
-    for task in (task for task in TASKS if counts[task]):
-        answering = counts[task] * len(LABELS[task]) * _QUESTION_SECONDS
-        loads[task] = Load(counts[task], seconds[task] + answering)
+    loads = {}
+    for task, chunk_ids in shown_units(record, TASKS).items():
+        reading = query * ("query" in FIELDS[task]) + answer * ("answer" in FIELDS[task])
+        seconds = len(chunk_ids) * (reading + len(LABELS[task]) * _QUESTION_SECONDS)
+        share = ("chunk" in FIELDS[task]) + ("context" in FIELDS[task]) / _SEARCH_SPEED
+        seconds += sum(passages) * share
+        loads[task] = Load(len(chunk_ids), seconds) if chunk_ids else Load()
     told = record.provenance
-    planned = PlannedRecord(record.record_uuid, told.model_name, locale_of(record.language), loads)
+    planned = PlannedRecord(record.record_uuid, told.model_name, locale_of(record.language), loads, len(passages))
     return _Read(told.narrative_id, record.query, told.narrative_type, record.language, planned)
 
 

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.campaign.file import Campaign
-from annotation.campaign.hours import FEWEST_TIMED, Jury, Times
+from annotation.campaign.hours import FEWEST_TIMED, Jury, Times, votes_of_answers
 from annotation.campaign.narratives import (
     ALL,
     Draw,
@@ -197,7 +197,7 @@ def make_plan(
     Without hours and difference it is for all narratives. Calibration is counted with the campaign's overlap there.
     """
     jury = Jury(population, campaign, options.overlap, times or {})
-    votes = min(jury.overlap["grounding"], jury.overlap["generation"])
+    votes = votes_of_answers(jury.overlap)
     ways = list(stratifications(population.narratives, options.seed))
     strata, number = _sample(ways, population, jury, options, votes)
     draws = draw(strata, number)
@@ -208,10 +208,10 @@ def make_plan(
     calibration = Counter(record.locale for record in records if record.record_uuid in calibrating)
     sizes = [(name, len(strata.members[name]), count) for name, count in strata.sizes(number).items()]
     shared, pairs = _shared(draws)
-    comparisons = pairs * (sum(map(len, LABELS.values())) + 1)
+    comparisons = pairs * (sum(len(LABELS[task]) for task in jury.tasks) + 1)
     plan = Plan(
         seed=options.seed,
-        units={task: sum(each.units for each in planned if each.task == task) for task in TASKS},
+        units={task: sum(each.units for each in planned if each.task == task) for task in jury.tasks},
         judgements=sum(each.judgements for each in planned),
         hours=hours,
         detectable_difference=detectable_difference(shared, votes),
@@ -314,7 +314,7 @@ def _planned_paces(
     """And how long all of it takes; all paces are taken to be too long or too short together."""
     found = []
     low = expected = high = 0.0
-    for task, locale in product(TASKS, sorted(jury.locales)):
+    for task, locale in product(jury.tasks, sorted(jury.locales)):
         pace = jury.paces[task]
         loads = [(record.record_uuid, record.loads[task]) for record in records if record.locale == locale]
         units = sum(load.units for _, load in loads)
@@ -421,7 +421,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     hours = plan.hours
     yield f"Hours of all annotators together: {hours.expected:,.1f} (from {hours.low:,.1f} to {hours.high:,.1f})"
     if plan.comparisons:
-        votes = min(plan.overlap["grounding"], plan.overlap["generation"])
+        votes = votes_of_answers(plan.overlap)
         yield f"Difference between two providers found with power .8: {_shown(plan.detectable_difference)}"
         yield f"  corrected for all {plan.comparisons:,} comparisons of a report: {_shown(plan.detectable_corrected)}"
         yield f"  two-sided .05, rates around .5, paired on {plan.shared_narratives:,.0f} narratives"

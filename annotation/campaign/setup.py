@@ -12,7 +12,7 @@ from typing import Any, cast
 from annotation.argilla import tasks
 from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
 from annotation.argilla.display import HIDDEN, shown_anew, unit_id
-from annotation.argilla.labels import TASKS, Evidence, TaskName
+from annotation.argilla.labels import OWN_TASKS, Evidence, TaskName
 from annotation.argilla.marks import add_passages, can_be_marked, carried_passages
 from annotation.argilla.sdk import load_sdk
 from annotation.campaign import datasets, file, setup_plan
@@ -52,7 +52,7 @@ def wanted_of(
     """Without a campaign: one round in one language in one workspace."""
     people = [file.Member(workspace, file.Annotator(name=name)) for name in checked_names(annotators)]
     place = file.Place(workspace, locale, round_name)
-    return setup_plan.Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {}, {}, evidence)
+    return setup_plan.Wanted({place: dict.fromkeys(OWN_TASKS, min_submitted)}, people, None, {}, {}, evidence)
 
 
 def _juries(campaign: file.Campaign, workspace: str, found: Iterable[file.Place]) -> dict[file.Place, list[str]]:
@@ -80,7 +80,8 @@ def wanted_of_round(
     common = campaign.model_copy(update={"groups": {}, "assign": {}})
     homes = {each: file.language_workspace(campaign, workspace, each) for each in locales}
     people = [each for each in file.members(common, workspace) if each.workspace in homes.values()]
-    found = {file.Place(home, each, round_name): dict.fromkeys(TASKS, min_submitted) for each, home in homes.items()}
+    overlaps = dict.fromkeys(campaign.tasks, min_submitted)
+    found = {file.Place(home, each, round_name): overlaps for each, home in homes.items()}
     return setup_plan.Wanted(found, people, None, {}, _juries(campaign, workspace, found), campaign.evidence)
 
 

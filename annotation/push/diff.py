@@ -1,6 +1,6 @@
 """The difference between canonical records and what Argilla holds: new, unchanged, updated, refused or revised.
 
-A record is refused whole, in all three tasks, where any of its units was answered and now holds something else: an
+A record is refused whole, in all tasks, where any of its units was answered and now holds something else: an
 answer must not be judged in one version here and in another one there. A revision is another record, with an id of its
 own and the first one's in its hidden metadata as `revision_of`; the first one stays with its answers.
 """
@@ -14,10 +14,10 @@ from uuid import UUID, uuid5
 
 from annotation.argilla import display
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import TaskName
+from annotation.argilla.labels import TaskName, is_of_passages
 from annotation.argilla.marks import MarkedPassage, add_passages, can_be_marked
 from annotation.argilla.rendering import rendered_answer
-from annotation.argilla.tasks import MARKED_FIELD, short_hash
+from annotation.argilla.tasks import COLUMN_FIELDS, MARKED_FIELD, short_hash
 from annotation.argilla.units import assignment_of
 from annotation.argilla.wording import Wording
 from annotation.campaign.datasets import JuryDataset
@@ -69,7 +69,7 @@ class Stored(NamedTuple):
     answered: bool  # whether there is any response, drafts and discards included
     marked: str = ""  # hash of the text that marks are offsets into; empty where there can be none
     answer: str = ""
-    """Hash of the answer and of who gave it to what; empty where that is not known, and outside generation."""
+    """Hash of the answer and of who gave it to what; empty where that is not known, or the task does not show both."""
     run_id: str = ""  # empty where it is not known
     tells_causes: bool = True  # whether it tells apart what earlier versions called `unresolved`
     external_id: str = ""
@@ -100,9 +100,11 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
     hidden = (item.get("metadata") or {}).get(display.HIDDEN) or {}
     provenance, version = hidden.get("provenance") or {}, hidden.get("version", display.HIDDEN_VERSION)
     answer = ""
-    named = hidden.get("task") == "generation" and provenance.get("model_name") and not hidden.get(_REVISION_OF)
+    task = str(hidden.get("task"))
+    shows_both = {"query", "answer"} <= set(COLUMN_FIELDS.get(task, ()))
+    named = shows_both and provenance.get("model_name") and not hidden.get(_REVISION_OF)
     if named and assignment_of(item).purpose == "label":  # controls and the like repeat an answer
-        query, text = (display.original_text(item, "generation", column) for column in ("query", "answer"))
+        query, text = (display.original_text(item, task, column) for column in ("query", "answer"))
         answer = _answer_hash(provenance, query, text)
     return Stored(
         record_id=item["id"],
@@ -210,16 +212,15 @@ class Diff:
         return [self._unit(task, body, "revised") for task, body in revised]
 
     def _bodies(self, record: QueryResponse, revision_of: str = "") -> list[_Body]:
-        found = [
-            (task, body) for task, group in display.to_records(record, self.target.wording).items() for body in group
-        ]
+        by_task = display.to_records(record, self.target.wording, self.target.datasets)
+        found = [(task, body) for task, group in by_task.items() for body in group]
         for task, body in found:
             self._name(task, body, found)
             if revision_of:
                 body["metadata"][display.HIDDEN][_REVISION_OF] = revision_of
             for name in self.lacking[task]:
                 del body["fields"][name]
-            if task == "grounding" and self.target.datasets[task].evidence != "off":
+            if self.target.datasets[task].evidence != "off":
                 add_passages(body, passages_of(record))
             self.decorate(task, body)
         return found
@@ -230,15 +231,15 @@ class Diff:
         if known is not None:
             body["external_id"] = known.external_id or body["external_id"]
             body["fields"] |= {"sources": known.listed} if known.listed else {}
-        elif task == "retrieval" and body["external_id"] in self._ids_there:
-            taken = self._ids_there | {each["external_id"] for _, each in beside}
+        elif is_of_passages(task) and body["external_id"] in self._ids_there[task]:
+            taken = self._ids_there[task] | {each["external_id"] for _, each in beside}
             body["external_id"] = display.opaque_id(
                 body["metadata"][display.HIDDEN]["record_uuid"], body["fields"]["chunk"], taken
             )
 
     @cached_property
-    def _ids_there(self) -> frozenset[str]:
-        return frozenset(unit.external_id for unit in self.stored["retrieval"].values())
+    def _ids_there(self) -> Mapping[TaskName, frozenset[str]]:
+        return {task: frozenset(unit.external_id for unit in units.values()) for task, units in self.stored.items()}
 
     def _held(self, task: TaskName, body: Mapping[str, Any]) -> Stored | None:
         return self.stored[task].get(display.unit_id(body))

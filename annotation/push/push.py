@@ -10,7 +10,8 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple, get_args
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.display import needs_passages
+from annotation.argilla.labels import TaskName
 from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
@@ -18,7 +19,7 @@ from annotation.campaign.file import Campaign, Place, language_workspace, places
 from annotation.campaign.routing import as_it_stands, check_routing, locale_for, plan_routes
 from annotation.push.diff import Change, Decorate, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
-from annotation.push.send import FILES, Waiting, send_waiting
+from annotation.push.send import CHANGED, Waiting, send_waiting
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.schema import QueryResponse
 from pipeline.settings import read_settings
@@ -41,7 +42,8 @@ class PushReport(NamedTuple):
 
     @property
     def tasks(self) -> dict[TaskName, TaskCount]:
-        counts = {task: [each[task] for each in self.counts.values()] for task in TASKS}
+        names = dict.fromkeys(task for each in self.counts.values() for task in each)
+        counts = {task: [each[task] for each in self.counts.values() if task in each] for task in names}
         return {task: TaskCount(*map(sum, zip(*found, strict=True))) for task, found in counts.items()}
 
 
@@ -65,7 +67,7 @@ def push_records(
     options: PushOptions | None = None,
 ) -> PushReport:
     chosen = options or PushOptions()
-    diff = _read_diff(argilla, chosen, workspace, locale, round_name)
+    diff = _read_diff(argilla, chosen, (), workspace, locale, round_name)
     place = diff.target.place
     return _push_differences(argilla, {place: diff}, lambda record: place, records, chosen)
 
@@ -88,7 +90,9 @@ def push_where_named(
     campaign = as_it_stands(argilla, campaign, workspace) if campaign else None
     if campaign is None or locale:
         home = language_workspace(campaign, workspace, locale) if campaign and locale else workspace
-        return push_records(argilla, home, records, locale, round_name=round_name or PRODUCTION, options=options)
+        place = (home, locale, round_name or PRODUCTION)
+        diff = _read_diff(argilla, options, campaign.tasks if campaign else (), *place)
+        return _push_differences(argilla, {diff.target.place: diff}, lambda record: diff.target.place, records, options)
     return push_campaign(argilla, workspace, campaign, languages, records, options, round_name)
 
 
@@ -106,31 +110,43 @@ def push_campaign(
             each: Place(language_workspace(campaign, workspace, each), each, round_name) for each in campaign.locales
         }
         routes = {record_uuid: homes[locale_for(language, campaign)] for record_uuid, language in languages}
-        diffs = {place: _read_diff(argilla, options, *place) for place in dict.fromkeys(routes.values())}
+        diffs = {
+            place: _read_diff(argilla, options, campaign.tasks, *place) for place in dict.fromkeys(routes.values())
+        }
         return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
     wanted = places(campaign, workspace)
     for name in dict.fromkeys(place.workspace for place in wanted):
         check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
-    diffs = {place: _read_diff(argilla, options, *place) for place in wanted}
+    diffs = {place: _read_diff(argilla, options, campaign.tasks, *place) for place in wanted}
     stored = {
         unit.record_uuid: place
         for place in reversed(diffs)
         for units in diffs[place].stored.values()
         for unit in units.values()
     }
-    with_passages = {unit.record_uuid for diff in diffs.values() for unit in diff.stored["retrieval"].values()}
-    bare = {*options.without_passages, *(stored.keys() - with_passages)}
+    needing = [task for task in campaign.tasks if needs_passages(task)]
+    with_passages = {
+        unit.record_uuid for diff in diffs.values() for task in needing for unit in diff.stored[task].values()
+    }
+    bare = {*options.without_passages, *(stored.keys() - with_passages)} if needing else set()
     routes = plan_routes(languages, stored, campaign, workspace, bare)
     report = _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
-    held = {(place, task): diffs[place].held(task) for place in diffs for task in TASKS}
+    held = {(place, task): diffs[place].held(task) for place in diffs for task in diffs[place].stored}
     return report._replace(empty=tuple(empty_rounds(held)))
 
 
-def _read_diff(argilla: Argilla, options: PushOptions, workspace: str, locale: str | None, round_name: str) -> Diff:
-    datasets = find_datasets(argilla, workspace, locale, round_name)
-    place = Place(workspace, datasets["generation"].locale, round_name)
+def _read_diff(
+    argilla: Argilla,
+    options: PushOptions,
+    tasks: Sequence[TaskName],
+    workspace: str,
+    locale: str | None,
+    round_name: str,
+) -> Diff:
+    datasets = find_datasets(argilla, workspace, locale, round_name, tasks)
+    place = Place(workspace, next(iter(datasets.values())).locale, round_name)
     target = Target(place, datasets, read_wording(place.locale))
-    stored = {task: stored_units(argilla, datasets[task], options.progress) for task in TASKS}
+    stored = {task: stored_units(argilla, dataset, options.progress) for task, dataset in datasets.items()}
     lacking = {
         task: lacking_fields(task, argilla.request("GET", f"/datasets/{dataset.id}/fields")["items"])
         for task, dataset in datasets.items()
@@ -149,7 +165,9 @@ def _push_differences(
 
     Records whose answer is there under another id are compared apart, until it is said whether they go in.
     """
-    known = KnownAnswers(unit for diff in diffs.values() for unit in diff.stored["generation"].values())
+    known = KnownAnswers(
+        unit for diff in diffs.values() for units in diff.stored.values() for unit in units.values() if unit.answer
+    )
     apart = {
         place: Diff(diff.target, diff.stored, diff.revise, diff.decorate, diff.lacking) for place, diff in diffs.items()
     }
@@ -157,7 +175,9 @@ def _push_differences(
     with ExitStack() as stack:
         waiting, waiting_apart = (
             {
-                place: Waiting(diff.target, {name: stack.enter_context(TemporaryFile()) for name in FILES})
+                place: Waiting(
+                    diff.target, {name: stack.enter_context(TemporaryFile()) for name in (*diff.stored, CHANGED)}
+                )
                 for place, diff in diffs.items()
             }
             for _ in range(2)
@@ -189,8 +209,8 @@ def _report_of(compared: Sequence[tuple[Place, Diff]]) -> PushReport:
     """A place may stand there twice."""
     counts: dict[Place, dict[TaskName, TaskCount]] = {}
     for place, diff in compared:
-        before = counts.setdefault(place, dict.fromkeys(TASKS, TaskCount()))
-        for task in TASKS:
+        before = counts.setdefault(place, dict.fromkeys(diff.stored, TaskCount()))
+        for task in diff.stored:
             here = (diff.counts[task, change] for change in get_args(Change))
             before[task] = TaskCount(*map(sum, zip(before[task], here, strict=True)))
     diffs = [diff for _, diff in compared]

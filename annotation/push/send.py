@@ -7,14 +7,12 @@ from typing import IO, Any, NamedTuple
 
 from annotation.argilla.client import BATCH_RECORDS, Argilla
 from annotation.argilla.display import unit_id
-from annotation.argilla.labels import TASKS
 from annotation.argilla.tasks import takes_suggestions
 from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import JuryDataset, send_bodies
 from annotation.push.diff import Stored, Target, Unit, stored_unit, touches_answers
 
-_CHANGED = "changed"
-FILES = (*TASKS, _CHANGED)
+CHANGED = "changed"
 _PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
 
 
@@ -23,7 +21,7 @@ class Waiting:
     """What one place is to get, in temporary files that end with the process, however it ends."""
 
     target: Target
-    files: Mapping[str, IO[bytes]]  # one for each of `FILES`
+    files: Mapping[str, IO[bytes]]  # one for each task, and one for what is changed
     count: int = 0
 
     def add(self, units: Sequence[Unit]) -> None:
@@ -32,7 +30,7 @@ class Waiting:
         self.count += len(written)
         lines: list[tuple[str, Any]] = [(unit.task, unit.body) for unit in written]
         if any(unit.change == "updated" for unit in written):
-            lines = [(_CHANGED, written)]
+            lines = [(CHANGED, written)]
         for name, value in lines:
             self.files[name].write(json.dumps(value).encode("ascii") + b"\n")
 
@@ -48,11 +46,11 @@ def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]
     first. ArgillaError where a batch is refused; the batches before it are in.
     """
     late: list[str] = []
-    for group in _grouped([Unit(*unit) for unit in units] for units in waiting.read(_CHANGED)):
+    for group in _grouped([Unit(*unit) for unit in units] for units in waiting.read(CHANGED)):
         late += _replace_records(argilla, waiting.target, group)
         sent(sum(map(len, group)))
-    for task in reversed(TASKS):
-        send_bodies(argilla, waiting.target.datasets[task], waiting.read(task), lambda items: sent(len(items)))
+    for task, dataset in reversed(waiting.target.datasets.items()):
+        send_bodies(argilla, dataset, waiting.read(task), lambda items: sent(len(items)))
     return late
 
 
@@ -162,5 +160,5 @@ def _write_units(
     units: Sequence[Unit],
     receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
 ) -> None:
-    for task in reversed(TASKS):
-        send_bodies(argilla, target.datasets[task], (unit.body for unit in units if unit.task == task), receive)
+    for task, dataset in reversed(target.datasets.items()):
+        send_bodies(argilla, dataset, (unit.body for unit in units if unit.task == task), receive)

@@ -17,7 +17,6 @@ from annotation.quality.submissions import Submission, alike, at_once, floor, hi
 from annotation.quality.tally import Tally, WatchedDataset
 from pipeline.core.terminal import counted
 
-_DECIDING: Mapping[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
 """The field without which a task's questions cannot be answered."""
 _TAG = re.compile(r"<[^>]*>")
 _SAMPLE = 100  # records whose texts are read where somebody may have been too fast
@@ -144,7 +143,10 @@ def _floor_of(tally: Tally, argilla: Argilla) -> float:
     """By the median of the texts of its first records."""
     dataset = tally.watched.dataset
     _, page = next(argilla.record_pages(dataset.id, include=(), page_size=_SAMPLE), (0, []))
-    lengths = [len(html.unescape(_TAG.sub("", each["fields"].get(_DECIDING[dataset.task]) or ""))) for each in page]
+    lengths = [
+        len(html.unescape(_TAG.sub("", each["fields"].get("chunk") or each["fields"].get("answer") or "")))
+        for each in page
+    ]
     return floor(dataset.task, dataset.locale, median(lengths) if lengths else 0)
 
 
@@ -159,9 +161,12 @@ def _alike(tallies: Iterable[Tally], names: Mapping[str, str]) -> Iterator[tuple
     for (task, locale), answers in places.items():
         for each in alike(answers, comparisons):
             yes = " and ".join(f"`{label}`" for label in LABELS[task] if label in each.answer)
+            others = sorted(each.answer - {*LABELS[task]})  # of other scales
+            said = f"says {f'yes to {yes} alone' if yes else 'no to everything'}"
+            said = f"answers {', '.join(others)}{f', and yes to {yes}' if yes else ''}" if others else said
             words = (
-                f"in {task} ({locale}) says {f'yes to {yes} alone' if yes else 'no to everything'} in {each.same:,} of "
-                f"{each.of:,} answers, the others in {each.others:.0%} of theirs"
+                f"in {task} ({locale}) {said} in {each.same:,} of {each.of:,} answers, the others in "
+                f"{each.others:.0%} of theirs"
             )
             yield names.get(each.user_id, each.user_id), words
 

@@ -13,10 +13,10 @@ from uuid import uuid5
 from pydantic import Field, ValidationError
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.display import is_as_pushed, to_records, unit_id
-from annotation.argilla.labels import LABELS, TASKS, TaskName, broken_rules
+from annotation.argilla.display import is_as_pushed, needs_passages, to_records, unit_id
+from annotation.argilla.labels import LABELS, TASKS, Question, TaskName, broken_rules, is_of_passages, task_named
 from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION
-from annotation.argilla.units import ASSIGNMENT, Assignment
+from annotation.argilla.units import ASSIGNMENT, Assignment, as_answers
 from annotation.argilla.wording import LOCALES, read_wording
 from annotation.campaign.datasets import JuryDataset, datasets_in, read_value, write_value
 from annotation.campaign.file import Campaign, Practice, practice_places
@@ -27,7 +27,6 @@ from pipeline.core.schema import Frozen
 from pipeline.records.causes import SourceState
 from pipeline.records.schema import RECORD_NAMESPACE, Passage, QueryResponse, Source, join_context
 
-_ANSWERS = {"yes": True, "no": False}
 CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)  # what a practice opens
 
 
@@ -61,7 +60,7 @@ class Case(NamedTuple):
     task: TaskName
     locale: str
     record: QueryResponse
-    answers: Mapping[str, bool]
+    answers: Mapping[str, bool | str]
     explanations: Mapping[str, str]
 
 
@@ -74,12 +73,15 @@ def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
     if practice.file is not None:
         files = {folder / practice.file: campaign.locales[0]}
     found = [case for path, locale in files.items() for case in _read_cases(path, locale)]
-    places = [(locale, task) for locale in campaign.locales for task in practice.tasks]
+    own = {(locale, task): task_named(task).practice.get(locale, ()) for locale in campaign.locales for task in TASKS}
+    for (locale, task), tables in own.items():  # of a task file
+        found += [case for case in _cases_in(task, tables, f"the file of {task}", locale) if practice.file is None]
+    places = [(locale, task) for locale in campaign.locales for task in campaign.practised]
     return tuple(case for locale, task in places for case in _chosen(found, locale, task, practice))
 
 
 def body_of(case: Case) -> dict[str, Any]:
-    (body,) = to_records(case.record, read_wording(case.locale))[case.task]
+    (body,) = to_records(case.record, read_wording(case.locale), [case.task])[case.task]
     assignment = Assignment(purpose="practice", answers=dict(case.answers), explanations=dict(case.explanations))
     body["metadata"][ASSIGNMENT] = assignment.model_dump(exclude_defaults=True)
     return body
@@ -89,8 +91,8 @@ def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practi
     there = [case for case in cases if (case.locale, case.task) == (locale, task)]
     if not there:
         raise InputError(
-            f"`{practice.file}` has no case of {task} in {locale!r}, and nobody could pass there. Add some, or take "
-            "the task out of `tasks` in `[campaign.practice]`."
+            f"`{practice.file or f'{task}.toml'}` has no case of {task} in {locale!r}, and nobody could pass there. "
+            "Add some, or take the task out of `tasks` in `[campaign.practice]`."
         )
     if practice.cases and practice.cases > len(there):
         raise InputError(
@@ -111,20 +113,23 @@ def _read_cases(path: Path, locale: str) -> list[Case]:
     unknown = sorted(tables.keys() - set(TASKS))
     if unknown:
         raise InputError(f"`{path}` has {unknown[0]!r}, which is no task. Write a case as `[[{TASKS[0]}]]`.")
+    return [case for task in TASKS for case in _cases_in(task, tables.get(task, ()), f"`{path}`", locale)]
+
+
+def _cases_in(task: TaskName, tables: Sequence[Mapping[str, Any]], where: str, locale: str) -> list[Case]:
     cases = [
-        _read_case(task, table, f"`{path}`: case {number} of {task}", number, locale)
-        for task in TASKS
-        for number, table in enumerate(tables.get(task, ()), start=1)
+        _read_case(task, table, f"{where}: case {number} of {task}", number, locale)
+        for number, table in enumerate(tables, start=1)
     ]
     ids = [case.record.record_uuid for case in cases]
     twice = [case for place, case in enumerate(cases) if ids[place] in ids[:place]]
     if twice:
-        raise InputError(f"`{path}` has two cases of {twice[0].task} with one `id`. Give each an id of its own.")
+        raise InputError(f"{where} has two cases of {twice[0].task} with one `id`. Give each an id of its own.")
     return cases
 
 
 def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int, locale: str) -> Case:
-    answers = {label: _read_answer(table.get(label), label, place) for label in LABELS[task]}
+    answers = {each.name: _read_answer(table.get(each.name), each, place) for each in task_named(task).questions}
     broken = broken_rules(task, answers)
     if broken:
         raise InputError(f"{place} breaks the rule `{broken[0]}` between labels. Mend its answers.")
@@ -145,23 +150,25 @@ def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int
     return Case(task, language, _record_of(name, language, texts), answers, explanations)
 
 
-def _read_answer(given: Any, label: str, place: str) -> bool:
-    answer = given.get("answer") if isinstance(given, Mapping) else None
-    if not isinstance(answer, str) or answer not in _ANSWERS:
+def _read_answer(given: Any, question: Question, place: str) -> bool | str:
+    answer, label = given.get("answer") if isinstance(given, Mapping) else None, question.name
+    if str(answer) not in question.answers:
         found = "" if answer is None else f": found {answer!r}"
+        first, *others = question.answers
         raise InputError(
-            f'{place} has no answer to `{label}`{found}. Write `{label} = {{ answer = "yes", why = "…" }}`, or "no".'
+            f'{place} has no answer to `{label}`{found}. Write `{label} = {{ answer = "{first}", why = "…" }}`, or '
+            f"""{", ".join(f'"{each}"' for each in others)}."""
         )
-    return _ANSWERS[answer]
+    return as_answers({label: str(answer)})[label]
 
 
 def _check_shape(task: TaskName, texts: _CaseTexts, place: str) -> None:
-    if task != "retrieval" and not texts.answer:
+    if not is_of_passages(task) and not texts.answer:
         raise InputError(f"{place} has no `answer` to judge. Add the text.")
-    if task == "grounding" and not texts.passages:
+    if is_of_passages(task) and len(texts.passages) != 1:
+        raise InputError(f"{place} has {len(texts.passages)} `passages`, and {task} shows one. Make it one.")
+    if needs_passages(task) and not texts.passages:
         raise InputError(f"{place} has no `passages` to judge the answer by. Add at least one.")
-    if task == "retrieval" and len(texts.passages) != 1:
-        raise InputError(f"{place} has {len(texts.passages)} `passages`, and retrieval shows one. Make it one.")
     odd = [each.source for each in texts.passages if each.source and each.source > len(texts.sources)]
     if odd:
         raise InputError(f"{place} has a passage from source {odd[0]}, which is not among its `sources`. Add it.")
@@ -286,8 +293,8 @@ class Standing(NamedTuple):
 
 
 def standing(
-    known: Mapping[str, Mapping[str, bool]],
-    first: Mapping[str, Mapping[str, bool]],
+    known: Mapping[str, Mapping[str, bool | str]],
+    first: Mapping[str, Mapping[str, bool | str]],
     answered: int,
     pass_mark: float | None,
     attempts: int = 0,
@@ -296,7 +303,7 @@ def standing(
     """`known` and `first` are answers by label, by case. Without a pass mark set-up is not done, and all are wanted."""
     total = sum(map(len, known.values()))
     right = sum(
-        first.get(case, {}).get(label) is answer for case, answers in known.items() for label, answer in answers.items()
+        first.get(case, {}).get(label) == answer for case, answers in known.items() for label, answer in answers.items()
     )
     # .7 of 10 answers are 7, whatever the multiplication gives.
     wanted = total if pass_mark is None else math.ceil(total * pass_mark - 1e-9)

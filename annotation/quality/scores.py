@@ -94,8 +94,8 @@ class ControlAnswer(NamedTuple):
     label: str
     kind: str  # how the control came about; `repeat` for a repeat
     record_id: str
-    known: bool  # the known answer; of a repeat, what they had said before
-    given: bool
+    known: bool | str  # the known answer; of a repeat, what they had said before
+    given: bool | str
 
 
 class ControlTally:
@@ -126,7 +126,7 @@ class ControlTally:
             if (given := each.labels.get(label)) is not None
         ]
 
-    def _known(self, unit: Unit, user_id: str) -> Mapping[str, bool]:
+    def _known(self, unit: Unit, user_id: str) -> Mapping[str, bool | str]:
         if unit.assignment.purpose == "control":
             return unit.assignment.answers
         earlier = self._answers.get(unit.assignment.repeats, ())

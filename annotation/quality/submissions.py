@@ -140,7 +140,7 @@ class Alike(NamedTuple):
     """Somebody's answers are nearly all the same, and other people's are not."""
 
     user_id: str
-    answer: frozenset[str]  # the labels that they say yes to
+    answer: frozenset[str]  # the labels that they say yes to, and those of other scales with what they say
     same: int  # their answers that are so
     of: int
     others: float  # share of such answers among the others'

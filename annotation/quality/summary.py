@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import version
 
 from annotation.argilla.client import Argilla
+from annotation.argilla.labels import is_of_passages
 from annotation.argilla.tasks import PRACTICE
 from annotation.quality.notices import notices_of_datasets, notices_of_people, notices_of_practice, notices_of_questions
 from annotation.quality.questions import find_questions
@@ -105,7 +106,7 @@ def _dataset_status(
     last = max((each.at for each in tally.submissions), default=None)
     no_finish = KEPT_OUT if expected.reason == NOBODY_LEFT and tally.kept_out else expected.reason
     no_finish = no_finish if tally.records else "there are no records yet"
-    passages = tally.passages if dataset.task == "retrieval" and not watched.is_superseded else {}
+    passages = tally.passages if is_of_passages(dataset.task) and not watched.is_superseded else {}
     return DatasetStatus(
         workspace=dataset.workspace,
         round=dataset.round,

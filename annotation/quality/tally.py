@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import TASKS, TaskName, broken_rules
+from annotation.argilla.labels import TASKS, TaskName, broken_rules, is_of_passages
 from annotation.argilla.tasks import PRACTICE, PRODUCTION
 from annotation.argilla.units import Answer, Unit, read_units, record_uuid_of
 from annotation.campaign.datasets import JuryDataset, jury_dataset
@@ -112,7 +112,7 @@ class Tally:
         self.said: defaultdict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
         self.questions: list[tuple[Unit, Answer]] = []
         self.controls = ControlTally(watched.dataset.task)
-        self._known: dict[int, tuple[Mapping[str, bool], frozenset[str], tuple[str, ...]]] = {}
+        self._known: dict[int, tuple[Mapping[str, bool | str], frozenset[str], tuple[str, ...]]] = {}
 
     @property
     def id(self) -> str:
@@ -133,7 +133,7 @@ class Tally:
         wanting = max(0, wanted - submitted)
         self.records += 1
         self.reached += not wanting
-        if self.watched.dataset.task == "retrieval":
+        if is_of_passages(self.watched.dataset.task):
             self.passages[record_uuid].append(not wanting)
         if unit.is_open:
             if unit.assignment.users:
@@ -166,11 +166,13 @@ class Tally:
             if broken:
                 self.broken[each.user_id].update(broken)
 
-    def _read(self, labels: Mapping[str, bool]) -> tuple[Mapping[str, bool], frozenset[str], tuple[str, ...]]:
+    def _read(
+        self, labels: Mapping[str, bool | str]
+    ) -> tuple[Mapping[str, bool | str], frozenset[str], tuple[str, ...]]:
         """Answers that say the same share their labels, which are kept so that no other ones get their id."""
         known = self._known.get(id(labels))
         if known is None:
-            yes = frozenset(name for name, given in labels.items() if given)
+            yes = frozenset(name if given is True else f"{name}: {given}" for name, given in labels.items() if given)
             known = self._known[id(labels)] = (labels, yes, broken_rules(self.watched.dataset.task, labels))
         return known
 

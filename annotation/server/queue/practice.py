@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
 from annotation.argilla.tasks import PRACTICE, round_of
-from annotation.argilla.units import Assignment, assignment_of, labels_and_question
+from annotation.argilla.units import Assignment, as_answers, assignment_of, labels_and_question
 from annotation.campaign.datasets import series_of, value_in, version_of
 from annotation.quality.practice import CLOSED_ROUNDS, OPENED, PASS_MARK, Standing, standing
 from annotation.server.queue.holds import DONE
@@ -127,21 +127,21 @@ async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UU
     return found
 
 
-async def _known_answers(db: AsyncSession, dataset_id: UUID) -> dict[UUID, Mapping[str, bool]]:
+async def _known_answers(db: AsyncSession, dataset_id: UUID) -> dict[UUID, Mapping[str, bool | str]]:
     """Out of the queue: PostgreSQL stops at a NUL in any record's own metadata."""
     wanted = sa.select(QUEUE.c.record_id, QUEUE.c.assignment)
     rows = await db.execute(wanted.where(QUEUE.c.dataset_id == dataset_id, QUEUE.c.purpose == PRACTICE))
     return {record_id: Assignment.model_validate_json(written).answers for record_id, written in rows.tuples()}
 
 
-async def _first_answers(db: AsyncSession, cases: Sequence[UUID], user_id: UUID) -> dict[str, dict[str, bool]]:
+async def _first_answers(db: AsyncSession, cases: Sequence[UUID], user_id: UUID) -> dict[str, dict[str, bool | str]]:
     wanted = sa.select(_FIRST.c.record_id, _FIRST.c.answers).where(
         _FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id, _FIRST.c.attempt == 0
     )
     found = {}
     for record_id, written in (await db.execute(wanted)).tuples():
         labels, _ = labels_and_question(json.loads(written))
-        found[str(record_id)] = {label: answer == "yes" for label, answer in labels.items()}
+        found[str(record_id)] = as_answers(labels)
     return found
 
 
