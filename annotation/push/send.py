@@ -49,7 +49,7 @@ def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]
     for group in _grouped([Unit(*unit) for unit in units] for units in waiting.read(CHANGED)):
         late += _replace_records(argilla, waiting.target, group)
         sent(sum(map(len, group)))
-    for task, dataset in reversed(waiting.target.datasets.items()):
+    for task, dataset in reversed([*waiting.target.datasets.items()]):
         send_bodies(argilla, dataset, waiting.read(task), lambda items: sent(len(items)))
     return late
 
@@ -160,5 +160,5 @@ def _write_units(
     units: Sequence[Unit],
     receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
 ) -> None:
-    for task, dataset in reversed(target.datasets.items()):
+    for task, dataset in reversed([*target.datasets.items()]):
         send_bodies(argilla, dataset, (unit.body for unit in units if unit.task == task), receive)

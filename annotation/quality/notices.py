@@ -162,10 +162,10 @@ def _alike(tallies: Iterable[Tally], names: Mapping[str, str]) -> Iterator[tuple
         for each in alike(answers, comparisons):
             yes = " and ".join(f"`{label}`" for label in LABELS[task] if label in each.answer)
             others = sorted(each.answer - {*LABELS[task]})  # of other scales
-            said = f"says {f'yes to {yes} alone' if yes else 'no to everything'}"
-            said = f"answers {', '.join(others)}{f', and yes to {yes}' if yes else ''}" if others else said
+            words = f"says {f'yes to {yes} alone' if yes else 'no to everything'}"
+            words = f"answers {', '.join(others)}{f', and yes to {yes}' if yes else ''}" if others else words
             words = (
-                f"in {task} ({locale}) {said} in {each.same:,} of {each.of:,} answers, the others in "
+                f"in {task} ({locale}) {words} in {each.same:,} of {each.of:,} answers, the others in "
                 f"{each.others:.0%} of theirs"
             )
             yield names.get(each.user_id, each.user_id), words

@@ -94,8 +94,8 @@ class ControlAnswer(NamedTuple):
     label: str
     kind: str  # how the control came about; `repeat` for a repeat
     record_id: str
-    known: bool | str  # the known answer; of a repeat, what they had said before
-    given: bool | str
+    known: bool  # the known answer; of a repeat, what they had said before, and yes to a label of another scale
+    given: bool  # to a label of another scale, whether it is the known answer
 
 
 class ControlTally:
@@ -117,7 +117,15 @@ class ControlTally:
     def answers(self) -> list[ControlAnswer]:
         """In order of arrival, without labels of unknown answer and repeats whose first submission was withdrawn."""
         return [
-            ControlAnswer(each.user_id, self.task, label, purpose.kind or purpose.purpose, unit.record_id, known, given)
+            ControlAnswer(
+                each.user_id,
+                self.task,
+                label,
+                purpose.kind or purpose.purpose,
+                unit.record_id,
+                known if isinstance(known, bool) else True,
+                given if isinstance(given, bool) else given == known,
+            )
             for unit in self._special
             for purpose in [unit.assignment]
             for each in unit.answers
