@@ -26,6 +26,8 @@ _SCRIPTS = (
     "practice.js",  # explains a case of practice to who has submitted it
     "disputed.js",  # asks an adjudicator for the labels on which annotators differ, and for no others
     "form.js",  # helps with the form
+    "notes.js",  # puts what is typed into the notes where their ring is
+    "conflict.js",  # asks which of two answers counts, where another tab or browser has submitted one since
     "fields.js",  # shows an answer as it was written, and copies what is seen
     "evidence.js",  # brings an answer and the passages that it cites together
     "spans.js",  # keeps marks on the context to the words of a passage, and asks for those that are required

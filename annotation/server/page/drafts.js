@@ -30,7 +30,9 @@
   const saveDraft = (record) => {
     const draft = newEntry(record.id, null, { status: "draft", values: valuesOf(record) }, PAUSE);
     const before = read(draft.key);
-    if (!held.has(draft.key) && (!before || before.status === "draft") && Object.keys(draft.values).length) keep(draft);
+    const says = Object.keys(draft.values).length || record.answer; // or she has taken back what a draft says
+    if (!held.has(draft.key) && (!before || before.status === "draft") && says) keep(draft);
+    open(record.id, draft.values);
   };
   page.draftStored = (entry, there) => {
     tell("draft");
@@ -41,6 +43,25 @@
     }
   };
 
+  // What a reload of this tab comes back to: record.js opens it, and here is what she had entered.
+  const OPEN = "citejury-open";
+  const open = (record, values) => {
+    try { sessionStorage.setItem(OPEN, JSON.stringify({ record, dataset: page.dataset()?.id, values })); } catch { /* or not */ }
+  };
+  const reopen = (record) => {
+    if (!record.id) return; // an empty queue has a form too
+    let left = null;
+    try { left = JSON.parse(sessionStorage.getItem(OPEN)); } catch { return; }
+    const entry = read(newEntry(record.id, null, {}).key);
+    const values = entry?.status === "draft" ? entry.values : !record.answer && left?.record === record.id && left.values;
+    if (values && !isAnswered(record)) fill(record, values);
+  };
+  page.submissionStored = () => { // and from there on to the queue
+    const { pathname, searchParams } = new URL(window.location.href);
+    const search = searchParams.get("search");
+    try { if (!search || search !== sessionStorage.getItem("citejury-resumed")) return; } catch { return; }
+    window.location.replace(`${pathname}?${new URLSearchParams({ page: 1, status: "pending" })}`);
+  };
   const keyOf = (id) => `${PREFIX}${user()}:${id}`;
   const correctionOf = (record) => (user() && isAnswered(record) ? read(keyOf(record.id)) : null);
   const corrections = () => (user() ? keptUnder(`${PREFIX}${user()}:`) : []);
@@ -55,7 +76,15 @@
     return new DOMParser().parseFromString(content || "", "text/html").body.textContent.slice(0, 60);
   };
   const keepCorrection = (record) => {
+    const [reason, notes] = [record.answer.value?.notes?.value, record.questions.find(({ name }) => name === "notes")];
     const values = valuesOf(record);
+    const { notes: _, ...answers } = values;
+    // Of a discarded record that she takes up again the reason to discard it is none of her notes any more.
+    if (record.status === "discarded" && reason && notes?.answer.value === reason && Object.keys(answers).length
+      && plain(answers) !== plain({ ...record.answer.value, notes: { value: "" } })) {
+      notes.answer.value = "";
+      delete values.notes;
+    }
     if (plain(values) === plain(record.answer.value)) { drop(record.id); return; }
     const place = new URLSearchParams(window.location.search).get("page");
     keep({
@@ -91,15 +120,19 @@
     fill(record, record.answer.value);
     record.initialize();
   };
-  page.answered = (entry) => drop(entry.record); // what she sends now is newer
+  page.gaveWay = ({ record, newer }) => { if (recordShown()?.id === record) fill(recordShown(), newer.values); };
+  page.answered = (entry) => { // what she sends now is newer
+    drop(entry.record);
+    try { if (JSON.parse(sessionStorage.getItem(OPEN))?.record === entry.record) sessionStorage.removeItem(OPEN); } catch { /* as above */ }
+  };
 
   // What she sends from another tab or browser is newer than a correction of what was there before.
   const isOutdated = (entry, status, date) => entry.status !== status || entry.base !== date;
   const onShown = (record) => {
     const entry = user() && read(keyOf(record.id));
-    if (!entry) return;
+    if (!entry) { if (user()) reopen(record); return; }
     if (isOutdated(entry, record.status, record.answer?.updatedAt)) {
-      forget(entry);
+      keep({ ...entry, tab: "", status: record.status, base: record.answer?.updatedAt }); // offered, and nothing more
       tell("outdated");
     } else if (entry.tab === tab) fill(record, entry.values);
   };
@@ -151,11 +184,11 @@
   const goTo = async (entry) => {
     const found = await call("GET", `records/${entry.record}`).catch(() => null);
     const mine = found?.status === 200 && JSON.parse(found.text).responses.find((each) => each.user_id === user());
-    if (found?.status === 404 || (mine && isOutdated(entry, mine.status, mine.updated_at))) {
+    if (found?.status === 404) {
       forget(entry);
       tell("outdated");
     } else if (found) {
-      const query = new URLSearchParams({ page: entry.place || 1, status: entry.status });
+      const query = new URLSearchParams({ page: entry.place || 1, status: mine?.status || entry.status });
       window.location.assign(new URL(`dataset/${entry.dataset}/annotation-mode?${query}`, document.baseURI));
     }
   };

@@ -9,6 +9,8 @@
   const LONGEST_HOLD = 10 * SECOND; // that a server which answers nothing at all keeps her from the next record
   const memory = new Map(); // what localStorage has no room for
   const ids = new Map(); // key of an entry → id of her response on the server
+  const bases = new Map(); // key of an entry → when what this tab sent last was stored
+  const HERE = String(Math.random()); // this tab until it is loaded anew
   const flying = new Map(); // key → the request under way: one at a time for a record, lest an older one come last
   const held = new Set(); // keys for which the page itself waits
   let own = null; // the login that this tab began with: in another one somebody else may have logged in since
@@ -43,10 +45,17 @@
   const kept = (whose) => keptUnder(`citejury:${whose}`);
   const unsaved = () => kept(user() ? `${user()}:` : "")
     .filter((entry) => entry.tries || (entry.status !== "draft" && Date.now() - entry.at > 2 * SECOND));
-  const newEntry = (record, response, { status, values }, wait = 10 * SECOND) => ({
-    key: `citejury:${user()}:${record || response}`, user: user(), record, response, status, values, tries: 0,
-    at: Date.now(), due: Date.now() + wait,
-  });
+  // `base` is the state of the server's that she answers, empty where she saw no answer; `earlier` what this browser
+  // has sent of it and may have been stored without its knowing.
+  const newEntry = (record, response, { status, values }, wait = 10 * SECOND) => {
+    const key = `citejury:${user()}:${record || response}`;
+    const [shown, before] = [recordShown(), read(key)];
+    return {
+      key, from: HERE, user: user(), record, response, status, values, tries: 0, at: Date.now(), due: Date.now() + wait,
+      base: (shown?.id === record && shown.answer?.updatedAt) || "",
+      earlier: before ? [...(before.earlier || []), plain(before)].slice(-9) : [],
+    };
+  };
 
   const SPAN = ["start", "end", "label"]; // which the server writes in another order
   const plain = ({ status, values }) => JSON.stringify(
@@ -54,10 +63,13 @@
   const outdated = (entry, mine, date) => // she answered later elsewhere; the server's clock decides
     (entry.status === "draft" && mine.status !== "draft")
     || Date.parse(`${mine.updated_at}Z`) > entry.at + Date.parse(date) - Date.now() + 5 * SECOND;
-  const call = async (method, path, body) => {
+  const baseOf = (entry) => [entry.base, (entry.from === HERE && bases.get(entry.key)) || ""].sort().at(-1);
+  const isNewer = (entry, mine) => entry.status !== "draft" && mine && mine.status !== "draft"
+    && mine.updated_at !== baseOf(entry) && !entry.earlier.includes(plain(mine));
+  const call = async (method, path, body, headers = {}) => {
     const answer = await fetch(API + path, {
       method, body, keepalive: Boolean(body) && body.length < 30000, signal: AbortSignal.timeout(20 * SECOND),
-      headers: { authorization: token(), "content-type": "application/json" },
+      headers: { authorization: token(), "content-type": "application/json", ...headers },
     });
     return { status: answer.status, date: answer.headers.get("date"), text: await answer.text() };
   };
@@ -68,12 +80,15 @@
       const found = await call("GET", `records/${entry.record}`);
       if (found.status !== 200) return found;
       const mine = JSON.parse(found.text).responses.find((each) => each.user_id === entry.user);
-      const done = mine && (plain(mine) === plain(entry) || outdated(entry, mine, found.date));
+      const isKnown = typeof entry.base === "string" && entry.status !== "draft"; // an earlier version kept no base
+      const done = mine && (plain(mine) === plain(entry) || (!isKnown && outdated(entry, mine, found.date)));
       if (done) return { status: 200, text: JSON.stringify(mine) };
+      if (isKnown && isNewer(entry, mine)) return { status: 409, text: "", newer: mine };
       response = mine?.id;
     }
     const body = JSON.stringify({ status: entry.status, values: entry.values });
-    if (response) return call("PUT", `responses/${response}`, body);
+    const seen = entry.status === "draft" ? {} : { "x-citejury-seen": baseOf(entry) }; // which the server holds against its own
+    if (response) return call("PUT", `responses/${response}`, body, seen);
     return call("POST", `records/${entry.record}/responses`, body);
   };
   const attempt = async (entry) => {
@@ -85,6 +100,7 @@
     const there = isGood && parsed(answer.text); // a network's own log-in page answers 200 as well
     if (there?.id) {
       ids.set(entry.key, there.id);
+      if (entry.from === HERE && plain(there) === plain(entry)) bases.set(entry.key, there.updated_at);
       forget(entry);
       if (there.status === "draft") page.draftStored?.(entry, there); else page.submissionStored?.(entry, there);
       return answer;
@@ -92,6 +108,8 @@
     if (status === 401) expired = sentWith;
     entry.refused = entry.tries > 1 && [400, 403, 404, 413, 422].includes(status);
     entry.due = Date.now() + Math.min(30, 2 ** Math.min(entry.tries, 5)) * (0.25 + Math.random() / 4) * SECOND;
+    entry.newer = answer?.newer;
+    if (entry.newer) entry.due = Number.MAX_SAFE_INTEGER; // until she has chosen
     if (newest(entry)) keep(entry);
     return isGood ? null : answer;
   };
@@ -109,13 +127,41 @@
     const deliverSoon = async () => {
       for (let tries = 1; ; tries += 1) {
         const answer = await deliver(entry);
+        if (answer?.newer) return settle(entry);
         const final = answer && answer.status < 500 && answer.status !== 409 && (answer.status !== 404 || tries > 1);
         if (final || tries >= patience || Date.now() > end) return answer;
         await pause(2 ** tries * SECOND / 8);
       }
     };
+    const given = async () => { // while she chooses, the page waits
+      await pause(LONGEST_HOLD);
+      return settling.get(entry.key) || null;
+    };
     held.add(entry.key);
-    return Promise.race([deliverSoon(), pause(LONGEST_HOLD)]).finally(() => held.delete(entry.key));
+    return Promise.race([deliverSoon(), given()]).finally(() => held.delete(entry.key));
+  };
+  // Hers, or what was submitted elsewhere since: she says which one counts. conflict.js asks.
+  const settling = new Map();
+  const settle = (entry) => {
+    if (!page.choose) return Promise.resolve(null);
+    const choice = async () => {
+      for (let mine = entry; ;) {
+        const { newer } = mine;
+        const isHers = await page.choose(mine);
+        if (!newest(mine)) return { status: 200, text: JSON.stringify(newer) }; // she has chosen in another tab
+        if (!isHers) {
+          forget(mine);
+          page.gaveWay?.(mine);
+          return { status: 200, text: JSON.stringify(newer) };
+        }
+        mine = { ...mine, base: newer.updated_at, newer: null, due: 0 };
+        keep(mine);
+        const answer = await deliver(mine);
+        if (!answer?.newer) return answer;
+      }
+    };
+    if (!settling.has(entry.key)) settling.set(entry.key, choice().finally(() => settling.delete(entry.key)));
+    return settling.get(entry.key);
   };
 
   const { open, send, setRequestHeader } = XMLHttpRequest.prototype;
@@ -163,7 +209,10 @@
 
   const tick = () => {
     const ready = (entry) => entry.due <= Date.now() && !flying.has(entry.key) && !held.has(entry.key);
-    if (user() && token() !== expired) kept(`${user()}:`).filter(ready).forEach(deliver);
+    if (!user() || token() === expired) return;
+    kept(`${user()}:`).filter(ready).forEach(deliver);
+    const isOpen = (entry) => entry.newer && !held.has(entry.key) && !document.hidden;
+    kept(`${user()}:`).filter(isOpen).slice(0, 1).forEach(settle);
   };
   const hurry = (which) => kept(`${user()}:`).filter(which).forEach((entry) => { keep({ ...entry, due: 0 }); });
   hurry((entry) => { entry.tries ||= 1; return true; });
@@ -184,8 +233,8 @@
   // Why an empty list may not mean that all is done; empty where it can be believed.
   const staleness = () => (isLoggedOut() ? "expired" : unsaved().length ? "unsaved"
     : listFailed || linkFailed ? "offline" : "");
-  // What the other scripts build on. drafts.js adds `draftStored` and `answered`, practice.js
-  // `submissionStored`, which are told what came of an answer; form.js adds `leaving` when she wants to go in spite of what is unsaved.
+  // What the other scripts build on. drafts.js adds `draftStored`, `answered`, `gaveWay` and
+  // `submissionStored`, which are told what came of an answer; conflict.js adds `choose`; form.js adds `leaving` when she wants to go in spite of what is unsaved.
   const page = Object.assign(window.citejury, {
     user, token, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, expire,
     staleness, call, isClosed: () => closed,

@@ -64,7 +64,7 @@
       // The key that submitted may still be held down; buttons and what is folded have the key for themselves.
       if (event.key === "Enter" && !event.repeat && !event.target.closest("button, summary")) dialog.close();
     });
-    dialog.addEventListener("close", () => dialog.remove());
+    dialog.addEventListener("close", () => { dialog.remove(); goOn(); });
     const scrolled = element("div"); // the button stays below it
     scrolled.append(title, ...explanation(found, words), ...(copy ? [folded(copy)] : []));
     dialog.append(scrolled, next);
@@ -73,13 +73,15 @@
     scrolled.scrollTop = 0;
     title.focus();
   };
+  const goOn = page.submissionStored || (() => {});
   page.submissionStored = async (entry, there) => {
     const record = entry.record || there.record_id;
-    if (!isPractice() || there.status !== "submitted") return;
+    if (!isPractice() || there.status !== "submitted") { goOn(); return; }
     const seen = copies.get(record);
     copies.delete(record);
     const found = seen && await explain(record); // a correction is explained where it is made
     if (found && isPractice() && !document.querySelector("dialog[open]")) show(found, seen.words, seen.copy);
+    else goOn();
   };
   const answered = page.answered;
   page.answered = (entry) => { // before it is sent, and so before the page goes on

@@ -1,11 +1,21 @@
-// Shows the record that the address names, as links in reports do: Argilla's page knows no record's address. The server
-// finds a record by its whole id in a search for it, whatever has become of it. Runs before Argilla reads the address.
+// Shows the record that the address names, as links in reports do, and after a reload the one that was being answered:
+// Argilla's page knows no record's address. The server finds a record by its whole id in a search for it, whatever has
+// become of it. Runs before Argilla reads the address.
 (() => {
   "use strict";
   const { pathname, searchParams } = new URL(window.location.href);
-  const record = searchParams.get("record");
-  if (!record || !/\/dataset\/[^/]+\/annotation-mode\/?$/.test(pathname)) return;
+  const [, dataset] = pathname.match(/\/dataset\/([^/]+)\/annotation-mode\/?$/) || [];
+  // A reload comes back to what she had begun in this tab: drafts.js knows it. It is in no queue any more, as a draft.
+  const begun = () => {
+    const isReload = performance.getEntriesByType("navigation")[0]?.type === "reload";
+    if (!isReload || searchParams.get("status") !== "pending" || searchParams.get("search")) return null;
+    try { return JSON.parse(sessionStorage.getItem("citejury-open")); } catch { return null; }
+  };
+  const open = begun();
+  const record = searchParams.get("record") || (open?.dataset === dataset && open?.record);
+  if (!record || !dataset) return;
   // Argilla decodes it twice, takes a single underscore for a blank, and what follows the last tilde for a field.
   const search = `${encodeURIComponent(record).replaceAll("_", "%5F")}~all`;
+  if (!searchParams.get("record")) sessionStorage.setItem("citejury-resumed", search);
   window.history.replaceState(null, "", `${pathname}?${new URLSearchParams({ page: 1, status: "pending", search })}`);
 })();

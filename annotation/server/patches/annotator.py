@@ -6,6 +6,7 @@ for, an annotator is told the same.
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -15,7 +16,7 @@ from argilla_server.api.schemas.v1.datasets import DatasetProgress, UsersProgres
 from argilla_server.api.schemas.v1.records import Record as RecordSchema
 from argilla_server.enums import DatasetStatus, RecordStatus
 from argilla_server.errors.future import UnprocessableEntityError
-from argilla_server.models import Dataset, MetadataProperty, Record, WorkspaceUser
+from argilla_server.models import Dataset, MetadataProperty, Record, Response, WorkspaceUser
 from argilla_server.search_engine import RecordFilterScope
 from fastapi import HTTPException
 from fastapi.encoders import jsonable_encoder
@@ -125,6 +126,26 @@ def limit_filter(to_filter: Callable[..., Any], filters: Any, user: Any) -> Any:
 
 def _is_hidden(scope: Any) -> bool:
     return isinstance(scope, RecordFilterScope) and scope.property in ("inserted_at", "updated_at", "status")
+
+
+_seen: ContextVar[str | None] = ContextVar("_seen", default=None)  # the state of a response that the page answers
+
+
+def note_what_was_seen(set_request_user: Callable[..., None], request: Any, user: Any) -> None:
+    _seen.set(request.headers.get("x-citejury-seen"))
+    set_request_user(request, user)
+
+
+async def refuse_older_state(
+    store: Callable[..., Awaitable[Any]], db: Any, engine: Any, response: Any, new: Any
+) -> Any:
+    """A tab that shows an older state does not overwrite what was submitted since; whoever names no state may."""
+    now = select(Response.updated_at, Response.status).where(Response.id == response.id).with_for_update()
+    if (seen := _seen.get()) is not None:
+        updated_at, status = (await db.execute(now)).one()
+        if status != "draft" and updated_at.isoformat() != seen:
+            raise HTTPException(409, "This was submitted elsewhere after what is answered here was shown.")
+    return await store(db, engine, response, new)
 
 
 def for_its_users_only(policy: Callable[[Any], Any], record: Any) -> Callable[[Any], Awaitable[bool]]:

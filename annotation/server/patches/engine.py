@@ -21,7 +21,7 @@ from argilla_server.search_engine import (
     TermsMetrics,
     TextQuery,
 )
-from sqlalchemy import ColumnElement, func, select, true
+from sqlalchemy import ColumnElement, false, func, select, true
 
 from annotation.argilla.display import opaque_id
 from annotation.server.home.folder import ENGINE_NAME
@@ -146,9 +146,11 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
 
 
 async def _named(db: Any, dataset: Any, text: str, kept: Sequence[ColumnElement[bool]]) -> UUID | None:
-    """By the external id that a record has or, under one of an earlier version, would have been given by this one."""
+    """By its id here or the external one, which under one of an earlier version is what this one would have given."""
     here = select(Record.id, Record.fields).where(Record.dataset_id == dataset.id, *kept)
-    found: UUID | None = await db.scalar(here.where(Record.external_id == search_filters.storable(text)))
+    is_id = re.fullmatch("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", text)
+    named = Record.id == UUID(text) if is_id else false()
+    found: UUID | None = await db.scalar(here.where((Record.external_id == search_filters.storable(text)) | named))
     answer, _, of_passage = text.rpartition(":")
     if found is None and re.fullmatch("[0-9a-f]{16}", of_passage):
         of_answer = here.join(QUEUE, QUEUE.c.record_id == Record.id).where(QUEUE.c.dataset_id == dataset.id)

@@ -108,6 +108,9 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("contexts.datasets:delete_dataset", "a2e413530df9", _wrap(events.log_deleted_dataset)),
     # Who asks is known to the request only, and not where something is deleted.
     ("security.authentication.provider:set_request_user", "dae5235da2ae", _wrap(events.note_who_asks)),
+    # The last answer to a record counts, even of a tab that shows an older state of it.
+    ("security.authentication.provider:set_request_user", "dae5235da2ae", _wrap(annotator.note_what_was_seen)),
+    ("contexts.datasets:update_response", "f3d61b6dcfc9", _wrap(annotator.refuse_older_state)),
     # Nobody is told of answers that are deleted.
     ("contexts.datasets:delete_response", "8440968b0e34", _wrap(events.log_deleted_response)),
     # Nobody is told of a record that is deleted.

@@ -83,7 +83,6 @@ def test_what_an_annotator_answers_by_keyboard_is_the_row_that_is_exported(
     assert RECORD.provenance.model_version not in browser.page_source
     answers = {label: index % 2 == 0 for index, label in enumerate(LABELS[task])}
     answer(browser, answers.items())
-    press(browser, Keys.TAB)
     wait(browser, lambda: browser.execute_script(WRITING) is not None)
     press(browser, NOTE)
     wait(browser, lambda: NOTE in (browser.execute_script(WRITING) or ""))
