@@ -355,6 +355,8 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
             f"This sample takes more than the {options.hours:g} hours given: how many narratives there are goes by "
             "what they take on average, so that each keeps its probability, and these take longer."
         )
+    if options.hours is not None and plan.narratives == plan.all_narratives and plan.hours.expected < options.hours:
+        yield f"All narratives are in, and take less than the {options.hours:g} hours given."
     if is_coarser:
         kept = "by language only" if plan.strata[0].stratum != ALL else "neither by language nor by type"
         yield f"The narratives are divided {kept}: so few do not fill all languages and types."

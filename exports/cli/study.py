@@ -215,8 +215,6 @@ def _check_options(told: "StudyFile", file: Path, month: "Month") -> None:
 
 
 def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> None:
-    from difflib import get_close_matches
-
     from exports.study import COMMANDS, command_words
 
     words, where = COMMANDS[part], f"`[{part}]` in `{file}`"
@@ -227,23 +225,19 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
         if isinstance(param, click.Option) and not param.hidden and not param.is_eager
         for name in param.opts
     }
-    for option in told.options.get(part, ()):
+    given = told.options.get(part, ())
+    for option in given:
         if option.name not in known:
-            near = get_close_matches(option.name, known, n=1)
-            hint = f"Did you mean `{near[0]}`? " if near else ""
             raise InputError(
-                f"{where} has `{printable(option.name)}`, which is no option of the command. {hint}"
+                f"{where} has `{printable(option.name)}`, which is no option of the command; "
                 f"`citejury {' '.join(words)} --help` lists them."
             )
-        if known[option.name].is_flag is bool(option.values):
-            wanted = "true or false" if known[option.name].is_flag else "a value"
+        param = known[option.name]
+        if len(option.values) != (0 if param.is_flag else param.nargs):
+            wanted = "true or false" if param.is_flag else counted(param.nargs, "value")
             raise InputError(f"{where}: `{option.name}` needs {wanted}.")
-        if option.values and len(option.values) != known[option.name].nargs:
-            raise InputError(f"{where}: `{option.name}` needs {counted(known[option.name].nargs, 'value')} at a time.")
-    names = [option.name for option in told.options.get(part, ())]
-    for name in names:
-        if names.count(name) > 1 and not known[name].multiple:
-            raise InputError(f"{where}: `{name}` can be given once, found a list. Write one value.")
+        if not param.multiple and sum(each.name == option.name for each in given) > 1:
+            raise InputError(f"{where}: `{option.name}` can be given once, found a list. Write one value.")
     try:
         command.make_context(part, list(command_words(told, part, month)[2:]))
     except click.UsageError as error:

@@ -27,7 +27,6 @@ from pipeline.verifying.values import Checked, Page, ReadReport, Sentence
 PageOf = Callable[[str], PageText | None]
 """Gives the text of the page with a canonical URL; None where it cannot be read."""
 
-_MOST_JOINED = 4  # Sentences of a report that may have been one before, or the other way round
 _EDITED_FROM = 0.5
 """Share of its words that a sentence has from one of the run, from which it counts as an edit of that one."""
 _SHOWN = 80
@@ -44,13 +43,6 @@ _TOKEN = re.compile(
 _HIDDEN = re.compile(f"[{INVISIBLE}]+")
 _POWER = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-⁹⁻])")  # Where a power begins, whose digits become plain ones: `10²` is not 102
 _RANGE = re.compile(r"\s?[-−–—~〜～]\s?")
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "æ": "ae"})
-_TWO_LETTERS = re.compile(r"(?<![aeiouyq])([aou])e")
-_TURNED = re.compile(
-    r"(?:wu(?:e)?rde|ko(?:e)?nnte|mo(?:e)?chte|mu(?:e)?sste|du(?:e)?rfte|ha(?:e)?tte|bra(?:e)?uchte|wa(?:e)?re)(?:n|st|t)?"
-    r"|scho(?:e)?n|fo(?:e)?rder\w*|za(?:e)?hle?\w*|dru(?:e)?ck\w*"
-)
-"""German words that an umlaut makes another one of: `konnte` and `könnte`, `fordern` and `fördern`."""
 
 
 class Restated(NamedTuple):
@@ -72,12 +64,12 @@ def restated(report: ReadReport, written: ReadReport | None, page_of: PageOf) ->
     pages = {url: page_of(url) for sentence in cited for url in sentence.paragraph_urls}
     weaker = unread = 0
     problems: list[str] = []
-    for sentence, as_written in zip(cited, _standing(cited, held), strict=True):
+    for sentence in cited:
         own = [page for url in sentence.paragraph_urls if (page := pages[url])]
-        if as_written:
+        words, urls = words_said(sentence.text), frozenset(sentence.paragraph_urls)
+        if not words or any(wording.says(words) for sources, wording in held if sources == urls):
             stands = (
-                _wording_of_page(page).holds(words_said(sentence.text))
-                or check_sentence(sentence.text, [page]).verdict == "supported"
+                _wording_of_page(page).holds(words) or check_sentence(sentence.text, [page]).verdict == "supported"
                 for page in own
             )
             weaker += bool(own) and not any(stands)
@@ -121,35 +113,8 @@ def words_said(text: str) -> tuple[str, ...]:
     """The words, numbers and telling signs of a text, in order, each in the one form of all ways to write it."""
     seen = _POWER.sub("^", _HIDDEN.sub("", text))
     plain = unicodedata.normalize("NFKC", seen).casefold()
-    return tuple(_one_form(found[0]) for found in _TOKEN.finditer(plain))
-
-
-def _one_form(token: str) -> str:
-    if token[0].isdecimal():
-        return plain_number(token)
-    if _RANGE.fullmatch(token):
-        return "-"
-    if not token.isalpha() or (token.isascii() and not _TWO_LETTERS.search(token)):
-        return token
-    spelt = token.translate(_UMLAUTS)
-    plain = "".join(sign for sign in unicodedata.normalize("NFD", spelt) if not "\u0300" <= sign <= "\u036f")
-    return plain if _TURNED.fullmatch(plain) else _TWO_LETTERS.sub(r"\1", plain)
-
-
-def _standing(cited: Sequence[Sentence], held: Sequence[tuple[frozenset[str], _Wording]]) -> list[bool]:
-    """Whether each sentence, alone or with its next ones, is what the run wrote with the same sources."""
-    words = [words_said(each.text) for each in cited]
-    stands = [not each for each in words]
-    for start, sentence in enumerate(cited):
-        urls = frozenset(sentence.paragraph_urls)
-        own = [wording for sources, wording in held if sources == urls]
-        for end in range(start + 1, min(len(cited), start + _MOST_JOINED) + 1):
-            if stands[start] or frozenset(cited[end - 1].paragraph_urls) != urls:
-                break
-            together = [word for each in words[start:end] for word in each]
-            if any(wording.says(together) for wording in own):
-                stands[start:end] = [True] * (end - start)
-    return stands
+    tokens = (found[0] for found in _TOKEN.finditer(plain))
+    return tuple(plain_number(each) if each[0].isdecimal() else _RANGE.sub("-", each) for each in tokens)
 
 
 def _problem(sentence: Sentence, pages: Sequence[PageText], written: Sequence[_Wording] | None) -> str:

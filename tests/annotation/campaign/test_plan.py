@@ -216,6 +216,13 @@ def test_what_cannot_be_planned_is_refused_in_a_line_and_nothing_is_written(word
     assert sorted(path.name for path in Path().iterdir()) == ["records.jsonl"]
 
 
+def test_more_hours_than_all_narratives_take_are_said_and_all_are_in() -> None:
+    assert "All narratives are in, and take less than the 500 hours given." in plan(
+        planned_study(12), "--hours", "500"
+    ).stderr.replace("\n", " ")
+    assert told()["narratives"] == 12
+
+
 def test_a_plan_in_use_is_not_replaced_and_lines_that_are_no_record_are_listed() -> None:
     path = write_planned(Path("bad.jsonl"), planned_study(12))
     path.write_text(path.read_text(encoding="utf-8") + '{"query": 1}\n', encoding="utf-8")

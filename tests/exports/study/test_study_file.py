@@ -63,9 +63,9 @@ def test_a_month_is_shown_as_typed_without_control_characters_and_every_commente
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[ask]\nrepeat = 2", "`[ask]` in `study.toml` has `repeat`, which is no option of the command. Did you mean"),
+        ("[ask]\nrepeat = 2", "`[ask]` in `study.toml` has `repeat`, which is no option of the command; `citejury"),
         ("[ask]\nout = 'x'", "`[ask]` in `study.toml` has `out`, which is not for the file to say"),
-        ("[ask]\nrepeats = true", "`[ask]` in `study.toml`: `repeats` needs a value."),
+        ("[ask]\nrepeats = true", "`[ask]` in `study.toml`: `repeats` needs 1 value."),
         ("[ask]\nstrict = 'yes'", "`[ask]` in `study.toml`: `strict` needs true or false."),
         ("[ask]\nrepeats = 'two'", "`[ask]` in `study.toml` cannot be used: Invalid value for '--repeats'"),
         ("[ask]\nrepeats = { a = 1 }", "`[ask]` in `study.toml`: `repeats` is {'a': 1}."),
@@ -92,8 +92,8 @@ def test_a_month_is_shown_as_typed_without_control_characters_and_every_commente
         ("[results]\nconsensus = 'adjudicated'", "`[results]` in `study.toml` cannot be used: --decisions and"),
         ("[ask]\nreplay = '--out=x'", "`[ask]` in `study.toml`: `replay` is '--out=x', which is an option"),
         ("[ask]\nrepeats = [[2, '--out=x']]", "`[ask]` in `study.toml`: `repeats` is '--out=x', which is an option"),
-        ("[ask]\nrepeats = [[2, 3]]", "`[ask]` in `study.toml`: `repeats` needs 1 value at a time."),
-        ("[sources]\nadd = [['https://a.example/']]", "`[sources]` in `study.toml`: `add` needs 2 values at a time."),
+        ("[ask]\nrepeats = [[2, 3]]", "`[ask]` in `study.toml`: `repeats` needs 1 value."),
+        ("[sources]\nadd = [['https://a.example/']]", "`[sources]` in `study.toml`: `add` needs 2 values."),
         ("months = '--help'", "`months` in `study.toml` is '--help', which a command would read as an option."),
         ("months = './-m'", "`months` in `study.toml` is './-m', which a command would read as an option."),
         ('[ask]\n"a\\u001b[31m\\nb" = 1', "`[ask]` in `study.toml` has `a�[31m�b`, which is no option"),
