@@ -18,6 +18,7 @@ from annotation.campaign.file import Campaign, language_workspace
 from annotation.campaign.people import checked_names
 from annotation.campaign.routing import as_it_stands, standing_workspaces
 from exports.reading.decisions import Decision, Decisions
+from exports.statistics.agreement_schema import RATINGS
 from exports.statistics.consensus import ControlLabel, ControlVotes
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.judge import JudgedUnits
@@ -116,6 +117,7 @@ def split_units(disagreements: Iterable[Disagreement], top: int | None = None) -
     """What ranked disagreements are on, the units in order of their first; at most `top` of them."""
     found: dict[UnitId, tuple[str, ...]] = {}
     for item in disagreements:
+        assert item.task != RATINGS  # only exports are adjudicated
         unit = UnitId(item.task, item.record_uuid, item.chunk_id)
         found[unit] = (*found.get(unit, ()), item.label)
     return dict(itertools.islice(found.items(), top))

@@ -221,8 +221,7 @@ def agreement(
 
     Ratings of any other program do as well: a table (CSV, .xlsx, JSON Lines, Parquet), of which --unit, --rater and
     --value name the columns, a wide one with --rater-columns, and what Label Studio (JSON), Prodigy (JSON Lines) and
-    Argilla or datasets (a folder) export. A label is yes or no, or on a nominal, ordinal or interval scale. Of them no
-    report.html and no disagreements.csv are written.
+    Argilla or datasets (a folder) export. A label is yes or no, or on a nominal, ordinal or interval scale.
 
     --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
     exit code is 1. A label whose α is undefined fails too, since it has not shown anything.
@@ -239,8 +238,9 @@ def agreement(
     if fail_under is None and (fail_labels or on_given):
         raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
     from exports.reading.any_ratings import is_of_others
-    from exports.report.agreement_page import audit_sections, judge_sections, short_sections
+    from exports.report.agreement_page import short_sections
     from exports.report.files import REPORT_FILE, AgreementOptions, measure_and_write
+    from exports.report.judge_page import audit_sections, judge_sections
     from exports.report.sections import terminal_text
 
     ratings = _ratings_of(wanted, weights=wanted.pop("weights"))
@@ -255,14 +255,12 @@ def agreement(
     found = measured.agreement
     parts = short_sections(found, measured.results), judge_sections(found, "terminal"), audit_sections(found.audit)
     click.echo(terminal_text(chain.from_iterable(parts)))
-    if (out / REPORT_FILE).exists():
-        log(
-            f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α "
-            "and\nthe units in disagreements.csv, let more people answer, and export again with `citejury exports csv "
-            "export`."
-        )
-    else:
-        log(f"Look at {out / 'agreement.md'}; tables and figures are beside it.")
+    log(
+        f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
+        "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`."
+        if found.latest_response
+        else f"Look at {out / REPORT_FILE}; tables and figures are beside it."
+    )
     if fail_under is not None:
         _end_below(measured.agreement, fail_under, on, fail_labels)
 

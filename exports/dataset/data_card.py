@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from annotation.argilla.labels import LABELS, TaskName
 from exports.dataset.files import DatasetManifest
 from exports.dataset.splits import SPLITS, Placed, SplitName, SplitShares
-from exports.report.words import discard_sentence, figure_text, warning_sentences
+from exports.report.words import discard_sentence, label_figure, warning_sentences
 from exports.statistics.agreement_schema import Agreement, TaskAgreement
 from exports.statistics.ratings import MISSING, Ratings
 from exports.statistics.table import columns_at
@@ -180,7 +180,7 @@ def _count_tables(facts: Sequence[TaskFacts]) -> list[str]:
 def _figure_table(figures: TaskAgreement) -> str:
     columns = columns_at("card")
     rows = [
-        (label, str(found.n_pairable_items), *(figure_text(found, name) for name, _, _ in columns))
+        (label, str(found.n_pairable_items), *(str(label_figure(found, name)) for name, _, _ in columns))
         for label, found in figures.labels.items()
     ]
     head = ("label", "units with two answers or more", *(shown.head for _, _, shown in columns))

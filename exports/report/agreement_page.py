@@ -1,148 +1,70 @@
-"""Agreement, judges against the jury, audit and controls as sections of sentences and tables."""
+"""Agreement between annotators as sections of sentences, tables and charts, for every output."""
 
+import math
 from collections.abc import Iterator, Sequence
+from datetime import date
 from functools import partial
+from importlib.metadata import version
 
-from annotation.argilla.labels import TaskName
-from annotation.quality.scores import AnnotatorScores, Scores, Share
+from annotation.quality.scores import AnnotatorScores
 from exports.report import words
+from exports.report.judge_page import audit_sections, control_sections, judge_sections
+from exports.report.people_page import pair_sections, people_section
 from exports.report.results_page import opening_sections, short_section
-from exports.report.sections import Column, Place, Section, described, marked
+from exports.report.sections import (
+    SHARES,
+    Axis,
+    Cell,
+    Chart,
+    Column,
+    Dot,
+    Figure,
+    Mark,
+    Named,
+    Place,
+    Rows,
+    Section,
+    Strip,
+    Ticks,
+    alpha_axis,
+    described,
+    marked,
+)
 from exports.statistics import agreement_schema as schema
-from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
-from exports.statistics.consensus import Audit, RightShare
 from exports.statistics.results_schema import Results
-from exports.statistics.table import columns_at
+from exports.statistics.table import STATISTICS, columns_at
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted
 
-JUDGE_LEGEND = (
-    "Judges: n: units with a majority of the jury, which counts as right; a single vote is one, and ties are left out. "
-    "tp: both say yes; fp: only the judge; fn: only the jury; tn: neither. κ: Cohen's kappa with "
-    "its 95 % interval over records. ω, ρ: alternative annotator test: share of people against whom the judge wins, "
-    "mean share of units on which it is as near to the others as they are. prec, rec: precision and recall of yes. "
-    "AUC: of the P(yes) that the judge states. –: undefined, or too few to tell."
-)
-ALT_TEST_MEANING = (
-    "The alternative annotator test (Calderon, Reichart & Dror 2025): each person is left out in turn, and the judge "
-    "and she are compared by how many of the others they agree with. ω: share of the people against whom the judge "
-    "wins, that is behind by less than ε; ρ: mean share of the units on which it is as near or nearer. What may be "
-    "concluded rests on the variance between whole records. Where people hardly agree with each other, it is easy to "
-    "be as good as they are: look at α first."
-)
-_JUDGE_REASONS: dict[schema.JudgeReason, str] = {
-    "no_compared_units": "no unit has an answer of the judge and a majority of the jury",
-    "judge_never_says_yes": "the judge never says yes",
-    "jury_never_says_yes": "the jury never says yes",
-    "nobody_says_yes": "neither ever says yes",
-    "constant_both_raters": "both give the same answer everywhere",
-    "jury_is_constant": "the jury gives the same answer everywhere",
-}
-_NAMES = {"precision": "precision", "recall": "recall", "f1": "F1", "accuracy": "accuracy", "cohen_kappa": "κ"}
-_REFUSED_INTERVALS: dict[schema.RefusedInterval, str] = {
-    "few_units": "fewer than 20 units are compared",
-    "undefined_resamples": "it is undefined in more than 5 % of the resamples",
-    "single_record": "all compared units belong to one record",
-    "constant": "every resample gives the same value",
-    "too_few_rare_ratings": "both say its rarer value on fewer than 2 units",
-}
-
-
-def left_out_sentences(found: schema.JudgedTask) -> Iterator[str]:
-    if found.n_unknown:
-        yield f"{counted(found.n_unknown, 'judgement')} of units that the export does not hold."
-    if found.statuses:
-        counts = ", ".join(f"{status} {count:,}" for status, count in found.statuses.items())
-        yield f"Judgements that cannot be used, by status: {counts}."
-    silent = [f"{label} {figures.n_left_out:,}" for label, figures in found.labels.items() if figures.n_left_out]
-    if silent:
-        yield f"Left out by the judge, as where it cannot tell: {', '.join(silent)}."
-    ties = [f"{label} {figures.n_ties:,}" for label, figures in found.labels.items() if figures.n_ties]
-    if ties:
-        yield f"Left out because the jury ties: {', '.join(ties)}."
-    for label, figures in found.labels.items():
-        undefined = figures.confusion.undefined
-        for reason in dict.fromkeys(undefined.values()):
-            names = [name for field, name in _NAMES.items() if undefined.get(field) == reason]
-            told = f"{', '.join(names)} of {label} {'is' if len(names) == 1 else 'are'}"
-            yield f"{told} undefined: {_JUDGE_REASONS[reason]}."
-    for refused, meaning in _REFUSED_INTERVALS.items():
-        without = [
-            label
-            for label, figures in found.labels.items()
-            if figures.confusion.cohen_kappa is not None and figures.refused_interval == refused
-        ]
-        if without:
-            yield f"κ without an interval, since {meaning}: {', '.join(without)}."
-
-
-def conclusion_sentences(found: schema.JudgedTask) -> Iterator[str]:
-    for label, figures in found.labels.items():
-        yield f"{label}: {conclusion(figures.alt_test)}"
-
-
-def conclusion(found: AltTest) -> str:
-    counting = found.counting
-    beaten = [each.annotator for each in counting if each.won_by_record]
-    rest = [each.annotator for each in counting if not each.won_by_record]
-    margin = f"ε = {words.decimal(found.epsilon)}"
-    if found.conclusion == "any":
-        return f"may stand in for any of these {len(counting)} people; it is behind none of them by {margin} or more."
-    if found.conclusion == "most":
-        return (
-            f"may stand in for {len(beaten)} of these {len(counting)} people ({', '.join(beaten)}); that it is behind "
-            f"by less than {margin} is not shown of {', '.join(rest)}."
-        )
-    if found.conclusion == "not_shown":
-        return (
-            f"is not shown to be able to stand in for these people: that it is behind by less than {margin} is shown "
-            f"of {len(beaten)} of {len(counting)}."
-        )
-    if found.conclusion == "by_chance":
-        return (
-            "is not shown to be able to stand in for these people: that it agrees with them by more than chance is "
-            "not shown, as of one who gives the usual answer everywhere."
-        )
-    if found.conclusion == "few_people":
-        return (
-            f"too few people to tell: {len(found.people)} of the {LEAST_PEOPLE} it takes share {LEAST_UNITS} units "
-            "with somebody else and with the judge."
-        )
-    return (
-        f"too few units to tell: {len(counting)} of the {LEAST_PEOPLE} people that it takes; one counts with "
-        f"{LEAST_UNITS} units, of {LEAST_RECORDS} records, that the judge and two others answered."
-    )
-
-
-def shown_alt_test(found: AltTest) -> tuple[float | None, float | None]:
-    """ω and ρ where something may be concluded from them; None of both where people or units are too few."""
-    if found.conclusion in ("few_people", "few_units"):
-        return None, None
-    return found.winning_rate, found.advantage_probability
-
-
-def difference_sentences(differences: Sequence[schema.JudgeDifference]) -> Iterator[str]:
-    same: list[str] = []
-    for each in differences:
-        ahead, behind = (each.model_a, each.agreement_a), (each.model_b, each.agreement_b)
-        interval = each.interval
-        if each.difference <= 0:
-            ahead, behind = behind, ahead
-            interval = interval and (-interval[1], -interval[0])
-        points = f"{abs(each.difference):.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
-        if not each.differs:
-            same.append(f"{each.label} ({each.model_a}, {each.model_b}: {points})")
-            continue
-        shares = f"{words.percent(ahead[1])} against {words.percent(behind[1])} of {counted(each.n_units, 'unit')}"
-        yield (
-            f"{each.label}: {ahead[0]} agrees with the jury more often than {behind[0]}, on {shares} "
-            f"(difference {points}, p {each.p_holm:.3f} after Holm)."
-        )
-    if same:
-        yield f"No difference between judges is shown: {'; '.join(same)}."
-
-
+_ALPHA = "krippendorff_alpha"
 _Label = tuple[str, schema.LabelAgreement]
+_SIZES: tuple[Column[_Label], ...] = (
+    Column("needed", lambda row: _count(row[1].required_items), ("report",)),
+    Column("records", lambda row: _count(row[1].n_cluster_records), ("report",)),
+    Column("n eff", lambda row: _count(row[1].n_effective), ("report",)),
+)
+_SIZES_LEGEND = (
+    "needed: as many as would show an α of .667 at this share of yes; records: what was resampled; n eff: independent "
+    "units that would tell as much, at most n."
+)
+_AFTER_ALPHA: tuple[Column[_Label], ...] = (
+    Column("P(α < .667)", lambda row: words.percent(row[1].p_below.get("0.667")), ("page", "report")),
+    Column("P(α < .800)", lambda row: words.percent(row[1].p_below.get("0.800")), ("report",)),
+)
+_PAGE_LEGEND = (
+    "P(α < .667): share of the resamples below that threshold. Annotators are named where chance would name anybody in "
+    "at most one file of twenty."
+)
+_SHORT_LEGEND = (
+    "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
+    ".800 or above, for tentative conclusions at .667."
+)
+_WIDTHS = (27, 16, 29)
+_RULES: tuple[tuple[Mark, float], ...] = (("zero", 0.0), *(("threshold", value) for value in words.THRESHOLDS))
+
+
+def _count(size: float | None) -> str:
+    return words.UNDEFINED if size is None else f"{size:,.0f}"
 
 
 def _label_table(figures: schema.TaskAgreement, place: Place, left: int | None = 1) -> Table:
@@ -152,13 +74,14 @@ def _label_table(figures: schema.TaskAgreement, place: Place, left: int | None =
         columns.append(Column("scale", lambda row: getattr(row[1], "scale", "boolean")))
     if place != "terminal" or scaled:
         columns.append(Column("n", lambda row: f"{row[1].n_pairable_items:,}"))
-    for name, _, shown in columns_at(place):
+    columns += _SIZES
+    for name, _, shown in columns_at("terminal" if place == "terminal" else "page"):
         if _has(figures, name):
             columns.append(Column(shown.head, partial(_figure, name)))
         if scaled and name == "gwet_ac1":
-            columns.append(Column("AC2", lambda row: words.decimal(getattr(row[1], "gwet_ac2", None))))
-        if name == "krippendorff_alpha" and place == "page":
-            columns.append(Column("P(α < .667)", lambda row: words.percent(row[1].p_below.get("0.667"))))
+            columns.append(Column("AC2", partial(_figure, "gwet_ac2")))
+        if name == _ALPHA:
+            columns += _AFTER_ALPHA
     if place == "terminal":
         columns.append(Column("verdict", lambda row: words.FITNESS[words.fitness(row[1])]))
     return described(columns, list(figures.labels.items()), place, left)
@@ -170,8 +93,8 @@ def _has(figures: schema.TaskAgreement, name: str) -> bool:
     return not labels or any(found.undefined.get(name) != "not_boolean" for found in labels)
 
 
-def _figure(name: str, row: _Label) -> str:
-    return words.figure_text(row[1], name)
+def _figure(name: str, row: _Label) -> Figure:
+    return words.label_figure(row[1], name)
 
 
 def _legend(agreement: schema.Agreement) -> str:
@@ -184,56 +107,9 @@ def _legend(agreement: schema.Agreement) -> str:
     return " ".join(("n: units with two answers or more.", *filter(None, told), "–: undefined."))
 
 
-_PAGE_LEGEND = (
-    "P(α < .667): share of the resamples below that threshold. Annotators are named where chance would name anybody in "
-    "at most one file of twenty."
-)
-_SHORT_LEGEND = (
-    "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
-    ".800 or above, for tentative conclusions at .667."
-)
-_WIDTHS = (27, 16, 29)
-
-_Judged = tuple[str, schema.JudgedLabel]
-_JUDGED: tuple[Column[_Judged], ...] = (
-    Column("", lambda row: row[0]),
-    Column("n", lambda row: f"{row[1].n_compared:,}"),
-    Column(
-        "tp / fp / fn / tn",
-        lambda row: " / ".join(f"{getattr(row[1].confusion, cell):,}" for cell in ("tp", "fp", "fn", "tn")),
-        ("page",),
-    ),
-    Column("κ [95 %]", lambda row: words.estimate(row[1].confusion.cohen_kappa, row[1].interval)),
-    Column("ω", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[0])),
-    Column("ρ", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[1])),
-    Column("prec", lambda row: words.decimal(row[1].confusion.precision)),
-    Column("rec", lambda row: words.decimal(row[1].confusion.recall)),
-    Column("F1", lambda row: words.decimal(row[1].confusion.f1), ("page",)),
-    Column("accuracy", lambda row: words.decimal(row[1].confusion.accuracy), ("page",)),
-    Column("AUC", lambda row: words.decimal(row[1].calibration.auc)),
-    Column("Brier", lambda row: words.decimal(row[1].calibration.brier), ("page",)),
-    Column("ECE", lambda row: words.decimal(row[1].calibration.ece), ("page",)),
-)
-_Scored = tuple[str, Scores, int, int]  # an annotator or a label, and how many controls and repeats were answered
-_CONTROLS: tuple[Column[_Scored], ...] = (
-    Column("", lambda row: row[0]),
-    Column("controls", lambda row: f"{row[2]:,}"),
-    Column("sensitivity", lambda row: _share(row[1].sensitivity)),
-    Column("specificity", lambda row: _share(row[1].specificity)),
-    Column("repeats", lambda row: f"{row[3]:,}"),
-    Column("self-consistency", lambda row: _share(row[1].consistency)),
-)
-_CONTROLS_LEGEND = (
-    "Sensitivity: share of known yeses to which they said yes; specificity: of known noes, no; self-consistency: share "
-    "of answers to repeats that are what they said before. Intervals of 95 % (Wilson), as if answers were independent."
-)
-_CHANCE = "How often each of these sentences is said of somebody who looks: annotation/contracts/controls.md#notices."
-
-
 def short_sections(agreement: schema.Agreement, results: Results | None = None) -> Iterator[Section]:
-    people = {name for figures in agreement.tasks.values() for name in figures.annotators}
     if results:
-        yield short_section(results, len(people))
+        yield short_section(results, _people(agreement))
     for task, figures in agreement.tasks.items():
         is_ours = task != schema.RATINGS
         yield Section(
@@ -244,8 +120,7 @@ def short_sections(agreement: schema.Agreement, results: Results | None = None) 
         )
     cautions = sum(1 for figures in agreement.tasks.values() for _ in words.warning_sentences(figures))
     if cautions:
-        where = "agreement.md" if schema.RATINGS in agreement.tasks else "report.html and agreement.md"
-        sentence = f"{counted(cautions, 'caution')} to read first: {where}."
+        sentence = f"{counted(cautions, 'caution')} to read first: report.html and agreement.md."
         yield Section(points=marked("! ", [sentence]))
     is_starred = any(True for figures in agreement.tasks.values() for _ in words.finding_sentences(figures))
     nouns = {words.cluster_noun(task, figures) for task, figures in agreement.tasks.items()}
@@ -253,110 +128,63 @@ def short_sections(agreement: schema.Agreement, results: Results | None = None) 
     yield Section(notes=(legend + (" *: beyond chance." if is_starred else ""),))
 
 
+def _people(agreement: schema.Agreement) -> int:
+    return len({name for figures in agreement.tasks.values() for name in figures.annotators})
+
+
 def agreement_sections(
-    agreement: schema.Agreement, results: Results | None = None, controls: Sequence[AnnotatorScores] = ()
+    agreement: schema.Agreement,
+    results: Results | None = None,
+    controls: Sequence[AnnotatorScores] = (),
+    place: Place = "page",
 ) -> Iterator[Section]:
-    people = {name for figures in agreement.tasks.values() for name in figures.annotators}
     if results:
-        yield from opening_sections(results, len(people))
-    yield Section("Agreement between annotators", depth=2)
+        yield from opening_sections(results, _people(agreement), place)
+    if place == "report":
+        yield _overview(agreement)
+    else:
+        yield Section("Agreement between annotators", depth=2)
     for task, figures in agreement.tasks.items():
-        yield from _task_sections(agreement, task, figures)
-    yield Section(notes=(words.FITNESS_MEANING, f"{_legend(agreement)} {_PAGE_LEGEND}"))
-    if agreement.judges:
-        yield Section("Judges against the jury", depth=2)
-        yield from judge_sections(agreement, "page")
+        yield from _task_sections(agreement, task, figures, place)
+    legend = f"{_legend(agreement)} {_SIZES_LEGEND if place == 'report' else ''}".rstrip()
+    yield Section(notes=(words.FITNESS_MEANING, f"{legend} {_PAGE_LEGEND}"))
+    if place == "report":
+        yield people_section(agreement)
+    yield from judge_sections(agreement, place)
     yield from audit_sections(agreement.audit)
     yield from control_sections(controls)
 
 
 def _task_sections(
-    agreement: schema.Agreement, task: schema.MeasuredTask, figures: schema.TaskAgreement
+    agreement: schema.Agreement, task: schema.MeasuredTask, figures: schema.TaskAgreement, place: Place
 ) -> Iterator[Section]:
+    """In HTML one section, on a click."""
     discarded, mean = words.discard_sentence(figures.discards), words.macro_sentence(agreement, task)
-    yield Section(
+    is_report = place == "report"
+    cited = marked("", (f"{label}: {words.label_sentence(agreement, task, label)}." for label in figures.labels))
+    to_cite = Section("To cite", points=cited, folded=True, depth=4 if is_report else 3)
+    found = Section(
         title=f"{task}: {_sizes(task, figures)}",
         lead=(
             *marked("= ", words.fitness_sentences(figures)),
             *marked("! ", words.warning_sentences(figures)),
             *marked("! ", [discarded] if discarded else ()),
         ),
-        tables=(_label_table(figures, "page"),),
+        tables=(_label_table(figures, place),),
         notes=(f"{mean}.",) if mean else (),
         points=marked("* ", words.finding_sentences(figures)),
     )
-    if len(figures.rounds) > 1:
-        rows = [("α by round", *(part.name for part in figures.rounds))]
-        for label in figures.labels:
-            found = [part.labels[label] for part in figures.rounds]
-            estimates = (
-                f"{words.estimate(p.krippendorff_alpha, p.interval)}, n = {p.n_pairable_items:,}" for p in found
-            )
-            rows.append((label, *estimates))
-        yield Section(tables=(Table(rows, left=1),))
-    cited = [f"{label}: {words.label_sentence(agreement, task, label)}." for label in figures.labels]
-    yield Section("To cite", points=marked("", cited), folded=True)
-
-
-def judge_sections(agreement: schema.Agreement, place: Place) -> Iterator[Section]:
-    """Each judge on each task, what tells judges apart, then the legend; nothing where there are none."""
-    for judge in agreement.judges:
-        for task, found in judge.tasks.items():
-            yield judge_section(judge.model, task, found, place)
-    yield from closing_sections(agreement)
-
-
-def judge_section(model: str, task: TaskName, found: schema.JudgedTask, place: Place) -> Section:
-    coverage = f"{found.n_judged:,} of {counted(found.n_units, 'unit')} judged, {found.n_not_judged:,} not."
-    return Section(
-        title=f"{model} against the jury: {task}",
-        lead=(*marked("= ", [coverage]), *marked("! ", left_out_sentences(found))),
-        tables=(described(_JUDGED, list(found.labels.items()), place),) if found.labels else (),
-        points=marked("* ", conclusion_sentences(found)) if found.labels else (),
-    )
-
-
-def closing_sections(agreement: schema.Agreement) -> Iterator[Section]:
-    others = [
-        f"{judge.model}: {counted(count, 'judgement')} of {task}, which has no file in the export."
-        for judge in agreement.judges
-        for task, count in judge.other_tasks.items()
-    ]
-    if others:
-        yield Section(points=marked("! ", others))
-    if agreement.judge_differences:
-        points = marked("* ", difference_sentences(agreement.judge_differences))
-        yield Section("Judges against each other", points=points)
-    if agreement.judges:
-        yield Section(notes=(JUDGE_LEGEND,))
-
-
-def audit_sections(audit: Audit | None) -> Iterator[Section]:
-    if audit:
-        yield Section("Before and after the audit", points=marked("= ", audit_sentences(audit)), depth=2)
-
-
-def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
-    if not controls:
+    if is_report:
+        yield found._replace(
+            notes=(*found.notes, *_coverage(figures)),
+            parts=(*_value_sections(figures), *pair_sections(figures), *_time_sections(figures), to_cite),
+            folded=True,
+        )
         return
-    notices = [f"{each.annotator} {notice}." for each in controls for notice in each.notices]
-    people = [(each.annotator, each.together, each.controls, each.repeats) for each in controls]
-    yield Section(
-        "Controls",
-        lead=marked("* ", notices or ["Nothing is to be said of anybody."]),
-        tables=(described(_CONTROLS, people, "page"),),
-        notes=(_CONTROLS_LEGEND, _CHANCE) if notices else (_CONTROLS_LEGEND,),
-        depth=2,
-    )
-    for each in controls:
-        labels = [
-            (label, found, sum(part.of for part in (found.sensitivity, found.specificity) if part), repeats)
-            for of_task in each.labels.values()
-            for label, found in of_task.items()
-            for repeats in [found.consistency.of if found.consistency else 0]
-        ]
-        table = described(_CONTROLS, labels, "page")
-        yield Section(f"Label by label: {each.annotator}", tables=(table,), folded=True)
+    yield found
+    if len(figures.rounds) > 1:
+        yield Section(tables=(_slices_table("round", figures.rounds, figures),))
+    yield to_cite
 
 
 def _sizes(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> str:
@@ -368,29 +196,219 @@ def _sizes(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> str:
     return f"{counted(figures.n_units, 'unit')}, {counted(figures.n_records, 'record')}, {people}"
 
 
-def _share(found: Share | None) -> str:
-    if not found:
-        return words.UNDEFINED
-    return f"{words.percent(found.value)} [{words.percent(found.low)}, {words.percent(found.high)}] of {found.of:,}"
-
-
-def audit_sentences(audit: Audit) -> Iterator[str]:
-    disputed = f", {audit.n_disputed:,} of them where a judge and the jury differ" if audit.n_disputed else ""
-    yield (
-        f"Labels {audit.version_after}: {counted(audit.n_decisions, 'decision')} of adjudicators{disputed}, before the "
-        f"votes of annotators ({audit.version_before})."
+def _overview(agreement: schema.Agreement) -> Section:
+    """One forest plot of all labels of all tasks, with verdicts."""
+    labels = [found for figures in agreement.tasks.values() for found in figures.labels.values()]
+    drawn = [value for found in labels for value in (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement)]
+    axis = alpha_axis([*drawn, *(found.intervals[_ALPHA].low for found in labels if _ALPHA in found.intervals)])
+    rows: Rows = [("Label", "Coefficients", "α [95 %]", "Yes votes", "", "Verdict")]
+    for task, figures in agreement.tasks.items():
+        sizes = _sizes(task, figures)
+        if figures.macro_alpha is not None and not figures.scaled_pairs:
+            sizes += f", mean α {words.estimate(figures.macro_alpha, figures.macro_interval)}"
+        rows.append((Named(task.capitalize(), sizes, heads_rows=True), *[""] * 5))
+        rows += [_overview_row(label, found, axis) for label, found in figures.labels.items()]
+    ticks = [(value, words.decimal(value)) for value in axis.ticks(0.2) if value not in (0.6, words.THRESHOLDS[1])]
+    ticks += [(value, f"{value:.3f}".lstrip("0").rstrip("0")) for value in words.THRESHOLDS]
+    rows.append(("", Ticks(axis, tuple(ticks)), *[""] * 4))
+    cautions = {task: sum(1 for _ in words.warning_sentences(each)) for task, each in agreement.tasks.items()}
+    counts = ", ".join(f"{task} {count}" for task, count in cautions.items() if count)
+    told = f"{counted(sum(cautions.values()), 'caution')} to read first, in the parts below: {counts}."
+    return Section(
+        "How far the annotators agree",
+        depth=2,
+        name="agreement",
+        look="forest",
+        tables=(Table(rows, left=1),),
+        points=marked("! ", [told] if counts else ()),
+        notes=() if counts else ("No warning applies.",),
     )
-    if not audit.labels:
-        yield "Whether the labels are better for it cannot be told: nobody has answered a control."
-    for each in audit.labels:
-        ties = f", {each.n_ties:,} left out because annotators tie" if each.n_ties else ""
-        before = f"{each.label}: {_right(each.before)} of {counted(each.before.n, 'control')} right before the audit"
-        if each.n_decided:
-            changed = f"{each.n_changed:,} of {each.n_decided:,} decided against the majority"
-            yield f"{before}, {_right(each.after)} after; {changed}{ties}."
-        else:
-            yield f"{before}; adjudicators decided on none of them{ties}."
 
 
-def _right(found: RightShare) -> str:
-    return f"{words.percent(found.share)} [{words.percent(found.low)}, {words.percent(found.high)}]"
+def _overview_row(label: str, found: schema.LabelAgreement, axis: Axis) -> tuple[Cell, ...]:
+    interval, alpha, share = found.intervals.get(_ALPHA), found.krippendorff_alpha, found.prevalence
+    others: dict[Mark, float | None] = {"square": found.percent_agreement, "diamond": found.gwet_ac1}
+    marks = ((mark, value) for mark, value in others.items() if value is not None)
+    between = f" between {words.decimal(interval.low)} and {words.decimal(interval.high)}" if interval else ""
+    said = f"{label}: α {words.decimal(alpha)}{between}"
+    meaning = f"AC1 {words.decimal(found.gwet_ac1)}, percent agreement {words.percent(found.percent_agreement)}"
+    ends = (interval.low, interval.high) if interval else None
+    verdict, yes = words.fitness(found), words.percent(share)
+    return (
+        Named(label, getattr(found, "scale", "")),
+        Strip(said, meaning, axis, alpha, ends, (*_RULES, *marks)),
+        words.label_figure(found, _ALPHA),
+        ""
+        if share is None
+        else Strip(f"{label}: {yes} yes", f"{found.n_ratings:,} ratings", SHARES, share, is_bar=True),
+        yes,
+        f"{words.SYMBOLS[verdict]} {words.FITNESS[verdict]}",
+    )
+
+
+def _coverage(figures: schema.TaskAgreement) -> Iterator[str]:
+    overlap, pairs = figures.overlap, math.comb(len(figures.annotators), 2)
+    sizes = ", ".join(f"{ratings} for {units:,}" for ratings, units in sorted(overlap.units_by_ratings.items()))
+    if sizes:
+        yield f"Annotators per unit: {sizes}."
+    if figures.n_duplicates:
+        repeats = counted(figures.n_duplicates, "older response")
+        yield f"{repeats} left out because the annotator has a newer one on the unit."
+    if apart := overlap.pairs_apart:
+        yield f"{apart:,} of {counted(pairs, 'pair')} of annotators share no unit and cannot be compared."
+    if len(groups := overlap.components) > 1:
+        named = "; ".join(f"({place}) {', '.join(group)}" for place, group in enumerate(groups, start=1))
+        yield f"{len(groups)} groups of annotators share no unit with each other: {named}."
+    if figures.discards is None:
+        yield "How many units were discarded is not known: the files do not tell."
+    elif not figures.discards.n_responses:
+        yield "No unit was discarded."
+
+
+def _value_sections(figures: schema.TaskAgreement) -> Iterator[Section]:
+    for label, found in figures.labels.items():
+        if isinstance(found, schema.ScaledLabelAgreement) and found.values:
+            rows: Rows = [("Value", "ratings", "agreement")]
+            rows += [
+                (each.value, f"{each.n_ratings:,}", words.percent(each.specific_agreement)) for each in found.values
+            ]
+            meaning = "Agreement: given that an annotator gives the value, how often another one does."
+            yield Section(
+                f"{label}: its values ({found.scale})", tables=(Table(rows, left=1),), notes=(meaning,), depth=4
+            )
+
+
+def _slices_table(kind: str, slices: Sequence[schema.AgreementSlice], figures: schema.TaskAgreement) -> Table:
+    rows: Rows = [(f"α by {kind}", *(part.name for part in slices))]
+    for label in figures.labels:
+        found = (part.labels.get(label) for part in slices)
+        rows.append((label, *(words.UNDEFINED if each is None else _slice_figure(each) for each in found)))
+    return Table(rows, left=1)
+
+
+def _slice_figure(found: schema.SliceLabel) -> Figure:
+    alpha = words.estimate(found.krippendorff_alpha, found.interval, found.undefined.get(_ALPHA))
+    return alpha._replace(of=f", n = {found.n_pairable_items:,}")
+
+
+def _time_sections(figures: schema.TaskAgreement) -> Iterator[Section]:
+    if len(figures.weeks) > 1:
+        meaning = (
+            "α by week of the unit's last response (ISO weeks, UTC), with its 95 % interval; open points have none, "
+            "gaps are weeks without an α. The lines stand at .667 and .8."
+        )
+        table = Section(
+            "The weeks as a table", tables=(_slices_table("week", figures.weeks, figures),), folded=True, depth=5
+        )
+        charts = tuple(week_chart(label, figures.weeks) for label in figures.labels)
+        yield Section("Agreement over time", notes=(meaning,), charts=charts, parts=(table,), depth=4)
+    for title, kind, slices in (
+        ("Rounds side by side", "round", figures.rounds),
+        ("Languages", "language", figures.languages),
+    ):
+        if len(slices) > 1:
+            yield Section(title, tables=(_slices_table(kind, slices, figures),), depth=4)
+    if figures.changes:
+        rows: Rows = [("Label", "step", "change of α [95 %]", "p", "p after Holm")]
+        for each in figures.changes:
+            ends = f"[{words.signed(each.interval.low)}, {words.signed(each.interval.high)}]" if each.interval else ""
+            change = Figure(words.signed(each.difference), ends)
+            tested = map(words.decimal_p, (each.p_value, each.p_holm))
+            rows.append((each.label, f"{each.before} → {each.after}", change, *tested))
+        yield Section("Changes of α (permutation tests)", tables=(Table(rows, left=2),), folded=True, depth=4)
+    if figures.conditional:
+        rows = [("Label", "where", "n", "α [95 %]", "AC1", "agr.", "yes", "broken")]
+        rows += [_conditional_row(figures, found) for found in figures.conditional]
+        notes = (_CONDITIONAL_MEANING,)
+        yield Section("Labels bound by a rule", tables=(Table(rows, left=2),), notes=notes, depth=4)
+
+
+def week_chart(label: str, weeks: Sequence[schema.AgreementSlice]) -> Chart:
+    shown = [(part.name, part.labels[label]) for part in weeks if label in part.labels]
+    mondays = [float(date.fromisocalendar(int(name[:4]), int(name[-2:]), 1).toordinal()) for name, _ in shown]
+    days = Axis(mondays[0], max(mondays[-1], mondays[0] + 1))
+    known = [found for _, found in shown if found.krippendorff_alpha is not None]
+    ends = [found.interval.low for found in known if found.interval]
+    axis = alpha_axis([*(found.krippendorff_alpha for found in known), *ends])
+    dots = tuple(
+        Dot(
+            days.place(monday),
+            found.krippendorff_alpha,
+            f"{name}: α {words.estimate(found.krippendorff_alpha, found.interval)}, "
+            f"{counted(found.n_pairable_items, 'unit')}",
+            (found.interval.low, found.interval.high) if found.interval else None,
+        )
+        for monday, (name, found) in zip(mondays, shown, strict=True)
+    )
+    named = [
+        name if not place or name[:4] != shown[place - 1][0][:4] else name[5:] for place, (name, _) in enumerate(shown)
+    ]
+    step = max(1, -(-len(shown) // 5))
+    across = tuple((dot.x, name) for dot, name in list(zip(dots, named, strict=True))[::step])
+    up = Ticks(axis, tuple((value, words.decimal(value)) for value in axis.ticks(0.5)))
+    return Chart(label, f"{label}: α by week", dots, across, up)
+
+
+_CONDITIONAL_MEANING = (
+    "Where a rule settles a label, its no says nothing about agreement and flatters AC1 and percent agreement. Here "
+    "only annotators count who say that the premise holds, on units where at least two do. In brackets the figure on "
+    "all units. Broken: responses that break the rule."
+)
+
+
+def _conditional_row(figures: schema.TaskAgreement, found: schema.ConditionalAgreement) -> tuple[Cell, ...]:
+    whole = figures.labels[found.label]
+    alpha = words.estimate(found.krippendorff_alpha, found.interval, found.undefined.get(_ALPHA))
+    return (
+        found.label,
+        f"{found.premise} is {'yes' if found.premise_value else 'no'}",
+        f"{found.n_pairable_items:,}",
+        alpha._replace(of=f" ({words.decimal(whole.krippendorff_alpha)})"),
+        f"{words.decimal(found.gwet_ac1)} ({words.decimal(whole.gwet_ac1)})",
+        f"{words.percent(found.percent_agreement)} ({words.percent(whole.percent_agreement)})",
+        f"{words.percent(found.prevalence)} ({words.percent(whole.prevalence)})",
+        f"{figures.constraint_violations.get(found.rule, 0):,}",
+    )
+
+
+_TERMS: tuple[tuple[str, str], ...] = (
+    ("Unit", "A query and a passage in retrieval, a record otherwise. Of several responses by one annotator to one "
+     "unit the newest counts; drafts and discarded responses are not ratings. Units with one rating count for the "
+     "share of yes, Fleiss' κ and AC1 only."),
+    *(method for name in dict.fromkeys((_ALPHA, *STATISTICS)) if (method := STATISTICS[name].method)),
+    ("κ", "Cohen's kappa of two annotators on the units that both rated."),
+    ("Undefined", "Where all ratings are the same, α and κ are 0/0: such data cannot show that annotators tell yes "
+     "from no. They stand as – with the reason, never as 1."),
+    ("Thresholds", "Krippendorff's .667 and .800. Read them against the lower end of the interval: P(α < .667) is the "
+     "share of resamples that do not reach it."),
+    ("Influence", "α less α without the unit: below 0 where the unit lowers it."),
+)  # fmt: skip
+
+
+def methods_section(agreement: schema.Agreement, remarks: Sequence[str]) -> Section:
+    computed = (
+        f"Intervals are 95 %, by bootstrap over whole records (record_uuid) with all their units and labels, jointly "
+        f"for all figures: B = {agreement.resamples:,} resamples, seed {agreement.seed}; BCa, and the expanded "
+        f"percentile method where BCa is undefined or records are fewer than 20. Resamples without an α are dropped; "
+        f"above 5 % of them the interval is refused. Computed by citejury {version('citejury')}, numpy "
+        f"{version('numpy')}; the same files and seed give the same figures."
+    )
+    terms = Table([("Term", "meaning"), *_TERMS], left=2)
+    files: Rows = [("File", "rows", "SHA-256")]
+    files += [(found.file, f"{found.rows:,}", found.sha256) for found in agreement.inputs]
+    return Section(
+        "Methods",
+        notes=(computed,),
+        parts=(
+            Section("What the figures of agreement mean", tables=(terms,), folded=True),
+            Section(
+                "Files read, and what of them did not count",
+                tables=(Table(files, left=1),),
+                points=marked("", remarks or ["Every row counts."]),
+                folded=True,
+            ),
+        ),
+        depth=2,
+        name="methods",
+        look="methods",
+    )

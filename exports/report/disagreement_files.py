@@ -19,13 +19,14 @@ from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
 from exports.csv.schema import EvidenceRow, query_column, text_columns
 from exports.reading.input_files import csv_rows
 from exports.reading.read import Response, ResponseReader, TableRows, export_files, read_responses, task_of
+from exports.statistics.agreement_schema import RATINGS, MeasuredTask
 from exports.statistics.disagreements import Disagreement
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import output_errors, staged_file
 from pipeline.core.tables import Table
 from pipeline.records.run import numbered_lines
 
-_UnitKey = tuple[TaskName, str, str]  # task, `record_uuid` and `chunk_id`
+_UnitKey = tuple[MeasuredTask, str, str]  # task, `record_uuid` and `chunk_id`
 
 _COLUMNS = (
     *("task", "label", "record_uuid", "chunk_id", "language", "n_yes", "n_no", "influence", "contribution"),
@@ -37,7 +38,7 @@ _COLUMNS = (
 class Pattern(NamedTuple):
     """The same votes by the same annotators on one label."""
 
-    task: TaskName
+    task: MeasuredTask
     label: str
     pattern: str
     n_units: int
@@ -167,13 +168,19 @@ def count_patterns(disagreements: Sequence[Disagreement]) -> list[Pattern]:
     """The patterns of votes among all disagreements of some tasks, the most frequent first, then by their names."""
     counted = Counter((item.task, item.label, item.pattern) for item in disagreements)
     patterns = [Pattern(task, label, pattern, count) for (task, label, pattern), count in counted.items()]
-    return sorted(patterns, key=lambda found: (-found.n_units, TASKS.index(found.task), found.label, found.pattern))
+    tasks = (*TASKS, RATINGS)
+    return sorted(patterns, key=lambda found: (-found.n_units, tasks.index(found.task), found.label, found.pattern))
+
+
+def said_vote(vote: bool | str) -> str:
+    return vote if isinstance(vote, str) else "yes" if vote else "no"
 
 
 def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], spreadsheet_safe: bool = False) -> None:
     """Write the list as CSV (RFC 4180, UTF-8) in its order, with a column of votes for each annotator, and of marks.
 
-    A vote is `True`, `False`, or empty where the annotator gave none; what is undefined is empty.
+    A vote is `True`, `False` or a value of its scale, or empty where the annotator gave none; what is undefined is
+    empty. Of labels on a scale `values` has how many gave each.
     """
     with output_errors(f"`{path}` cannot be written", "Choose another `--out`."):
         if path.is_file():  # a pipe or a device holds nothing, and whoever reads it waits for ever
@@ -187,10 +194,12 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
             file.write(Table(list(_table_rows(disagreements))).csv(spreadsheet_safe))
 
 
-def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:
+def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[object]]:
     names = sorted({name for item in disagreements for name in item.votes})
-    marked = any(item.marks for item in disagreements)  # without a column, a list without marks stays as it was
-    yield [*_COLUMNS, *(f"vote of {name}" for name in names), *(["marks"] if marked else [])]
+    # Without these columns, a list without marks or scales stays as it was
+    marked, scaled = any(item.marks for item in disagreements), any(item.n_yes is None for item in disagreements)
+    more = [*(["values"] if scaled else []), *(["marks"] if marked else [])]
+    yield [*_COLUMNS, *(f"vote of {name}" for name in names), *more]
     for item in disagreements:
         values = item.model_dump(include=set(_COLUMNS)) | {
             "other_labels": ";".join(item.other_labels),
@@ -198,4 +207,7 @@ def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | fl
         }
         marks = "\n".join(f"{name}: {mark}" for name, given in item.marks.items() for mark in given)
         votes = (item.votes.get(name) for name in names)
-        yield [*(values[column] for column in _COLUMNS), *votes, *([marks] if marked else [])]
+        given = Counter(vote for vote in item.votes.values() if isinstance(vote, str))
+        counts = json.dumps(dict(sorted(given.items())), ensure_ascii=False) if given else None
+        more = [*([counts] if scaled else []), *([marks] if marked else [])]
+        yield [*(values[column] for column in _COLUMNS), *votes, *more]

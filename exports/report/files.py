@@ -20,7 +20,7 @@ from exports.reading.read import ReadTables, export_files, read_tables
 from exports.reading.study import Judging, read_study
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details, write_disagreements_csv
-from exports.report.html.page import render_report
+from exports.report.report_page import render_report
 from exports.report.results_page import results_sections
 from exports.report.sections import markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
@@ -30,12 +30,13 @@ from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
 from exports.statistics.agreement_schema import Agreement
 from exports.statistics.alt_test import EPSILON
 from exports.statistics.consensus import measure_audit
-from exports.statistics.disagreements import Disagreement, find_disagreements
+from exports.statistics.disagreements import Disagreement, find_disagreements, rank_together, task_of
 from exports.statistics.judge import compare_judges, measure_judges
 from exports.statistics.ratings import Ratings
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
 from exports.statistics.results_schema import Results
+from exports.statistics.scaled_disagreements import find_scaled_disagreements
 from exports.statistics.study import Consensus, Study
 from pipeline.core.errors import InputError, OutputError, SettingsError
 from pipeline.core.files import locked_folder, output_errors
@@ -284,11 +285,12 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
             raise InputError("Judges, decisions and runs belong to exports of citejury, not to anybody's ratings.")
         read = read_ratings(paths, options.ratings)
         measured = measure_tables(read, options.resamples, options.seed)
-        measured = measured._replace(remarks=[*measured.remarks, *left_out_pairs(measured.agreement)])
+        disagreements, more = collect_disagreements(measured.tables)
+        measured = measured._replace(remarks=[*measured.remarks, *more, *left_out_pairs(measured.agreement)])
         if options.ratings.group:
             own = ResultsOptions(seed=options.seed, ratings=options.ratings)
             measured = measured._replace(results=results_of_files(paths, own, read._replace(remarks=[])))
-        _write_agreement(measured, None, folder, options.spreadsheet_safe)
+        _write_agreement(measured, disagreements, folder, options.spreadsheet_safe)
         return measured
     read = read_tables(export_files(paths))
     agreement, tables, remarks, _, _ = measure_tables(read, options.resamples, options.seed)
@@ -324,25 +326,32 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     return measured
 
 
-def collect_disagreements(tables: Sequence[Ratings], paths: Sequence[Path]) -> tuple[list[Disagreement], list[str]]:
-    """The disagreements of all tasks with their texts, and a sentence for each task that has more than are kept."""
+def collect_disagreements(
+    tables: Sequence[Ratings], paths: Sequence[Path] = ()
+) -> tuple[list[Disagreement], list[str]]:
+    """The disagreements of all tasks, and a sentence for each task that has more than are kept.
+
+    Of an export their texts are in its `paths`.
+    """
     found: list[Disagreement] = []
     remarks: list[str] = []
     for ratings in tables:
-        of_task = find_disagreements(ratings, top=DISAGREEMENTS_KEPT + 1)
+        most = DISAGREEMENTS_KEPT + 1
+        of_task = find_disagreements(ratings, top=most)
+        if ratings.scaled:
+            of_task = rank_together([of_task, find_scaled_disagreements(ratings, most)])
         if len(of_task) > DISAGREEMENTS_KEPT:
             remarks.append(
-                f"{ratings.task}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; "
+                f"{task_of(ratings)}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; "
                 f"{_DISAGREEMENTS_FILE} holds the {DISAGREEMENTS_KEPT:,} that weigh most."
             )
         found += of_task[:DISAGREEMENTS_KEPT]
-    return with_details(found, export_files(paths)), remarks
+    return with_details(found, export_files(paths)) if paths else found, remarks
 
 
 def _write_agreement(
-    measured: Measured, disagreements: Sequence[Disagreement] | None, folder: Path, spreadsheet_safe: bool
+    measured: Measured, disagreements: Sequence[Disagreement], folder: Path, spreadsheet_safe: bool
 ) -> None:
-    """Without `disagreements`, of anybody's ratings, neither they nor the report."""
     agreement, _, remarks, results, controls = measured
     with _replaced_files(folder, _AGREEMENT) as work:
         page = markdown_text(_AGREEMENT.command, agreement_sections(agreement, results, controls))
@@ -350,8 +359,6 @@ def _write_agreement(
         (work / "agreement.md").write_bytes(page.encode())
         for name, table in agreement_tables(agreement).items():
             (work / name).write_bytes(table.csv(spreadsheet_safe))
-        if disagreements is None:
-            return
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
         report = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
         (work / REPORT_FILE).write_bytes(report.encode())

@@ -13,9 +13,10 @@ from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details
 from exports.report.files import ResultsOptions, agreement_json, measure_tables, results_json, results_of_files
-from exports.report.html.elements import Child, element, section_parts, text_table, to_html
+from exports.report.report_page import render_sections
 from exports.report.results_page import results_sections
 from exports.report.results_words import basis, rate_estimate
+from exports.report.sections import Section
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import decimal, estimate
 from exports.statistics import agreement_schema as figures
@@ -54,9 +55,9 @@ def _excerpt(text: str) -> str:
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
 
 
-def _notebook_html(*parts: Child) -> str:
+def _notebook_html(sections: Iterable[Section]) -> str:
     """What a notebook shows; a dollar would begin a formula in one that draws them."""
-    return to_html(element("div", *parts)).replace("$", "&#36;")
+    return render_sections(sections).replace("$", "&#36;")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -90,7 +91,7 @@ class AgreementResult:
         return f"<AgreementResult {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        return _notebook_html(map(section_parts, agreement_sections(self.agreement)))
+        return _notebook_html(agreement_sections(self.agreement))
 
 
 class DisagreementResult(Sequence[Disagreement]):
@@ -135,8 +136,8 @@ class DisagreementResult(Sequence[Disagreement]):
         ]
         more = len(self) - len(rows)
         head = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
-        table = text_table("Disagreements", Table([head, *rows], left=len(head)))
-        return _notebook_html(table, element("p", f"and {more:,} more") if more else None)
+        notes = (f"and {more:,} more",) if more else ()
+        return _notebook_html([Section("Disagreements", tables=(Table([head, *rows]),), notes=notes, depth=0)])
 
 
 def measure_agreement(
@@ -240,7 +241,7 @@ class ResultsResult:
         return f"<ResultsResult {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        return _notebook_html(map(section_parts, results_sections(self.results)))
+        return _notebook_html(results_sections(self.results))
 
 
 def measure_results(

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from annotation.argilla.labels import TASKS
+from annotation.argilla.wording import read_wording
 from exports.report import results_words as words
 from exports.report.results_words import figures
-from exports.report.sections import Place, Point, Section, marked
+from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Place, Point, Rows, Section, Strip, Ticks, marked
 from exports.report.words import UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
-from exports.statistics.ratings import RATINGS
+from exports.statistics.ratings import RATINGS, MeasuredTask
 from exports.statistics.study import VERDICTS
 from pipeline.core.tables import PART, Table, cut
 from pipeline.core.terminal import counted
@@ -37,10 +39,10 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
     if not shown:
         return
     counts = ("both/judged",) if narrow else ("labelled", "judged", "narratives")
-    rows: list[tuple[str, ...]] = [("", "people [95 %]", "+ judge [95 %]", *counts, "λ")]
+    rows: Rows = [("", "people [95 %]", "+ judge [95 %]", *counts, "λ")]
     for name, rate, told in shown:
         if told.undefined in (None, "few_narratives"):
-            helped = f"{words.share(rate.rate_ppi)} {words.span(rate.interval_ppi)}".rstrip()
+            helped = Figure(words.share(rate.rate_ppi), words.span(rate.interval_ppi))
             numbers = [f"{number:,}" for number in (told.n_labelled, told.n_judged, told.n_narratives)]
             sizes = ("/".join(numbers[:2]),) if narrow else numbers
             rows.append((name, words.rate_estimate(rate), helped, *sizes, decimal(told.weight)))
@@ -112,7 +114,7 @@ def _questions(results: schema.Results) -> Section:
     columns = ("asked", "answered", "refused", "failed", "before_the_jury")
     counts = {each.model_name: [int(getattr(each, name)) for name in columns] for each in results.runs}
     totals = [sum(column) for column in zip(*counts.values(), strict=True)]
-    rows: list[tuple[str, ...]] = [("", *(name.replace("_", " ") for name in columns))]
+    rows: Rows = [("", *(name.replace("_", " ") for name in columns))]
     rows += [(name, *(f"{number:,}" for number in numbers)) for name, numbers in (*counts.items(), ("all", totals))]
     note = "asked = answered + refused + failed; refused as the provider's stop reason or error says."
     return Section("Questions, as the runs tell", tables=(Table(rows, left=1),), notes=(note,))
@@ -155,7 +157,7 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
 
 
 def _citation_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
-    rows: list[tuple[str, ...]] = [("", "answers", "citations", "mean", "median", "none [95 %]")]
+    rows: Rows = [("", "answers", "citations", "mean", "median", "none [95 %]")]
     for group, without in zip(groups, [found.without_citations, *found.without_citations.groups], strict=False):
         mean = UNDEFINED if group.citations_mean is None else f"{group.citations_mean:.1f}"
         median = UNDEFINED if group.citations_median is None else f"{group.citations_median:g}"
@@ -166,7 +168,7 @@ def _citation_table(groups: Sequence[schema.CitationGroup], found: schema.Landsc
 
 def _cited_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
     rates = [[each, *each.groups] for each in found.cited.values()]
-    rows: list[tuple[str, ...]] = [("", "known", *found.cited, "unknown")]
+    rows: Rows = [("", "known", *found.cited, "unknown")]
     for at, group in enumerate(groups):
         shares = [words.share(each[at].rate) if narrow else words.rate_estimate(each[at]) for each in rates]
         known = f"{group.n_citations - group.n_cited_unknown:,}"
@@ -175,7 +177,7 @@ def _cited_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape
 
 
 def _site_table(groups: Sequence[schema.CitationGroup], sample: int, narrow: bool) -> Table:
-    rows: list[tuple[str, ...]] = [("", "sites", "equal", *([f"of {sample:,}"] if sample else []), "most cited")]
+    rows: Rows = [("", "sites", "equal", *([f"of {sample:,}"] if sample else []), "most cited")]
     for group in groups:
         expected = UNDEFINED if group.sites_in_sample is None or not group.by else f"{group.sites_in_sample:.1f}"
         equal = UNDEFINED if group.effective_sites is None else f"{group.effective_sites:.1f}"
@@ -196,7 +198,7 @@ def _state_table(
     else:
         columns["may be fabricated"] = found.may_be_fabricated
     rates = [[column, *column.groups] for column in columns.values()]
-    rows: list[tuple[str, ...]] = [("", "sources", *columns)]
+    rows: Rows = [("", "sources", *columns)]
     for at, group in enumerate(groups):
         shares = [words.share(each[at].rate) if narrow else words.rate_estimate(each[at]) for each in rates]
         rows.append((words.group_name(group.by), f"{group.n_citations:,}", *shares))
@@ -204,12 +206,12 @@ def _state_table(
 
 
 def _overlap_table(pairs: Sequence[schema.SiteOverlap], narrow: bool) -> Table:
-    rows: list[tuple[str, ...]] = [("", "narratives", "within [95 %]", "over all")]
+    rows: Rows = [("", "narratives", "within [95 %]", "over all")]
     for pair in pairs:
         level = f" ({words.group_name(pair.within)})" if pair.within else ""
         first, second = (cut(each, 16) if narrow else each for each in (pair.a, pair.b))
         name = f"{first} – {second}{level}"
-        within = f"{words.share(pair.narrative_jaccard)} {words.span(pair.interval)}".rstrip()
+        within = Figure(words.share(pair.narrative_jaccard), words.span(pair.interval))
         rows.append((name, f"{pair.n_narratives:,}", within, words.share(pair.jaccard)))
     return Table(rows, left=1)
 
@@ -217,7 +219,7 @@ def _overlap_table(pairs: Sequence[schema.SiteOverlap], narrow: bool) -> Table:
 def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
     rates = [[found.verdicts[verdict], *found.verdicts[verdict].groups] for verdict in VERDICTS]
     few = not narrow or len(rates[0]) <= _GROUPS_SHOWN + 1
-    rows: list[tuple[str, ...]] = [("", "answers", *VERDICTS)]
+    rows: Rows = [("", "answers", *VERDICTS)]
     for at, (name, rate) in enumerate(_named_rates(found.verdicts["affirms"])[: None if few else 1]):
         rows.append((name, f"{rate.n_units:,}", *(words.rate_estimate(each[at]) for each in rates)))
     languages = "; ".join(
@@ -232,7 +234,7 @@ def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
 
 
 def _passages(found: schema.Passages, narrow: bool) -> Section:
-    rows: list[tuple[str, ...]] = [("", "mean [95 %]", "records", "narratives")]
+    rows: Rows = [("", "mean [95 %]", "records", "narratives")]
     figures = list(_passage_figures(found))
     for name, title, label in figures:
         scale = _scale(name)
@@ -315,14 +317,102 @@ def results_sections(results: schema.Results, place: Place = "page") -> Iterator
         yield Section(notes=(words.difference_meaning(results),))
 
 
-def opening_sections(results: schema.Results, people: int) -> Iterator[Section]:
-    """What opens a page on agreement of so many people: findings by group, what differs, what cannot be told."""
-    yield Section(_CAPTION, notes=(words.extent(results, people),), depth=2)
-    yield from (_finding_section(figure) for figure in figures(results) if figure.task is None)
-    if of_others := [figure for figure in figures(results) if figure.task == RATINGS]:
-        yield Section(tables=_rate_tables(of_others), notes=(words.rate_meaning(results),), widths=_WIDTHS)
-    points = (*marked("* ", words.difference_sentences(results)), *marked("! ", words.incomparable_sentences(results)))
-    yield Section(points=points)
+def opening_sections(results: schema.Results, people: int, place: Place) -> Iterator[Section]:
+    """What opens a page on agreement of so many people: findings by group, what differs, what cannot be told.
+
+    In HTML with what stands behind the findings, and each label.
+    """
+    extent = words.extent(results, people)
+    told, unlike = list(words.difference_sentences(results)), words.incomparable_sentences(results)
+    findings = [_finding_section(figure, place=place) for figure in figures(results) if figure.task is None]
+    if place != "report":
+        yield Section(_CAPTION, notes=(extent,), depth=2)
+        yield from findings
+        if of_others := [figure for figure in figures(results) if figure.task == RATINGS]:
+            yield Section(tables=_rate_tables(of_others), notes=(words.rate_meaning(results),), widths=_WIDTHS)
+        yield Section(points=(*marked("* ", told), *marked("! ", unlike)))
+        return
+    if latest := results.latest_response:
+        extent += f" Newest response {latest[:16].replace('T', ' ')} UTC."
+    *differences, summary = told
+    cannot = marked("! ", unlike) or marked("", ["Everything that was measured can be compared."])
+    sides = (
+        Section(
+            "What differs beyond chance",
+            notes=(summary,) if differences else (),
+            points=marked("* ", differences or told),
+            depth=2,
+            look="told",
+        ),
+        Section("What cannot be told, and why", points=cannot, depth=2, look="told"),
+    )
+    screen = Section(parts=(Section(parts=tuple(findings)), Section(parts=sides)), look="screen")
+    parts = (Section(notes=(extent,), look="extent"), screen, *_behind(results))
+    yield Section(_CAPTION, parts=parts, depth=1, name="found", look="found")
+    if results.tasks:
+        meaning = Section(
+            notes=(words.rate_meaning(results), *([words.difference_meaning(results)] if results.by else []))
+        )
+        blocks = (block._replace(folded=True) for block in landscape_blocks(results))
+        parts = (_labels_section(results), meaning, *blocks)
+        yield Section("Each label", parts=parts, depth=2, name="labels")
+
+
+def _labels_section(results: schema.Results) -> Section:
+    """All labels of all tasks in one table, the groups of the first column beside each other."""
+    shown = [figure for figure in figures(results) if figure.task]
+    column = results.by[:1]
+    groups = [{_name(g): g for g in each.found.groups if tuple(g.by) == column} for each in shown]
+    names = list(dict.fromkeys(name for of_label in groups for name in of_label))
+    rows: Rows = [("Label", "all", *names)]
+    task: MeasuredTask | None = None
+    for figure, of_label in zip(shown, groups, strict=True):
+        if figure.task and figure.task != task:
+            task = figure.task
+            compared = any(each.found.differences for each in shown if each.task == task)
+            note = "" if compared or len(names) < 2 else "not to be compared between groups"
+            rows.append((Named(task.capitalize(), note, heads_rows=True), *[""] * (len(names) + 1)))
+        question = read_wording("en").questions[figure.task][figure.name].title if figure.task in TASKS else figure.kind
+        rates = (figure.found, *(of_label.get(name) for name in names))
+        rows.append((Named(figure.title, question), *(_of_units(rate, figure) for rate in rates)))
+    title = "Shares and means" if RATINGS in results.tasks else "Share of yes"
+    return Section(title, tables=(Table(rows, left=1),), depth=0, look="shares")
+
+
+def _name(group: schema.GroupRate) -> str:
+    return words.group_name(group.by)
+
+
+def _of_units(rate: schema.Rate | None, figure: words.Figure) -> Cell:
+    if rate is None:
+        return UNDEFINED
+    found = words.rate_estimate(rate, figure.scale or words.SHARES)
+    return found if rate.rate is None else found._replace(of=f" of {counted(rate.n_units, figure.unit)}")
+
+
+def _behind(results: schema.Results) -> Iterator[Section]:
+    found = next((figure.found for figure in figures(results)), None)
+    if found is None:
+        return
+    rates = _named_rates(found)
+    known = [name for name in _BEHIND if any(getattr(rate.denominators, name) is not None for _, rate in rates)]
+    rows: Rows = [("", *(_BEHIND[name] for name in known), "in the chart")]
+    for name, rate in rates:
+        own = (getattr(rate.denominators, column) for column in known)
+        rows.append((name, *(UNDEFINED if each is None else f"{each:,}" for each in own), f"{rate.n_units:,}"))
+    yield Section("What stands behind these shares", tables=(Table(rows, left=1),), depth=0, look="behind")
+
+
+_BEHIND = {
+    "asked": "asked",
+    "answered": "answered",
+    "refused": "refused",
+    "failed": "failed",
+    "answers": "answers before the jury",
+    "without_citations": "cite nothing",
+    "with_unread_sources": "cite a page that was not read",
+    "discarded": "discarded responses",
+}
 
 
 def short_section(results: schema.Results, people: int) -> Section:
@@ -344,7 +434,7 @@ def short_section(results: schema.Results, people: int) -> Section:
     )
 
 
-def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[Cell, ...]]:
     assert isinstance(figure.found, schema.Finding)
     left_out = f", {figure.found.n_incomplete:,} left out" if figure.found.n_incomplete else ""
     yield figure.title, words.rate_estimate(figure.found), f"of {counted(figure.found.n_units, figure.unit)}{left_out}"
@@ -363,11 +453,29 @@ def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[str
         yield f"  {len(groups) - words.GROUPS_SHOWN:,} more groups", "", "in report.html"
 
 
-def _finding_section(figure: words.Figure, behind: Sequence[str] = ()) -> Section:
+def _finding_section(figure: words.Figure, behind: Sequence[str] = (), place: Place = "page") -> Section:
     assert isinstance(figure.found, schema.Finding)
     notes = (f"Yes: {words.definition(figure.found)}.", words.left_out_sentence(figure.found), *behind)
-    table = _rate_table([figure], figure.unit)
-    return Section(figure.title, tables=(table,), notes=tuple(filter(None, notes)), widths=_WIDTHS)
+    table = _rate_table([figure], figure.unit, place=place)
+    found = Section(figure.title, tables=(table,), notes=tuple(filter(None, notes)), widths=_WIDTHS)
+    if place != "report":
+        return found
+    title = f"{figure.title}: {_headline(figure.found)}"
+    return found._replace(title=title, notes=(*found.notes, _READING), depth=2, look="rates")
+
+
+_READING = (
+    "Dot: the share found. Line: its 95 % interval, the range in which the share may well lie, given how few "
+    "narratives were asked."
+)
+
+
+def _headline(finding: schema.Finding) -> str:
+    left = finding.n_incomplete
+    if finding.rate is None:
+        return f"cannot be told; {counted(left, 'answer')} {words.NOT_IN_EVERY_PART}" if left else "cannot be told"
+    found = f"{words.share(finding.rate)} of {counted(finding.n_units, 'answer')}"
+    return f"{found}; {left:,} more {'was' if left == 1 else 'were'} {words.NOT_IN_EVERY_PART}" if left else found
 
 
 def _rate_tables(shown: Sequence[words.Figure], groups: bool = True) -> tuple[Table, ...]:
@@ -376,15 +484,32 @@ def _rate_tables(shown: Sequence[words.Figure], groups: bool = True) -> tuple[Ta
     return tuple(_rate_table([each for each in shown if each.kind == kind], shown[0].unit, groups) for kind in kinds)
 
 
-def _rate_table(shown: Sequence[words.Figure], unit: str, groups: bool = True) -> Table:
+def _rate_table(shown: Sequence[words.Figure], unit: str, groups: bool = True, place: Place = "page") -> Table:
+    """In HTML with the rates drawn."""
+    is_report = place == "report"
     clusters = "clusters" if shown[0].task == RATINGS else "narratives"
-    rows: list[tuple[str, ...]] = [("", f"{shown[0].kind} [95 %]", f"{unit}s", clusters)]
+    rows: Rows = [("", *([""] if is_report else []), f"{shown[0].kind} [95 %]", f"{unit}s", clusters)]
     for name, depth, rate in words.rate_rows(shown, groups):
-        estimate = words.rate_estimate(rate, shown[0].scale or words.SHARES)
-        rows.append((PART * depth + name, estimate, f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
+        drawn = [_rate_strip(name, rate, unit)] if is_report else []
+        found = words.rate_estimate(rate, shown[0].scale or words.SHARES)
+        if rate.undefined == "no_units" and shown[0].task is None:
+            found = found._replace(why=words.NOT_IN_EVERY_PART)
+        rows.append((PART * depth + name, *drawn, found, f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
+    if is_report:
+        rows.append(("", Ticks(SHARES, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))), "", "", ""))
     return Table(rows, left=1)
 
 
+def _rate_strip(name: str, rate: schema.Rate, unit: str) -> Cell:
+    if rate.rate is None:
+        return ""
+    ends = (rate.interval.low, rate.interval.high) if rate.interval else None
+    between = f", 95 % interval {words.span(rate.interval)}" if rate.interval else ", no interval"
+    said = f"{name}: {words.share(rate.rate)}{between}"
+    return Strip(said, words.basis(rate, unit), SHARES, rate.rate, ends, _QUARTERS)
+
+
+_QUARTERS: tuple[tuple[Mark, float], ...] = tuple(("grid", value) for value in SHARES.ticks(0.25))
 MEANING = (
     "Each month is compared with the one before it and with the first, on the narratives that both have, each "
     "narrative against itself. Beyond chance: p below .05 after Holm's correction for all of these comparisons of all "
@@ -452,7 +577,7 @@ def _months_section(figure: words.Figure, results: schema.Results, months: list[
         if tuple(group.by) in ((column,), (column, *others)):
             level = tuple(value for name, value in group.by.items() if name != column)
             rates.setdefault(level, {})[group.by[column]] = group
-    rows: list[tuple[str, ...]] = [("", *shown)]
+    rows: Rows = [("", *shown)]
     for level, of_month in list(rates.items())[: words.GROUPS_SHOWN + 1]:
         name = f"{PART}{words.group_name(dict(zip(others, level, strict=False)))}" if level else figure.title
         rows.append((name, *(words.rate_estimate(of_month[m]) if m in of_month else UNDEFINED for m in shown)))

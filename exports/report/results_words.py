@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from exports.report.sections import Figure as Number
 from exports.report.words import UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.groups import Denominators
@@ -183,8 +184,11 @@ NUMBERS = Scale(_number, lambda ends: f"[{_number(ends.low)}, {_number(ends.high
 """Means in the numbers of their scale, with three digits: `3.41 [3.05, 3.72]`."""
 
 
-def rate_estimate(rate: schema.Rate, scale: Scale = SHARES) -> str:
-    return f"{scale.value(rate.rate)} {scale.interval(rate.interval)}".rstrip()
+def rate_estimate(rate: schema.Rate, scale: Scale = SHARES) -> Number:
+    why = "" if rate.rate is None or rate.interval else "no interval"
+    if rate.rate is None:
+        why = (rate.undefined or "not_known").replace("_", " ")
+    return Number(scale.value(rate.rate), scale.interval(rate.interval), why=why)
 
 
 def group_name(by: Mapping[str, str]) -> str:

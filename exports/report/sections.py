@@ -1,8 +1,10 @@
-"""Sections of tables and sentences go in; the text of a terminal or of Markdown comes out.
+"""The page model: what a report says as plain values, and the writers of two of its forms, terminal and Markdown.
 
-Titles, cells and sentences hold names as they are: whoever writes them takes the power from them.
+Titles, cells and sentences hold names as they are: whoever writes them takes the power from them. `report_page` is the
+third writer, of HTML, which alone draws what is to be drawn: `Strip`, `Ticks`, `Tile` and `Chart`.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
@@ -10,20 +12,139 @@ from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 from pipeline.core.tables import Table, escape_markdown
 from pipeline.core.terminal import printable
 
-Place = Literal["terminal", "page"]
-"""Where a table is shown: on 80 columns, on a page as wide as it needs."""
+Place = Literal["terminal", "page", "report"]
+"""Where a page is shown: on 80 columns, in Markdown and notebooks, in HTML, which has more room and drawings."""
 _Row = TypeVar("_Row")
 _WIDTH = 80
 _WARNING = "! "
 _KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")  # where no line may end
 
 
+class Axis(NamedTuple):
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """As a share of the axis; what lies beyond an end is put on it."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def percent(self, value: float) -> str:
+        return f"{100 * self.place(value):.2f}%"
+
+    def ticks(self, step: float) -> list[float]:
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [round(number * step, 6) for number in range(first, last + 1)]
+
+
+SHARES = Axis(0.0, 1.0)
+
+
+def alpha_axis(values: Iterable[float | None]) -> Axis:
+    """From 0, or below it where a value is, to 1."""
+    lowest = min((value for value in values if value is not None), default=0.0)
+    return Axis(max(-1.0, min(0.0, math.floor(lowest * 5 - 1e-9) / 5)), 1.0)
+
+
+def difference_axis(values: Iterable[float | None]) -> Axis:
+    """With 0 in the middle, at least from -.1 to .1."""
+    reach = max((abs(value) for value in values if value is not None), default=0.0)
+    return Axis(-(end := max(0.1, math.ceil(reach * 10 - 1e-9) / 10)), end)
+
+
+class Figure(NamedTuple):
+    """A number in a cell or a sentence, with its interval and what it is of."""
+
+    value: str
+    interval: str = ""
+    of: str = ""  # with what parts it from them
+    why: str = ""
+    """Why there is no number or no interval, where there is room for it: in HTML."""
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.interval}".rstrip() + self.of
+
+
+class Named(NamedTuple):
+    """The head of a row, with what explains it in HTML; of several rows where it is the only cell that is not empty."""
+
+    name: str
+    note: str = ""
+    heads_rows: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Mark = Literal["grid", "zero", "threshold", "square", "diamond"]
+
+
+class Strip(NamedTuple):
+    """An estimate and its interval, drawn in one row: what it says aloud, what else is known, and where it lies."""
+
+    said: str
+    meaning: str
+    axis: Axis
+    value: float | None
+    ends: tuple[float, float] | None = None
+    marks: tuple[tuple[Mark, float], ...] = ()
+    is_bar: bool = False
+
+
+class Ticks(NamedTuple):
+    """The numbers beneath a column of strips."""
+
+    axis: Axis
+    ticks: tuple[tuple[float, str], ...]
+
+
+class Tile(NamedTuple):
+    """A cell of a heat map: its text, how strong its colour is, from 0 to 1, and what it says aloud."""
+
+    text: str
+    strength: float | None
+    said: str
+
+
+Cell: TypeAlias = "str | Figure | Named | Strip | Ticks | Tile"
+Rows: TypeAlias = "list[tuple[Cell, ...]]"
+
+
+class Dot(NamedTuple):
+    x: float  # as a share of the width
+    y: float | None  # None where there is none: a gap in the line
+    said: str
+    ends: tuple[float, float] | None = None
+    size: float = 3.5
+
+
+class Chart(NamedTuple):
+    """Points above an axis: over time, joined by a line, or against what they should be, a diagonal."""
+
+    title: str
+    said: str
+    dots: tuple[Dot, ...]
+    across: tuple[tuple[float, str], ...]
+    up: Ticks
+    names: tuple[str, str] = ("", "")  # of both axes
+    is_line: bool = True
+
+    def runs(self, with_ends: bool = False) -> list[list[Dot]]:
+        """The points that are joined, between two gaps; with `with_ends` only points that have an interval."""
+        found: list[list[Dot]] = [[]]
+        for dot in self.dots:
+            if dot.y is None or (with_ends and dot.ends is None):
+                found.append([])
+            else:
+                found[-1].append(dot)
+        return [run for run in found if run]
+
+
 class Column(NamedTuple, Generic[_Row]):
     """One column of a table, for every place that shows it."""
 
     head: str
-    cell: Callable[[_Row], str]
-    places: tuple[Place, ...] = ("terminal", "page")
+    cell: Callable[[_Row], "Cell"]
+    places: tuple[Place, ...] = ("terminal", "page", "report")
 
 
 def described(columns: Sequence[Column[_Row]], rows: Iterable[_Row], place: Place, left: int | None = 1) -> Table:
@@ -36,7 +157,7 @@ Point: TypeAlias = tuple[str, str]
 
 
 class Section(NamedTuple):
-    """Tables that belong together, and what to know of them."""
+    """Tables that belong together, and what to know of them, in this order; then its parts."""
 
     title: str = ""
     lead: tuple[Point, ...] = ()
@@ -44,9 +165,13 @@ class Section(NamedTuple):
     notes: tuple[str, ...] = ()
     points: tuple[Point, ...] = ()
     depth: int = 3
-    folded: bool = False  # whether Markdown shows it on a click only
+    folded: bool = False  # whether Markdown and HTML show it on a click only
     widths: tuple[int, ...] = ()
     """How wide columns are at least on a terminal, so that the tables of several sections look like one."""
+    parts: tuple["Section", ...] = ()
+    charts: tuple[Chart, ...] = ()
+    name: str = ""  # what HTML links to it by
+    look: str = ""  # how HTML sets it, by a class of style.css
 
 
 def marked(mark: str, sentences: Iterable[str]) -> tuple[Point, ...]:
@@ -65,6 +190,7 @@ def _terminal_lines(section: Section) -> Iterator[str]:
     indent = "  " if section.title or section.tables else ""
     yield from (_wrapped(note, indent) for note in section.notes)
     yield from (_wrapped(sentence, mark) for mark, sentence in section.points)
+    yield from (line for part in section.parts for line in _terminal_lines(part))
 
 
 def _wrapped(sentence: str, mark: str = "") -> str:
@@ -110,6 +236,7 @@ def _markdown_blocks(section: Section) -> Iterator[str]:
     yield from map(escape_markdown, section.notes)
     if section.points:
         yield _bullets(section.points)
+    yield from (block for part in section.parts for block in _markdown_blocks(part))
     if section.folded:
         yield "</details>"
 

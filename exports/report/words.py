@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
 from typing import Literal, TypeVar
 
+from exports.report.sections import Figure
 from exports.statistics import agreement_schema as schema
 from exports.statistics.results_schema import RateInterval
 from exports.statistics.table import STATISTICS, UndefinedReason
@@ -53,6 +54,8 @@ FITNESS: dict[Fitness, str] = {
     "unfit": "Not fit for use",
     "unknown": "Cannot be told",
 }
+SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}
+"""What stands before each verdict where there are many, to be told at a glance without colour."""
 FITNESS_MEANING = (
     "Fit for use: α is .800 or more, down to the lower end of its interval; for tentative conclusions: .667 or more "
     "(Krippendorff's thresholds). Not fit: α is below .667, up to the upper end. Not shown yet: the interval holds "
@@ -90,16 +93,31 @@ def bounds(interval: schema.Interval | None) -> str:
     return "" if interval is None else f"[{decimal(interval.low)}, {decimal(interval.high)}]"
 
 
-def estimate(value: float | None, interval: schema.Interval | None) -> str:
-    """A coefficient with its interval, such as `.74 [.62, .83]`; without one the coefficient alone."""
-    return f"{decimal(value)} {bounds(interval)}".rstrip()
+def estimate(
+    value: float | None,
+    interval: schema.Interval | None,
+    undefined: UndefinedReason | None = None,
+    refused: schema.RefusedReason | None = None,
+) -> Figure:
+    """A coefficient with its interval, such as `.74 [.62, .83]`; without one the coefficient alone, and why."""
+    why = undefined if value is None else refused and f"no interval: {refused}"
+    return Figure(decimal(value), bounds(interval), why=(why or "").replace("_", " "))
 
 
-def figure_text(found: schema.LabelAgreement, name: str) -> str:
+def label_figure(found: schema.LabelAgreement, name: str) -> Figure:
+    """One statistic of a label; of α with its interval."""
+    value, undefined = getattr(found, name, None), found.undefined.get(name)
     if name == "krippendorff_alpha":
-        return estimate(found.krippendorff_alpha, found.intervals.get("krippendorff_alpha"))
-    value = getattr(found, name)
-    return percent(value) if STATISTICS[name].is_share else decimal(value)
+        return estimate(value, found.intervals.get(name), undefined, found.refused_intervals.get(name))
+    if name in STATISTICS and STATISTICS[name].is_share:
+        return Figure(percent(value))
+    return estimate(value, None, undefined)
+
+
+def signed(value: float | None) -> str:
+    """A difference of coefficients, such as `+.05`."""
+    text = decimal(value)
+    return f"+{text}" if value is not None and value > 0 and text != ".00" else text
 
 
 def _named(labels: Sequence[str], figures: schema.TaskAgreement) -> str:

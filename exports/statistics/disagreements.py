@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, TaskName
+from exports.statistics.agreement_schema import RATINGS, MeasuredTask
 from exports.statistics.consensus import label_posterior
 from exports.statistics.ratings import MISSING, YES, Ratings, label_votes
 from exports.statistics.table import unit_sums
@@ -16,8 +16,8 @@ from pipeline.core.schema import Frozen
 class Disagreement(Frozen):
     """A unit and a label on which annotators differ, and what a reader needs to settle it."""
 
-    task: TaskName
-    """The task."""
+    task: MeasuredTask
+    """The task; `ratings` of anybody's ratings."""
     label: str
     """The label."""
     record_uuid: str
@@ -26,11 +26,11 @@ class Disagreement(Frozen):
     """Id of the passage in retrieval; empty in the other tasks."""
     language: str
     """Language code of the unit."""
-    votes: dict[str, bool]
-    """What each annotator said, by name."""
-    n_yes: int
-    """How many said yes."""
-    n_no: int
+    votes: dict[str, bool | str]
+    """What each annotator said, by name: yes or no or, on a scale, the value."""
+    n_yes: int | None
+    """How many said yes; None on a scale."""
+    n_no: int | None
     """How many said no."""
     contribution: float
     """The unit's share of all disagreement on this label."""
@@ -69,7 +69,7 @@ class Disagreement(Frozen):
 
 class _Label:
     def __init__(self, ratings: Ratings, column: int) -> None:
-        self.ratings, self.column, self.label = ratings, column, LABELS[ratings.task][column]
+        self.ratings, self.column, self.label = ratings, column, ratings.labels[column]
         given = ratings.values[:, column] != MISSING
         self.counts = label_votes(ratings, column)
         self.raters, self.values = ratings.response_annotators[given], ratings.values[given, column]
@@ -103,13 +103,13 @@ class _Label:
     def describe(self, place: int, other_labels: tuple[str, ...]) -> Disagreement:
         ratings, unit = self.ratings, int(self.units[place])
         given = self.votes_of(unit)
-        votes = {ratings.annotators[rater]: value == YES for rater, value in given}
+        votes: dict[str, bool | str] = {ratings.annotators[rater]: value == YES for rater, value in given}
         influence, posterior = float(self.influence[place]), float(self.posterior[unit])
         sides = [[rater for rater, value in given if value == side] for side in (0, 1)]
         lone = next((raters[0] for raters in sides if len(raters) == 1 and len(given) > 2), None)
         elsewhere = 0 if lone is None else int(self.compared[lone]) - 1  # here the others have a majority without them
         return Disagreement(
-            task=ratings.task,
+            task=task_of(ratings),
             label=self.label,
             record_uuid=ratings.records[ratings.unit_records[unit]],
             chunk_id=ratings.unit_chunks[unit],
@@ -137,8 +137,10 @@ def find_disagreements(ratings: Ratings, labels: Sequence[str] = (), top: int | 
     Those without which alpha would be undefined come first, then by influence, share of the disagreement, ids, label.
     Of `labels` only these count, of none all do.
     """
-    names = LABELS[ratings.task]
+    names = ratings.labels
     found = [_Label(ratings, column) for column, label in enumerate(names) if not labels or label in labels]
+    if not found:
+        return []
     counts = [label_votes(ratings, column) for column in range(len(names))]
     differ = np.column_stack([(votes.ones > 0) & (votes.zeros > 0) for votes in counts])
     ranked = []
@@ -158,8 +160,6 @@ def rank_together(tasks: Iterable[Sequence[Disagreement]]) -> list[Disagreement]
 
 
 def _ranked(labels: Sequence[_Label]) -> list[tuple[int, int]]:
-    if not labels:
-        return []
     sizes = [len(each.units) for each in labels]
     label = np.repeat(np.arange(len(labels)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])
@@ -175,7 +175,13 @@ def _entropy(probability: float) -> float:
     return -math.fsum(part * math.log2(part) for part in parts if part > 0) + 0.0
 
 
-def pattern(votes: Mapping[str, bool]) -> str:
-    """Who said what, yes before no, such as `carla yes; anna, ben no`."""
-    sides = {word: [name for name, vote in votes.items() if vote == side] for word, side in (("yes", 1), ("no", 0))}
-    return "; ".join(f"{', '.join(names)} {word}" for word, names in sides.items() if names)
+def task_of(ratings: Ratings) -> MeasuredTask:
+    return ratings.task if ratings.own_labels is None else RATINGS
+
+
+def pattern(
+    votes: Mapping[str, bool | str], sides: Iterable[tuple[str, bool | str]] = (("yes", True), ("no", False))
+) -> str:
+    """Who said what, yes before no, such as `carla yes; anna, ben no`; each side of a scale stands for itself."""
+    said = {word: [name for name, vote in votes.items() if vote == side] for word, side in sides}
+    return "; ".join(f"{', '.join(names)} {word}" for word, names in said.items() if names)

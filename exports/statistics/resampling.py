@@ -192,6 +192,12 @@ def distinct_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     return found, counts.astype(np.float64)
 
 
+def blocks(sums: SparseSums) -> Iterator[FloatArray]:
+    """All rows in their order, so many at a time as fit into memory."""
+    rows = max(1, _BLOCK // max(1, sums.shape[1]))
+    return (_dense_rows(sums, start, min(start + rows, sums.shape[0])) for start in range(0, sums.shape[0], rows))
+
+
 def _dense_rows(sums: FloatArray | SparseSums, start: int, end: int) -> FloatArray:
     if not isinstance(sums, SparseSums):
         return sums[start:end]

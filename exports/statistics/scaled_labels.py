@@ -1,7 +1,7 @@
 """What labels on a scale ask of the joint bootstrap, and how they read their figures off its resamples."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -327,18 +327,29 @@ class ScaledEstimators:
         n_units = int(self.total.pairable)
         if n_units == np.count_nonzero(self.over_pairable.frame):
             return 1.0
+        sums, totals, formula = self._by_unit()
+        (moments,) = resampling.left_out(sums, [(formula, formula(totals))])
+        return effect_of_errors(record_error, float(moments.standard_error[0]))
+
+    def _by_unit(self) -> tuple[resampling.SparseSums, FloatArray, Callable[[FloatArray], FloatArray]]:
+        """What alpha is a function of: sums of each pairable unit, their totals, and alpha of such totals."""
         units, columns, values = self.entries
         width = len(self.totals) - self.n_raters * (1 + self.measure.n_features)
         kept = self.pairable[units] & (columns < width)
         order = np.argsort(units[kept], kind="stable")
         numbers = np.cumsum(self.pairable) - 1
-        sums = resampling.SparseSums(
-            numbers[units[kept][order]], columns[kept][order], values[kept][order], (n_units, width)
-        )
+        shape = (int(self.total.pairable), width)
+        sums = resampling.SparseSums(numbers[units[kept][order]], columns[kept][order], values[kept][order], shape)
         formula = partial(figures, measure=self.measure, n_raters=0, names=("krippendorff_alpha",))
-        totals = np.bincount(sums.columns, sums.values, width).astype(np.float64, copy=False)
-        (moments,) = resampling.left_out(sums, [(formula, formula(totals))])
-        return effect_of_errors(record_error, float(moments.standard_error[0]))
+        return sums, np.bincount(sums.columns, sums.values, width).astype(np.float64, copy=False), formula
+
+    def alphas_without(self) -> FloatArray:
+        """Alpha of all units but one, for each; NaN where it is undefined."""
+        sums, totals, formula = self._by_unit()
+        found = np.full(len(self.pairable), np.nan)
+        rests = [formula(totals - rows)[:, 0] for rows in resampling.blocks(sums)]
+        found[self.pairable] = np.concatenate(rests) if rests else []
+        return found
 
     def warnings(self, figures: schema.ScaledLabelAgreement) -> tuple[schema.LabelWarning, ...]:
         """Those of Booleans, of the two sides of the cut."""

@@ -14,7 +14,7 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.share import render_page, share_sheets
 from annotation.quality.summary import read_status
 from annotation.quality.text import render_page as render_status
-from exports.report.html.page import render_report
+from exports.report.report_page import render_report
 from tests.support.accessibility import harmful_barriers, in_light_and_dark, load_axe
 from tests.support.page_campaign import CONTRADICTION, campaign, opened
 from tests.support.page_driver import answer, log_in, open_form, press, shown_text, wait, window_size

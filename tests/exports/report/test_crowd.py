@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exports.report.files import AgreementOptions, agreement_json, measure_and_write
-from exports.report.html.people import MOST_ANNOTATORS, most_shared
+from exports.report.people_page import MOST_ANNOTATORS, most_shared
 from tests.support.dataset_export import row, write_export
 from tests.support.places import NO_SHARED, SHARED
 

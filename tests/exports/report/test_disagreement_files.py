@@ -8,7 +8,7 @@ from exports.csv.rows import csv_line
 from exports.csv.schema import COLUMNS, EvidenceRow
 from exports.reading.read import export_files, read_tables
 from exports.report.disagreement_files import count_patterns, with_details, write_disagreements_csv
-from exports.report.html.page import render_report
+from exports.report.report_page import render_report
 from exports.statistics.disagreements import Disagreement, find_disagreements
 from pipeline.core.errors import InputError, OutputError
 from tests.support.report_data import drawn_agreement

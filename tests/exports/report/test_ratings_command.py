@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from click.testing import CliRunner, Result
 from exports import measure_agreement
 from exports.cli import main
 from exports.csv.schema import COLUMNS
+from exports.report import words
 from pipeline.core.errors import InputError
 from tests.support.places import ROOT
+from tests.support.report_page import Page
 from tests.support.scaled_ratings import RAW4
 
 QUICK = ("--resamples", "100")
@@ -40,17 +43,15 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_table_becomes_figures_with_their_denominators_and_no_empty_list_of_disagreements(
-    table: Path, tmp_path: Path
-) -> None:
+def test_a_table_becomes_figures_with_their_denominators(table: Path, tmp_path: Path) -> None:
     result = run(table, *WIDE, "--scale", "ordinal", "--out", tmp_path / "out", *QUICK)
     assert result.exit_code == 0, result.output
     assert "ratings: 12 units, 41 ratings, 4 annotators" in result.stdout
     assert "value  ordinal  11  .82 [" in result.stdout
     assert "interval over units" in result.stdout
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *("agreement.json", "agreement.md", "annotators.csv", "changes.csv", "conditional.csv"),
-        *("labels.csv", "pairs.csv", "scaled_pairs.csv", "slices.csv", "tasks.csv"),
+        *("agreement.json", "agreement.md", "annotators.csv", "changes.csv", "conditional.csv", "disagreements.csv"),
+        *("labels.csv", "pairs.csv", "report.html", "scaled_pairs.csv", "slices.csv", "tasks.csv"),
     ]
     (label,) = rows_of(tmp_path / "out" / "labels.csv")
     assert (label["scale"], label["weights"], label["n_ratings"], label["n_values"]) == (
@@ -70,6 +71,59 @@ def test_a_table_becomes_figures_with_their_denominators_and_no_empty_list_of_di
     assert "| value | ordinal | 11 |" in page
     assert "P⁺" not in page
     assert "A record is a cluster of units, or a unit where no cluster is named." in page
+
+
+@pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
+def test_units_with_different_values_are_listed_by_what_alpha_would_be_without_them(
+    scale: str, table: Path, tmp_path: Path
+) -> None:
+    def alpha(path: Path) -> float:
+        out = tmp_path / "out"
+        assert run(path, *WIDE, "--scale", scale, "--out", out, *QUICK).exit_code == 0
+        (label,) = json.loads((out / "agreement.json").read_bytes())["tasks"]["ratings"]["labels"].values()
+        return float(label["krippendorff_alpha"])
+
+    whole = alpha(table)
+    found = rows_of(tmp_path / "out" / "disagreements.csv")
+    page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    rows = [line.split(",") for line in RAW4.splitlines()]
+    differing = {unit: cells for unit, *cells in rows[1:] if len({*filter(None, cells)}) > 1}
+    assert {row["record_uuid"] for row in found} == differing.keys()
+    weights = [abs(float(row["influence"])) for row in found]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(float(row["contribution"]) for row in found) == pytest.approx(1)
+    entries = [text for attributes, text in page.all("li") if "data-weight" in attributes]
+    for row, entry in zip(found, entries, strict=True):
+        given = dict(zip(rows[0][1:], differing[row["record_uuid"]], strict=True))
+        assert {name: row[f"vote of {name}"] for name in given} == given
+        assert all(f"{name} {value}" in entry for name, value in given.items() if value)
+        assert json.loads(row["values"]) == Counter(filter(None, given.values()))
+        assert (row["task"], row["n_yes"], row["n_no"], row["posterior"]) == ("ratings", "", "", "")
+        without = tmp_path / "without.csv"
+        without.write_text(
+            "\n".join(",".join(each) for each in rows if each[0] != row["record_uuid"]), encoding="utf-8"
+        )
+        assert float(row["influence"]) == pytest.approx(whole - alpha(without))
+
+
+def test_the_report_has_the_figures_that_terminal_and_markdown_have(table: Path, tmp_path: Path) -> None:
+    printed = run(table, *WIDE, "--scale", "ordinal", "--out", tmp_path / "out", *QUICK).stdout
+    markdown, report = (
+        (tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html")
+    )
+    (label,) = json.loads((tmp_path / "out" / "agreement.json").read_bytes())["tasks"]["ratings"]["labels"].values()
+    ends = label["intervals"]["krippendorff_alpha"]
+    alpha = (
+        f"{words.decimal(label['krippendorff_alpha'])} [{words.decimal(ends['low'])}, {words.decimal(ends['high'])}]"
+    )
+    text = Page(report).text
+    assert alpha in text
+    assert alpha in printed
+    assert alpha in markdown.replace("\\", "")
+    assert words.decimal(label["gwet_ac2"]) in text
+    assert "value: its values (ordinal)" in text
+    assert "2: 3" not in text
+    assert "weighted" in text
 
 
 def test_the_json_is_what_the_schema_says_and_the_same_each_time(table: Path, tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from exports.report.html.browser import PRINTED, SHOWN
-from exports.report.html.page import render_report
+from exports.report.report_page import PRINTED, SHOWN, render_report
 from exports.statistics.disagreements import Disagreement
 from tests.support.page_driver import start_browser, wait
 from tests.support.report_data import HOSTILE, hostile_report_parts, hostile_results, whole_report_parts, with_texts
@@ -167,7 +166,7 @@ def test_without_javascript_all_but_the_form_is_there(tmp_path_factory: pytest.T
 def test_what_the_jury_found_fits_one_screen_and_a_study_few(browser: webdriver.Chrome, report: Path) -> None:
     with as_wide_as(browser, 1400):
         opened(browser, report)
-        assert browser.find_element(By.ID, "found").rect["height"] < 900
+        assert browser.find_element(By.CLASS_NAME, "found-part").rect["height"] < 900
         assert browser.execute_script("return document.documentElement.scrollHeight") < 8_000
 
 

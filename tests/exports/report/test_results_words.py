@@ -16,10 +16,10 @@ def only(found: Results, **finding: object) -> Results:
 
 
 def test_figures_have_intervals_that_show_a_width_and_a_finding_says_what_it_is_and_leaves_out() -> None:
-    assert words.rate_estimate(group("perplexity", 0.41)) == "41 % [31, 51]"
-    assert words.rate_estimate(group("perplexity", 0.41), words.COEFFICIENTS) == ".41 [.31, .51]"
-    assert words.rate_estimate(group("perplexity", 0.41, undefined="one_narrative"), words.COEFFICIENTS) == ".41"
-    assert words.rate_estimate(group("claude", 0.004, 0.004)) == "0.4 % [0, 0.8]"
+    assert str(words.rate_estimate(group("perplexity", 0.41))) == "41 % [31, 51]"
+    assert str(words.rate_estimate(group("perplexity", 0.41), words.COEFFICIENTS)) == ".41 [.31, .51]"
+    assert str(words.rate_estimate(group("perplexity", 0.41, undefined="one_narrative"), words.COEFFICIENTS)) == ".41"
+    assert str(words.rate_estimate(group("claude", 0.004, 0.004))) == "0.4 % [0, 0.8]"
     shares = {0.0: "0 %", 0.004: "0.4 %", 0.0001: "<0.1 %", 0.01: "1 %", 0.415: "42 %", 0.996: "99.6 %"}
     shares |= {0.9999: ">99.9 %", 1.0: "100 %", None: "–"}
     assert {value: words.share(value) for value in shares} == shares

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from exports.cli import main
 from exports.reading.judgements import BAD_LINES_TOLD, read_judges
-from exports.report.agreement_page import conclusion, left_out_sentences
+from exports.report.judge_page import conclusion, left_out_sentences
 from exports.statistics.alt_test import AltTest
 from exports.statistics.judge import JudgedUnits, calibrate, confusion, measure_judge, measure_judges
 from pipeline.core.errors import BadRowsError, InputError

@@ -10,7 +10,7 @@ from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 
 from annotation.argilla.labels import LABELS
-from exports.report.agreement_page import conclusion, conclusion_sentences, shown_alt_test
+from exports.report.judge_page import conclusion, conclusion_sentences, shown_alt_test
 from exports.statistics.alt_test import LEAST_UNITS, AltTest, Answers, alternative_annotator_test, by_rejections
 from exports.statistics.distributions import student_cdf
 from exports.statistics.judge import JudgedUnits, measure_judge

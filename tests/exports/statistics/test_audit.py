@@ -5,7 +5,7 @@ from pathlib import Path
 
 from exports.csv.rows import csv_line
 from exports.csv.schema import CONTROL_COLUMNS
-from exports.report.agreement_page import audit_sentences
+from exports.report.judge_page import audit_sentences
 from exports.statistics.consensus import ControlVotes, measure_audit
 from tests.exports.report.test_agreement_command import write_export
 from tests.exports.statistics.test_agreement_judge import run

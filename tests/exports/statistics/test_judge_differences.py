@@ -11,7 +11,7 @@ from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 
 from annotation.argilla.labels import LABELS
-from exports.report.agreement_page import difference_sentences
+from exports.report.judge_page import difference_sentences
 from exports.statistics.agreement_schema import JudgeDifference
 from exports.statistics.judge import JudgedUnits, compare_judges, exchange_p
 from exports.statistics.ratings import Ratings

@@ -1,0 +1,340 @@
+"""Judges against the jury, the audit and controls, as sections of sentences and tables."""
+
+from collections.abc import Iterator, Sequence
+
+from annotation.quality.scores import AnnotatorScores, Scores, Share
+from exports.report import words
+from exports.report.sections import SHARES, Chart, Column, Dot, Figure, Place, Section, Ticks, described, marked
+from exports.statistics import agreement_schema as schema
+from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest, AltTestPerson
+from exports.statistics.consensus import Audit, RightShare
+from pipeline.core.terminal import counted
+
+JUDGE_LEGEND = (
+    "Judges: n: units with a majority of the jury, which counts as right; a single vote is one, and ties are left out. "
+    "tp: both say yes; fp: only the judge; fn: only the jury; tn: neither. κ: Cohen's kappa with "
+    "its 95 % interval over records. ω, ρ: alternative annotator test: share of people against whom the judge wins, "
+    "mean share of units on which it is as near to the others as they are. prec, rec: precision and recall of yes. "
+    "AUC: of the P(yes) that the judge states. –: undefined, or too few to tell."
+)
+ALT_TEST_MEANING = (
+    "The alternative annotator test (Calderon, Reichart & Dror 2025): each person is left out in turn, and the judge "
+    "and she are compared by how many of the others they agree with. ω: share of the people against whom the judge "
+    "wins, that is behind by less than ε; ρ: mean share of the units on which it is as near or nearer. What may be "
+    "concluded rests on the variance between whole records. Where people hardly agree with each other, it is easy to "
+    "be as good as they are: look at α first."
+)
+_JUDGE_REASONS: dict[schema.JudgeReason, str] = {
+    "no_compared_units": "no unit has an answer of the judge and a majority of the jury",
+    "judge_never_says_yes": "the judge never says yes",
+    "jury_never_says_yes": "the jury never says yes",
+    "nobody_says_yes": "neither ever says yes",
+    "constant_both_raters": "both give the same answer everywhere",
+    "jury_is_constant": "the jury gives the same answer everywhere",
+}
+_NAMES = {"precision": "precision", "recall": "recall", "f1": "F1", "accuracy": "accuracy", "cohen_kappa": "κ"}
+_REFUSED_INTERVALS: dict[schema.RefusedInterval, str] = {
+    "few_units": "fewer than 20 units are compared",
+    "undefined_resamples": "it is undefined in more than 5 % of the resamples",
+    "single_record": "all compared units belong to one record",
+    "constant": "every resample gives the same value",
+    "too_few_rare_ratings": "both say its rarer value on fewer than 2 units",
+}
+_CALIBRATION_MEANING = (
+    "Each circle is a tenth of the scale of P(yes), the judge's own probability of yes: its place to the right is the "
+    "mean of it, its height the share on which the jury says yes, its size the number of units. A judge whose "
+    "probabilities are what they say lies on the dotted line; above it, it is not sure enough of yes, below it too "
+    "sure."
+)
+_KAPPA_MEANING = "κ is undefined where both give the same answer everywhere, or nothing can be compared."
+_SMALLEST, _LARGEST = 3.0, 11.0  # the radii of circles, in pixels
+
+
+def left_out_sentences(found: schema.JudgedTask) -> Iterator[str]:
+    if found.n_unknown:
+        yield f"{counted(found.n_unknown, 'judgement')} of units that the export does not hold."
+    if found.statuses:
+        counts = ", ".join(f"{status} {count:,}" for status, count in found.statuses.items())
+        yield f"Judgements that cannot be used, by status: {counts}."
+    silent = [f"{label} {figures.n_left_out:,}" for label, figures in found.labels.items() if figures.n_left_out]
+    if silent:
+        yield f"Left out by the judge, as where it cannot tell: {', '.join(silent)}."
+    ties = [f"{label} {figures.n_ties:,}" for label, figures in found.labels.items() if figures.n_ties]
+    if ties:
+        yield f"Left out because the jury ties: {', '.join(ties)}."
+    for label, figures in found.labels.items():
+        undefined = figures.confusion.undefined
+        for reason in dict.fromkeys(undefined.values()):
+            names = [name for field, name in _NAMES.items() if undefined.get(field) == reason]
+            told = f"{', '.join(names)} of {label} {'is' if len(names) == 1 else 'are'}"
+            yield f"{told} undefined: {_JUDGE_REASONS[reason]}."
+    for refused, meaning in _REFUSED_INTERVALS.items():
+        without = [
+            label
+            for label, figures in found.labels.items()
+            if figures.confusion.cohen_kappa is not None and figures.refused_interval == refused
+        ]
+        if without:
+            yield f"κ without an interval, since {meaning}: {', '.join(without)}."
+
+
+def conclusion_sentences(found: schema.JudgedTask) -> Iterator[str]:
+    for label, figures in found.labels.items():
+        yield f"{label}: {conclusion(figures.alt_test)}"
+
+
+def conclusion(found: AltTest) -> str:
+    counting = found.counting
+    beaten = [each.annotator for each in counting if each.won_by_record]
+    rest = [each.annotator for each in counting if not each.won_by_record]
+    margin = f"ε = {words.decimal(found.epsilon)}"
+    if found.conclusion == "any":
+        return f"may stand in for any of these {len(counting)} people; it is behind none of them by {margin} or more."
+    if found.conclusion == "most":
+        return (
+            f"may stand in for {len(beaten)} of these {len(counting)} people ({', '.join(beaten)}); that it is behind "
+            f"by less than {margin} is not shown of {', '.join(rest)}."
+        )
+    if found.conclusion == "not_shown":
+        return (
+            f"is not shown to be able to stand in for these people: that it is behind by less than {margin} is shown "
+            f"of {len(beaten)} of {len(counting)}."
+        )
+    if found.conclusion == "by_chance":
+        return (
+            "is not shown to be able to stand in for these people: that it agrees with them by more than chance is "
+            "not shown, as of one who gives the usual answer everywhere."
+        )
+    if found.conclusion == "few_people":
+        return (
+            f"too few people to tell: {len(found.people)} of the {LEAST_PEOPLE} it takes share {LEAST_UNITS} units "
+            "with somebody else and with the judge."
+        )
+    return (
+        f"too few units to tell: {len(counting)} of the {LEAST_PEOPLE} people that it takes; one counts with "
+        f"{LEAST_UNITS} units, of {LEAST_RECORDS} records, that the judge and two others answered."
+    )
+
+
+def shown_alt_test(found: AltTest) -> tuple[float | None, float | None]:
+    """ω and ρ where something may be concluded from them; None of both where people or units are too few."""
+    if found.conclusion in ("few_people", "few_units"):
+        return None, None
+    return found.winning_rate, found.advantage_probability
+
+
+def difference_sentences(differences: Sequence[schema.JudgeDifference]) -> Iterator[str]:
+    same: list[str] = []
+    for each in differences:
+        ahead, behind = (each.model_a, each.agreement_a), (each.model_b, each.agreement_b)
+        interval = each.interval
+        if each.difference <= 0:
+            ahead, behind = behind, ahead
+            interval = interval and (-interval[1], -interval[0])
+        points = f"{abs(each.difference):.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+        if not each.differs:
+            same.append(f"{each.label} ({each.model_a}, {each.model_b}: {points})")
+            continue
+        shares = f"{words.percent(ahead[1])} against {words.percent(behind[1])} of {counted(each.n_units, 'unit')}"
+        yield (
+            f"{each.label}: {ahead[0]} agrees with the jury more often than {behind[0]}, on {shares} "
+            f"(difference {points}, p {each.p_holm:.3f} after Holm)."
+        )
+    if same:
+        yield f"No difference between judges is shown: {'; '.join(same)}."
+
+
+_Judged = tuple[str, schema.JudgedLabel]
+_JUDGED: tuple[Column[_Judged], ...] = (
+    Column("", lambda row: row[0]),
+    Column("n", lambda row: f"{row[1].n_compared:,}"),
+    Column(
+        "tp / fp / fn / tn",
+        lambda row: " / ".join(f"{count:,}" for count in _cells(row[1].confusion)),
+        ("page", "report"),
+    ),
+    Column("κ [95 %]", lambda row: words.estimate(row[1].confusion.cohen_kappa, row[1].interval)),
+    Column("ω", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[0])),
+    Column("ρ", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[1])),
+    Column("prec", lambda row: words.decimal(row[1].confusion.precision)),
+    Column("rec", lambda row: words.decimal(row[1].confusion.recall)),
+    Column("F1", lambda row: words.decimal(row[1].confusion.f1), ("page", "report")),
+    Column("accuracy", lambda row: words.decimal(row[1].confusion.accuracy), ("page", "report")),
+    Column("AUC", lambda row: words.decimal(row[1].calibration.auc)),
+    Column("Brier", lambda row: words.decimal(row[1].calibration.brier), ("page", "report")),
+    Column("ECE", lambda row: words.decimal(row[1].calibration.ece), ("page", "report")),
+)
+
+
+def judge_sections(agreement: schema.Agreement, place: Place) -> Iterator[Section]:
+    """Each judge on each task, what tells judges apart, then the legend; nothing where there are none."""
+    if agreement.judges and place != "terminal":
+        yield Section("Judges against the jury", depth=2, name="judges")
+    for judge in agreement.judges:
+        for task, found in judge.tasks.items():
+            coverage = f"{found.n_judged:,} of {counted(found.n_units, 'unit')} judged, {found.n_not_judged:,} not."
+            yield Section(
+                title=f"{judge.model} against the jury: {task}",
+                lead=(*marked("= ", [coverage]), *marked("! ", left_out_sentences(found))),
+                tables=(described(_JUDGED, list(found.labels.items()), place),) if found.labels else (),
+                points=marked("* ", conclusion_sentences(found)) if found.labels else (),
+                parts=tuple(_details(found)) if found.labels and place == "report" else (),
+            )
+    others = [
+        f"{judge.model}: {counted(count, 'judgement')} of {task}, which has no file in the export."
+        for judge in agreement.judges
+        for task, count in judge.other_tasks.items()
+    ]
+    if others:
+        yield Section(points=marked("! ", others))
+    if agreement.judge_differences:
+        points = marked("* ", difference_sentences(agreement.judge_differences))
+        yield Section("Judges against each other", points=points)
+        if place == "report":
+            table = described(_APART, agreement.judge_differences, place, 3)
+            yield Section("All differences of agreement with the majority", tables=(table,), folded=True)
+    if agreement.judges:
+        yield Section(notes=(JUDGE_LEGEND,))
+
+
+_APART: tuple[Column[schema.JudgeDifference], ...] = (
+    Column("Label", lambda row: row.label),
+    Column("judge", lambda row: row.model_a),
+    Column("other", lambda row: row.model_b),
+    Column("N", lambda row: f"{row.n_units:,}"),
+    Column("records", lambda row: f"{row.n_records:,}"),
+    Column("agrees", lambda row: words.percent(row.agreement_a)),
+    Column("other agrees", lambda row: words.percent(row.agreement_b)),
+    Column("difference [95 %]", lambda row: _apart(row.difference, row.interval)),
+    Column("p", lambda row: words.decimal_p(row.p)),
+    Column("p (Holm)", lambda row: words.decimal_p(row.p_holm)),
+)
+_Against = tuple[str, schema.JudgeAgainstAnnotator]
+_AGAINST: tuple[Column[_Against], ...] = (
+    Column("Label", lambda row: row[0]),
+    Column("annotator", lambda row: row[1].annotator),
+    Column("N", lambda row: f"{sum(_cells(row[1].confusion)):,}"),
+    Column("tp / fp / fn / tn", lambda row: " / ".join(f"{count:,}" for count in _cells(row[1].confusion))),
+    Column("accuracy", lambda row: words.decimal(row[1].confusion.accuracy)),
+    Column("κ", lambda row: words.decimal(row[1].confusion.cohen_kappa)),
+)
+_Tested = tuple[str, AltTestPerson]
+_TESTED: tuple[Column[_Tested], ...] = (
+    Column("Label", lambda row: row[0]),
+    Column("annotator", lambda row: row[1].annotator),
+    Column("N", lambda row: f"{row[1].n_units:,}"),
+    Column("two others", lambda row: f"{row[1].n_units_two_others:,}"),
+    Column("records", lambda row: f"{row[1].n_records:,}"),
+    Column("judge wins", lambda row: words.percent(row[1].judge_wins)),
+    Column("they win", lambda row: words.percent(row[1].person_wins)),
+    Column("p", lambda row: f"{words.decimal_p(row[1].p)}{' *' if row[1].won else ''}"),
+    Column("p by record", lambda row: f"{words.decimal_p(row[1].p_by_record)}{' *' if row[1].won_by_record else ''}"),
+)
+
+
+def _cells(found: schema.Confusion) -> tuple[int, int, int, int]:
+    return found.tp, found.fp, found.fn, found.tn
+
+
+def _apart(difference: float, interval: tuple[float, float] | None) -> Figure:
+    return Figure(f"{difference:+.2f}", f"[{interval[0]:+.2f}, {interval[1]:+.2f}]" if interval else "")
+
+
+def _details(found: schema.JudgedTask) -> Iterator[Section]:
+    charts = tuple(_reliability(label, figures.calibration) for label, figures in found.labels.items())
+    yield Section(charts=charts, notes=(_CALIBRATION_MEANING,))
+    against = [(label, each) for label, figures in found.labels.items() for each in figures.annotators]
+    tested = [(label, each) for label, figures in found.labels.items() for each in figures.alt_test.people]
+    table = described(_AGAINST, against, "report", 2)
+    yield Section("The judge against each annotator", tables=(table,), notes=(_KAPPA_MEANING,), folded=True)
+    table = described(_TESTED, tested, "report", 2)
+    yield Section(
+        "Who is nearer to the others; * the judge wins", tables=(table,), notes=(ALT_TEST_MEANING,), folded=True
+    )
+
+
+def _reliability(label: str, found: schema.Calibration) -> Chart:
+    most = max((each.n for each in found.bins), default=0)
+    ticks = tuple((value, words.percent(value)) for value in (0.0, 0.5, 1.0))
+    dots = tuple(
+        Dot(each.mean_p_yes, each.share_yes, said, size=max(_SMALLEST, _LARGEST * (each.n / most) ** 0.5))
+        for each in found.bins
+        if each.mean_p_yes is not None and each.share_yes is not None
+        for said in [f"{each.n:,} units at {words.percent(each.mean_p_yes)}: {words.percent(each.share_yes)} yes"]
+    )
+    said = f"{label}: reliability of the judge's P(yes)"
+    return Chart(label, said, dots, ticks, Ticks(SHARES, ticks), ("judge's P(yes)", "jury says yes"), is_line=False)
+
+
+_Scored = tuple[str, Scores, int, int]  # an annotator or a label, and how many controls and repeats were answered
+_CONTROLS: tuple[Column[_Scored], ...] = (
+    Column("", lambda row: row[0]),
+    Column("controls", lambda row: f"{row[2]:,}"),
+    Column("sensitivity", lambda row: _share(row[1].sensitivity)),
+    Column("specificity", lambda row: _share(row[1].specificity)),
+    Column("repeats", lambda row: f"{row[3]:,}"),
+    Column("self-consistency", lambda row: _share(row[1].consistency)),
+)
+_CONTROLS_LEGEND = (
+    "Sensitivity: share of known yeses to which they said yes; specificity: of known noes, no; self-consistency: share "
+    "of answers to repeats that are what they said before. Intervals of 95 % (Wilson), as if answers were independent."
+)
+_CHANCE = "How often each of these sentences is said of somebody who looks: annotation/contracts/controls.md#notices."
+
+
+def audit_sections(audit: Audit | None) -> Iterator[Section]:
+    if audit:
+        yield Section("Before and after the audit", points=marked("= ", audit_sentences(audit)), depth=2, name="audit")
+
+
+def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
+    if not controls:
+        return
+    notices = [f"{each.annotator} {notice}." for each in controls for notice in each.notices]
+    people = [(each.annotator, each.together, each.controls, each.repeats) for each in controls]
+    yield Section(
+        "Controls",
+        lead=marked("* ", notices or ["Nothing is to be said of anybody."]),
+        tables=(described(_CONTROLS, people, "page"),),
+        notes=(_CONTROLS_LEGEND, _CHANCE) if notices else (_CONTROLS_LEGEND,),
+        depth=2,
+        name="controls",
+    )
+    for each in controls:
+        labels = [
+            (label, found, sum(part.of for part in (found.sensitivity, found.specificity) if part), repeats)
+            for of_task in each.labels.values()
+            for label, found in of_task.items()
+            for repeats in [found.consistency.of if found.consistency else 0]
+        ]
+        table = described(_CONTROLS, labels, "page")
+        yield Section(f"Label by label: {each.annotator}", tables=(table,), folded=True)
+
+
+def _share(found: Share | None) -> Figure:
+    if not found:
+        return Figure(words.UNDEFINED)
+    interval = f"[{words.percent(found.low)}, {words.percent(found.high)}]"
+    return Figure(words.percent(found.value), interval, f" of {found.of:,}")
+
+
+def audit_sentences(audit: Audit) -> Iterator[str]:
+    disputed = f", {audit.n_disputed:,} of them where a judge and the jury differ" if audit.n_disputed else ""
+    yield (
+        f"Labels {audit.version_after}: {counted(audit.n_decisions, 'decision')} of adjudicators{disputed}, before the "
+        f"votes of annotators ({audit.version_before})."
+    )
+    if not audit.labels:
+        yield "Whether the labels are better for it cannot be told: nobody has answered a control."
+    for each in audit.labels:
+        ties = f", {each.n_ties:,} left out because annotators tie" if each.n_ties else ""
+        before = f"{each.label}: {_right(each.before)} of {counted(each.before.n, 'control')} right before the audit"
+        if each.n_decided:
+            changed = f"{each.n_changed:,} of {each.n_decided:,} decided against the majority"
+            yield f"{before}, {_right(each.after)} after; {changed}{ties}."
+        else:
+            yield f"{before}; adjudicators decided on none of them{ties}."
+
+
+def _right(found: RightShare) -> str:
+    return f"{words.percent(found.share)} [{words.percent(found.low)}, {words.percent(found.high)}]"
