@@ -18,7 +18,7 @@ from exports.report.results_page import results_sections
 from exports.report.results_words import basis, rate_estimate
 from exports.report.sections import Section
 from exports.report.tables import agreement_tables, results_tables
-from exports.report.words import decimal, estimate
+from exports.report.words import estimate
 from exports.statistics import agreement_schema as figures
 from exports.statistics import results_schema
 from exports.statistics.agreement_schema import Agreement
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     import pandas
 
 
-_SHOWN = 20
-_EXCERPT = 160
 _DETAIL_COLUMNS = (*dict.fromkeys(name for task in TASKS for name in text_columns(task)), "notes", "record_id")
 _Path: TypeAlias = str | PathLike[str]
 _ROW_MODELS = (
@@ -48,11 +46,6 @@ _TYPES = {
     **{n: field.annotation for model in _ROW_MODELS for n, field in model.model_fields.items()},
     **{f"ppi_{n}": field.annotation for n, field in results_schema.JudgeHelp.model_fields.items()},
 }
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
 
 
 def _notebook_html(sections: Iterable[Section]) -> str:
@@ -95,7 +88,7 @@ class AgreementResult:
 
 
 class DisagreementResult(Sequence[Disagreement]):
-    """Where annotators differ, the weightiest first: a sequence, a data frame, and a table in a notebook."""
+    """Where annotators differ, the weightiest first: a sequence and a data frame."""
 
     def __init__(self, disagreements: Iterable[Disagreement]) -> None:
         self.disagreements = tuple(disagreements)
@@ -119,25 +112,6 @@ class DisagreementResult(Sequence[Disagreement]):
 
     def __repr__(self) -> str:
         return f"<DisagreementResult {len(self)} disagreements>"
-
-    def _repr_html_(self) -> str:
-        rows: list[tuple[str, ...]] = [
-            (
-                found.task,
-                found.label,
-                " ".join(filter(None, (found.record_uuid, found.chunk_id))),
-                decimal(found.influence),
-                found.pattern,
-                _excerpt(found.text),
-                _excerpt(found.text_pair),
-                "; ".join(f"{name}: {_excerpt(note)}" for name, note in found.notes.items()),
-            )
-            for found in self.disagreements[:_SHOWN]
-        ]
-        more = len(self) - len(rows)
-        head = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
-        notes = (f"and {more:,} more",) if more else ()
-        return _notebook_html([Section("Disagreements", tables=(Table([head, *rows]),), notes=notes, depth=0)])
 
 
 def measure_agreement(

@@ -31,7 +31,7 @@ Pair = PairAgreement | ScaledPair
 _Key = tuple[str, str]
 
 
-def pairs_of(figures: TaskAgreement) -> tuple[Pair, ...]:
+def _pairs_of(figures: TaskAgreement) -> tuple[Pair, ...]:
     return (*figures.pairs, *figures.scaled_pairs)
 
 
@@ -41,7 +41,7 @@ def _kappa(pair: Pair) -> float | None:
 
 
 def pair_sections(figures: TaskAgreement) -> Iterator[Section]:
-    pairs = pairs_of(figures)
+    pairs = _pairs_of(figures)
     if len(figures.annotators) < 2 or not pairs:
         return
     names = similar_order(most_shared(figures), pairs)
@@ -70,7 +70,7 @@ def most_shared(figures: TaskAgreement) -> list[str]:
     In a crowd hardly any two share more than a few units: those who answered most need not have answered the same.
     """
     shared: Counter[_Key] = Counter()
-    for pair in pairs_of(figures):
+    for pair in _pairs_of(figures):
         shared[pair.rater_a, pair.rater_b] += pair.n_shared
     chosen: dict[str, None] = {} if len(figures.annotators) > MOST_ANNOTATORS else dict.fromkeys(figures.annotators)
     for names in sorted(shared, key=lambda names: (-shared[names], names)):

@@ -118,12 +118,12 @@ def extent(results: schema.Results, people: int) -> str:
     first = next((figure.found for figure in figures(results)), None)
     by = tuple(results.by[:1])
     groups = sum(tuple(group.by) == by and any(group.by.values()) for group in first.groups) if first and by else 0
-    of_groups = f" of {counted(groups, column_name(by[0]))}" if groups else ""
+    of_groups = f" of {counted(groups, _column_name(by[0]))}" if groups else ""
     jury = "1 person" if people == 1 else f"{people:,} people"
     return f"{_judged(results, of_groups)}, judged by {jury}."
 
 
-def column_name(column: str) -> str:
+def _column_name(column: str) -> str:
     return _COLUMNS.get(column, column)
 
 

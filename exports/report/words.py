@@ -216,11 +216,11 @@ def discard_sentence(discards: schema.Discards | None) -> str:
 
 def finding_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     """Changes of α that are more than chance, then annotators who stand out on a label; none where empty."""
-    yield from change_sentences(figures)
+    yield from _change_sentences(figures)
     yield from annotator_sentences(figures)
 
 
-def change_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
+def _change_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     for change in figures.changes:
         if change.p_holm < SIGNIFICANT:
             rose = change.difference > 0

@@ -26,8 +26,8 @@ UndefinedReason = Literal[
     "not_boolean",
     "too_many_values",
 ]
-Where = Literal["terminal", "page", "report", "card"]
-"""Where people read tables of labels: the terminal, Markdown and notebooks, the HTML report, the data card."""
+Where = Literal["terminal", "page", "card"]
+"""Where people read tables of labels: the terminal, pages (Markdown, notebooks, the HTML report), the data card."""
 Over = Literal["pairable units", "rated units", "pairs of annotators"]
 _NEGLIGIBLE = 1e-18
 
@@ -169,7 +169,6 @@ class LabelFigures(Frozen):
                     5,
                     "yes: share of yes among all votes, which counts units with many votes more.",
                 ),
-                Shown(("report",), "yes votes", 5, "yes votes: their share among all ratings"),
                 Shown(("card",), "yes", 3),
             ),
             is_share=True,
@@ -186,7 +185,6 @@ class LabelFigures(Frozen):
             compute=_percent_agreement,
             shown=(
                 Shown(("page",), "agr.", 2, "agr.: share of agreeing pairs."),
-                Shown(("report",), "agree", 4, "agree: percent agreement"),
                 Shown(("card",), "agreement", 2),
             ),
             is_share=True,
@@ -204,7 +202,7 @@ class LabelFigures(Frozen):
             compute=_alpha,
             shown=(
                 Shown(("page",), "α [95 %]", 0, "α: Krippendorff's alpha."),
-                Shown(("terminal", "report", "card"), "α [95 %]", 0),
+                Shown(("terminal", "card"), "α [95 %]", 0),
             ),
             method=(
                 "α",
@@ -235,7 +233,7 @@ class LabelFigures(Frozen):
             undefined="N' = 0",
             over="rated units",
             compute=_ac1,
-            shown=(Shown(("page",), "AC1", 1, "AC1: Gwet's."), Shown(("report", "card"), "AC1", 1)),
+            shown=(Shown(("page",), "AC1", 1, "AC1: Gwet's."), Shown(("card",), "AC1", 1)),
             method=(
                 "AC1",
                 "Gwet's coefficient: percent agreement corrected for chance, which is 2π(1 − π) with π the mean share "
@@ -263,10 +261,7 @@ class LabelFigures(Frozen):
             undefined="no yes in P",
             over="pairable units",
             compute=lambda total: total.ones_agreeing / total.ones_paired,
-            shown=(
-                Shown(("page",), "P⁺", 3, "P⁺, P⁻: specific agreement on yes and on no."),
-                Shown(("report",), "P⁺", 2, "P⁺ and P⁻: agreement on yes and on no"),
-            ),
+            shown=(Shown(("page",), "P⁺", 3, "P⁺, P⁻: specific agreement on yes and on no."),),
             follows_alpha=True,
             method=(
                 "P⁺, P⁻",
@@ -283,7 +278,7 @@ class LabelFigures(Frozen):
             undefined="no no in P",
             over="pairable units",
             compute=lambda total: total.zeros_agreeing / total.zeros_paired,
-            shown=(Shown(("page",), "P⁻", 4), Shown(("report",), "P⁻", 3)),
+            shown=(Shown(("page",), "P⁻", 4),),
             follows_alpha=True,
         ),
     ]
@@ -328,10 +323,6 @@ def columns_at(place: Where) -> list[tuple[str, Statistic, Shown]]:
         (name, entry, shown) for name, entry in STATISTICS.items() for shown in entry.shown if place in shown.places
     ]
     return sorted(found, key=lambda column: column[2].rank)
-
-
-def legends_at(place: Where) -> list[str]:
-    return [shown.legend for _, _, shown in columns_at(place) if shown.legend]
 
 
 def coefficients(total: Sums) -> dict[str, float | None]:

@@ -193,7 +193,7 @@ def extended_columns() -> str:
     return ", ".join(f"`{name}`" for name in EXTENDED_COLUMNS) + ".\n"
 
 
-WHERE = {"terminal": "terminal", "page": "Markdown", "report": "report", "card": "data card"}
+WHERE = {"terminal": "terminal", "page": "Markdown and report", "card": "data card"}
 
 
 def statistics() -> str:

@@ -76,7 +76,7 @@ def test_tables_are_typed_the_same_with_and_without_figures(tmp_path: Path, expo
             assert not any(value is not pd.NA and math.isnan(value) for value in full[name])
 
 
-def test_labels_disagreements_with_texts_and_what_a_notebook_shows_of_them(tmp_path: Path) -> None:
+def test_labels_disagreements_with_texts_and_what_a_notebook_shows(tmp_path: Path) -> None:
     result = measure_agreement(write_export(tmp_path / "generation.csv", *three_records()), resamples=20)
     labels = result.to_pandas().set_index("label")
     assert labels.loc["helpful", "percent_agreement"] == pytest.approx(2 / 3)
@@ -97,7 +97,6 @@ def test_labels_disagreements_with_texts_and_what_a_notebook_shows_of_them(tmp_p
     path = write_export(tmp_path / "generation.csv", *rows)
     agreement, disagreements = measure_agreement(path, resamples=20), find_disagreements(path)
     assert "α is undefined for proper_action" in agreement._repr_html_()
-    assert "and 10 more" in disagreements._repr_html_()
     assert re.fullmatch(r"<AgreementResult generation: 90 units, mean α \S+( \[.*\])?>", repr(agreement))
     assert repr(disagreements) == "<DisagreementResult 30 disagreements>"
 
@@ -110,19 +109,3 @@ def test_disagreements_are_ranked_over_all_tasks_and_cut_on_request(export: Path
     assert {found.label for found in find_disagreements(export, label="misleading")} == {"misleading"}
     assert {found.task for found in find_disagreements(export, task="grounding")} == {"grounding"}
     assert len(every) == sum(len(find_disagreements(export, task=task)) for task in TASKS)
-
-
-def test_a_notebook_shows_hostile_text_as_text(tmp_path: Path) -> None:
-    hostile = "<script>alert(1)</script>"
-    rows = three_records(query=hostile, answer=f"\x1b[31m{hostile}", notes=hostile)
-    for row in rows:
-        row["annotator_id"] = hostile + row["annotator_id"]
-        row["record_uuid"] = hostile + row["record_uuid"]
-    path = write_export(tmp_path / "generation.csv", *rows)
-    shown = find_disagreements(path)._repr_html_() + measure_agreement(path, resamples=20)._repr_html_()
-    assert "&lt;script&gt;" in shown
-    assert set(re.findall(r"<(\w+)", shown)) == {
-        *("table", "thead", "tr", "th", "td", "ul", "li", "h2", "h3", "details", "summary"),
-        *("caption", "div", "p", "bdi", "section", "small", "tbody"),
-    }
-    assert "\x1b" not in shown

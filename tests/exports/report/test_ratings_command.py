@@ -122,7 +122,6 @@ def test_the_report_has_the_figures_that_terminal_and_markdown_have(table: Path,
     assert alpha in markdown.replace("\\", "")
     assert words.decimal(label["gwet_ac2"]) in text
     assert "value: its values (ordinal)" in text
-    assert "2: 3" not in text
     assert "weighted" in text
 
 

@@ -47,9 +47,8 @@ def test_each_group_has_its_point_numbers_denominators_and_labels_with_their_que
     places = [float(page.tags[place][1]["cx"].rstrip("%")) for place in points][:4]
     assert places == pytest.approx([100 * 0.71 / 3, 10, 20, 41], abs=0.01)
     (table,) = [text for _, text in page.all("table") if text.strip().startswith("What stands behind these shares")]
-    assert "perplexity2420222034" in "".join(
-        table.split()
-    )  # asked, answered, refused, failed, before the jury, cite nothing, discarded
+    # Asked, answered, refused, failed, before the jury, cite nothing, discarded
+    assert "perplexity2420222034" in "".join(table.split())
     assert "in the chart" in table
     assert "read" not in table  # nothing tells which sources were read
     assert "Not known: how many cite a page that was not read." in page.text

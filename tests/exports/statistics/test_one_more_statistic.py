@@ -30,7 +30,7 @@ ENTRY = '''\
             undefined="there is no pair",
             over="pairable units",
             compute=_pooled_agreement,
-            shown=(Shown(("terminal", "page", "report", "card"), "pooled", 9, "pooled: over all pairs."),),
+            shown=(Shown(("terminal", "page", "card"), "pooled", 9, "pooled: over all pairs."),),
             is_share=True,
             method=("Pooled agreement", "The share of agreeing pairs among the pairs of all units."),
         ),
