@@ -209,5 +209,5 @@ def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[object]]
         votes = (item.votes.get(name) for name in names)
         given = Counter(vote for vote in item.votes.values() if isinstance(vote, str))
         counts = json.dumps(dict(sorted(given.items())), ensure_ascii=False) if given else None
-        more = [*([counts] if scaled else []), *([marks] if marked else [])]
-        yield [*(values[column] for column in _COLUMNS), *votes, *more]
+        own = (*((counts,) if scaled else ()), *((marks,) if marked else ()))
+        yield [*(values[column] for column in _COLUMNS), *votes, *own]

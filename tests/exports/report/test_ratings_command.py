@@ -272,9 +272,9 @@ def test_the_example_of_the_readme_prints_what_it_shows(tmp_path: Path, capsys: 
     section = (ROOT / "exports/README.md").read_text(encoding="utf-8").split("### Ratings of any other program")[1]
     shell, shown, python, of_results, found = (part.split("\n", 1)[1] for part in section.split("```")[1:10:2])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for words, wanted in ((shell, shown), (of_results, found)):
+    for typed, wanted in ((shell, shown), (of_results, found)):
         done = subprocess.run(
-            ["bash", "-euc", words],
+            ["bash", "-euc", typed],
             cwd=tmp_path,
             env={**os.environ, "PATH": path},
             capture_output=True,
