@@ -334,20 +334,20 @@ def opening_sections(results: schema.Results, people: int, place: Place) -> Iter
         return
     if latest := results.latest_response:
         extent += f" Newest response {latest[:16].replace('T', ' ')} UTC."
-    *differences, summary = told
     cannot = marked("! ", unlike) or marked("", ["Everything that was measured can be compared."])
     sides = (
         Section(
             "What differs beyond chance",
-            notes=(summary,) if differences else (),
-            points=marked("* ", differences or told),
+            notes=tuple(told[-1:]) if told[:-1] else (),
+            points=marked("* ", told[:-1] or told),
             depth=2,
             look="told",
         ),
         Section("What cannot be told, and why", points=cannot, depth=2, look="told"),
     )
     screen = Section(parts=(Section(parts=tuple(findings)), Section(parts=sides)), look="screen")
-    parts = (Section(notes=(extent,), look="extent"), screen, *_behind(results))
+    opened = (screen,) if findings else sides
+    parts = (Section(notes=(extent,), look="extent"), *opened, *_behind(results))
     yield Section(_CAPTION, parts=parts, depth=1, name="found", look="found")
     if results.tasks:
         meaning = Section(
@@ -392,7 +392,7 @@ def _of_units(rate: schema.Rate | None, figure: words.Figure) -> Cell:
 
 def _behind(results: schema.Results) -> Iterator[Section]:
     found = next((figure.found for figure in figures(results)), None)
-    if found is None:
+    if found is None or RATINGS in results.tasks:
         return
     rates = _named_rates(found)
     known = [name for name in _BEHIND if any(getattr(rate.denominators, name) is not None for _, rate in rates)]

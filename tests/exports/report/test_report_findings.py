@@ -113,5 +113,5 @@ def test_what_runs_tell_is_a_click_away_and_results_without_groups_make_a_screen
     bare = with_labels(results(), lambda label: {"groups": (), "differences": ()})
     page = shown(agreement, bare.model_copy(update={"by": (), "findings": {}}))
     assert "60 answers to 12 narratives" in page.text
-    assert "Cannot be told: no two groups could be compared." in page.text
+    assert "What cannot be told, and why" in page.text
     assert not re.search(r"\bnan\b|None\b", page.text)
