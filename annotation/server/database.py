@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from annotation.server.patches import access, history
 from annotation.server.queue import practice
 from annotation.server.queue import tables as queue
-from annotation.server.search import filters, text_index
+from annotation.server.search import text_index
 from pipeline.core.errors import CitejuryError, InputError, OutputError, ServerStartError
 
 _LOCK = 0x63697465  # any number; several web processes of ours may start at once on PostgreSQL
@@ -47,7 +47,7 @@ def prepare(connection: Connection) -> None:
         _wait_for_others(connection)
     for name, columns in _INDEXES.items():
         connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
-    for part in (filters, text_index, queue, practice, access, history):
+    for part in (text_index, queue, practice, access, history):
         part.prepare(connection)
 
 

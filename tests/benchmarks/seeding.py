@@ -9,7 +9,6 @@ import sqlite3
 import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from annotation.argilla.client import Argilla
@@ -19,7 +18,6 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.server.launch import ServerHandle
-from annotation.server.search.words import words_by_field
 from pipeline.records.schema import Passage, QueryResponse
 
 ANSWERED = ("anna", "ben")
@@ -31,7 +29,6 @@ COPIES_ON_POSTGRESQL = """
         'inserted_at', record.inserted_at + number * interval '1 millisecond',
         'updated_at', record.inserted_at + number * interval '1 millisecond') AS moments
         FROM records AS record, generate_series(1, %(last)s) AS number WHERE record.dataset_id = %(dataset)s;
-    ALTER TABLE records DISABLE TRIGGER citejury_new_record;
     INSERT INTO records SELECT copy.* FROM copies JOIN records ON records.id = copies.first,
         jsonb_populate_record(records, moments || jsonb_build_object('id', copies.id, 'external_id', 'copy-' || number,
             'metadata', replace(metadata::text, metadata #>> '{citejury,record_uuid}', copies.id::text)::json)) AS copy;
@@ -39,7 +36,6 @@ COPIES_ON_POSTGRESQL = """
         jsonb_populate_record(responses, moments || jsonb_build_object('id', gen_random_uuid(),
             'record_id', copies.id)) AS copy;
     INSERT INTO citejury_texts SELECT id, field, words, lexemes FROM copies JOIN citejury_texts ON record_id = first;
-    ALTER TABLE records ENABLE TRIGGER citejury_new_record;
     DROP TABLE copies
 """
 
@@ -57,8 +53,6 @@ def make_many(server: ServerHandle, client: Argilla, workspace: str, count: int)
     """The id of a retrieval dataset of `count` records, each submitted by two annotators and open to a third."""
     dataset_id = make_first(client, workspace)
     with contextlib.closing(sqlite3.connect(server.home / "data" / "argilla.db")) as connection, connection:
-        # The triggers on records call it, and the copies have the same texts.
-        connection.create_function("citejury_words_by_field", 2, lru_cache(words_by_field))
         (record,) = rows_of(connection, "records", "dataset_id", dataset_id)
         copy(connection, record, rows_of(connection, "responses", "record_id", record["id"]), count)
     return dataset_id
@@ -109,6 +103,9 @@ def copy(connection: sqlite3.Connection, record: dict[str, Any], responses: list
         answers += [{**each, **new, "id": uuid.uuid4().hex, "record_id": new["id"]} for each in responses]
     insert(connection, "records", records)
     insert(connection, "responses", answers)
+    words = "SELECT ?, field, words FROM citejury_texts WHERE record_id = ?"
+    of_copies = [(each["id"], record["id"]) for each in records]
+    connection.executemany(f"INSERT INTO citejury_texts (record_id, field, words) {words}", of_copies)
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Sequence[dict[str, Any]]) -> None:

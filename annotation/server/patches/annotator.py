@@ -17,7 +17,6 @@ from argilla_server.api.schemas.v1.records import Record as RecordSchema
 from argilla_server.enums import DatasetStatus, RecordStatus
 from argilla_server.errors.future import UnprocessableEntityError
 from argilla_server.models import Dataset, MetadataProperty, Record, Response, WorkspaceUser
-from argilla_server.search_engine import RecordFilterScope
 from fastapi import HTTPException
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
@@ -42,7 +41,7 @@ from annotation.server.patches.routes import Asking, Database, Engine, serve_fir
 from annotation.server.queue.own_work import OwnWork, own_work, with_records
 from annotation.server.queue.page import kept_from
 from annotation.server.queue.practice import closing_practice, is_practice, standing_in
-from annotation.server.search.filters import is_pending_record, split_queue
+from annotation.server.search.filters import is_by_status, is_pending_record, split_queue
 
 _OF_RECORD = {
     "id", "dataset_id", "external_id", "fields", "metadata", "responses", "suggestions", "status", "inserted_at",
@@ -106,26 +105,14 @@ async def hide_origin(visible_metadata: Callable[[Any, Any], Awaitable[Any]], re
     return found
 
 
-def limit_sort(to_sort: Callable[..., list[Any]], sort: list[Any], user: Any) -> list[Any]:
-    found = to_sort(sort, user=user)
-    hers = user is not None and user.is_annotator
-    return [order for order in found if not (hers and _is_hidden(order.scope))]
-
-
 def limit_filter(to_filter: Callable[..., Any], filters: Any, user: Any) -> Any:
     """Refuse (422) an annotator's filter by what she is not told of records, but for that of her pending queue."""
     found = to_filter(filters, user=user)
-    if user is not None and user.is_annotator:
-        left, queue_of = split_queue(found)
-        for each in left:
-            if _is_hidden(each.scope) and not (queue_of is not None and is_pending_record(each)):
-                name = each.scope.property
-                raise UnprocessableEntityError(f"Annotators cannot search by a record's `{name}`. Leave it out.")
+    left, queue_of = split_queue(found)
+    told = [each for each in left if is_by_status(each) and not (queue_of and is_pending_record(each))]
+    if told and user is not None and user.is_annotator:
+        raise UnprocessableEntityError("Annotators cannot search by a record's `status`. Leave it out.")
     return found
-
-
-def _is_hidden(scope: Any) -> bool:
-    return isinstance(scope, RecordFilterScope) and scope.property in ("inserted_at", "updated_at", "status")
 
 
 _seen: ContextVar[str | None] = ContextVar("_seen", default=None)  # the state of a response that the page answers

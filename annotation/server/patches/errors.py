@@ -2,7 +2,7 @@
 
 An error of the database (a full disk, a read-only one, two of the same at once) gets the status that it means and a
 plain sentence instead of 500 and its statement with the values. The annotator's page keeps what was not stored and
-sends it again (`page/keep.js`). A malformed search is refused with 422. The reason of any other failure stays in the
+sends it again (`page/keep.js`). The reason of any other failure stays in the
 log. Of an invalid request is said what is wrong and where: argilla-server writes its values into the log twice, and
 names of fields and values of answers whole into its refusals: 5 MB of them become 10 MB of log.
 """
@@ -10,17 +10,15 @@ names of fields and values of answers whole into its refusals: 5 MB of them beco
 import logging
 import sqlite3
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from argilla_server.api.policies.v1 import RecordPolicy, authorize
 from argilla_server.api.routes import api_v1
 from argilla_server.api.schemas.v1.responses import Response, ResponseBulk, ResponseBulkError
 from argilla_server.contexts import datasets
-from argilla_server.enums import MetadataPropertyType, QuestionType
 from argilla_server.errors.base_errors import ServerError, ValidationError
 from argilla_server.errors.future import NotFoundError, NotUniqueError, UnprocessableEntityError
-from argilla_server.models import MetadataProperty, Question
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError, TimeoutError
@@ -29,7 +27,6 @@ from annotation.server.home.damage import Damage, home_of_this_part, note_damage
 from annotation.server.home.folder import is_damage
 from annotation.server.home.logs import repeats, shortened, tell_repeatedly
 from annotation.server.patches.middleware import TOLD
-from annotation.server.search.filters import number_or_none
 
 _LONGEST = 1_000  # characters of a refusal
 _logger = logging.getLogger(__name__)
@@ -144,45 +141,6 @@ def _damage_of(cause: Exception, code: int) -> Damage | None:
 def _cause(error: Exception) -> Exception:
     original = getattr(error, "orig", None)
     return original if isinstance(original, Exception) else error
-
-
-async def check_search(check_names: Callable[..., Awaitable[None]], db: Any, query: Any, dataset: Any) -> None:
-    _check_query(query)
-    await check_names(db, query, dataset)
-    for each in query.filters.and_ if query.filters else ():  # a range of numbers does not go from or to a word
-        ends = [end for end in (getattr(each, "ge", None), getattr(each, "le", None)) if end is not None]
-        words = [end for end in ends if number_or_none(end) is None]
-        if words and await _holds_numbers(db, each.scope, dataset):
-            raise UnprocessableEntityError(f"`{words[0]}` is not a number to compare with.")
-
-
-def _check_query(query: Any) -> None:
-    if query.filters and query.filters.and_ is None:
-        query.filters = None
-    scopes = [each.scope for each in (*(query.filters.and_ if query.filters else ()), *(query.sort or ()))]
-    for scope in scopes:
-        if scope.entity in ("response", "suggestion") and not (scope.question or scope.property):
-            raise UnprocessableEntityError(f"A scope of a {scope.entity} needs a `question` or a `property`.")
-        if scope.entity == "suggestion" and not scope.property:
-            raise UnprocessableEntityError("A scope of a suggestion needs a `property`.")
-    asked = query.query
-    names = [str(getattr(scope, name, "")) for scope in scopes for name in ("question", "metadata_property")]
-    names += [asked.text.field or ""] if asked and asked.text else []
-    names += [asked.vector.name] if asked and asked.vector else []
-    if any("\0" in name for name in names):
-        raise UnprocessableEntityError("No field, question, property or vector has a name with the character NUL.")
-
-
-async def _holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
-    if scope.entity == "metadata":
-        named = await MetadataProperty.get_by_or_raise(db, name=scope.metadata_property, dataset_id=dataset.id)
-        return bool(named.type != MetadataPropertyType.terms)
-    if scope.entity == "record" or not scope.question:
-        return False
-    if scope.entity == "suggestion" and scope.property != "value":
-        return bool(scope.property == "score")
-    question = await Question.get_by_or_raise(db, name=scope.question, dataset_id=dataset.id)
-    return bool(question.type == QuestionType.rating)
 
 
 def answer_type_errors(_: Any) -> None:

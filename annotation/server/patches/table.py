@@ -18,6 +18,7 @@ from annotation.server.page import change_page
 from annotation.server.patches import access, annotator, errors, events, practice, routes
 from annotation.server.patches.engine import register_engine
 from annotation.server.patches.middleware import surround
+from annotation.server.search.filters import check_search
 
 _WEBHOOKS_KNOWN = "citejury_has_webhook"
 
@@ -154,8 +155,8 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("errors.future.base_errors:NotFoundError.__init__", "dd936f9b3c85", _wrap(errors.shorten_message)),
     ("errors.future.base_errors:NotUniqueError.__init__", "61b72558f34c", _wrap(errors.shorten_message)),
     ("errors.future.base_errors:UnprocessableEntityError.__init__", "c973de97ac57", _wrap(errors.shorten_message)),
-    # Malformed searches are answered with 500 instead of 422.
-    ("api.handlers.v1.datasets.records:_validate_search_records_query", "cbeaebf092ba", _wrap(errors.check_search)),
+    # Malformed searches are answered with 500, and there are filters and orders that nobody here needs.
+    ("api.handlers.v1.datasets.records:_validate_search_records_query", "cbeaebf092ba", _use(check_search)),
     # A range from a number to a word is answered with 500 instead of 422.
     ("api.schemas.v1.records:RangeFilter.check_ge_and_le", "a54473d25f83", errors.answer_type_errors),
     # So is a change that is no JSON object; the same answer is given.
@@ -177,8 +178,6 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("contexts.datasets:get_user_dataset_metrics", "cc72a22cc96c", _wrap(annotator.count_what_she_gets)),
     # An annotator sees when a record came and whether it is done, and so which were mixed in.
     ("api.handlers.v1.datasets.records:_filter_record_metadata_for_user", "37051579176b", _wrap(annotator.hide_origin)),
-    # An annotator sorts by what she is not told of records.
-    ("api.handlers.v1.datasets.records:_to_search_engine_sort", "1886c0a5aece", _wrap(annotator.limit_sort)),
     # An annotator filters by what she is not told of records.
     ("api.handlers.v1.datasets.records:_to_search_engine_filter", "83357318e84b", _wrap(annotator.limit_filter)),
     # An annotator learns how far all others together are.

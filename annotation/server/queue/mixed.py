@@ -5,6 +5,7 @@ before a unit of each block, drawn by lot, comes an answer that is mixed in. So 
 the last, the places are the same each time and another annotator's are others. Without other units nothing comes.
 """
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from math import ceil, inf, log1p
@@ -17,9 +18,12 @@ from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.server.queue.tables import QUEUE
-from annotation.server.search.orders import lot
 
 _PLACES = 2**64
+
+
+def lot(user_id: UUID, drawn: bytes) -> bytes:
+    return hashlib.blake2b(drawn, key=user_id.bytes, digest_size=8).digest()
 
 
 class Places(NamedTuple):

@@ -18,13 +18,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.server.queue import holds as held_answers
 from annotation.server.queue.holds import Holds, Openings
-from annotation.server.queue.mixed import Mixed, is_begun, is_for, is_limited, read_mixed
+from annotation.server.queue.mixed import Mixed, is_begun, is_for, is_limited, lot, read_mixed
 from annotation.server.queue.practice import closing_practice, is_practice, practice_queue
 from annotation.server.queue.tables import QUEUE
-from annotation.server.search.filters import is_pending_record, split_queue
-from annotation.server.search.orders import FEW, HEAPS, lot
 
 _AT_ONCE = 500  # answers that a statement can hold
+_HEAPS = 256  # that an answer's last two characters deal it into, each of about the same size
+_FEW = 1000  # with four records in a heap, one query for all of them is cheaper than one for each heap
 
 
 class _WaitingRecord(NamedTuple):
@@ -41,12 +41,6 @@ class Queue(NamedTuple):
     is_restricted: bool  # whether some of the dataset's records are for others only
     holds: Holds
     openings: Openings
-
-
-def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
-    filters, user_id = split_queue(wanted)
-    others = [each for each in filters if not is_pending_record(each)]
-    return others if user_id is not None and len(others) < len(filters) else None
 
 
 async def queue_page(
@@ -182,11 +176,11 @@ async def _not_held(queue: Queue, at_once: int) -> AsyncIterator[list[_WaitingRe
 async def _lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
     """Answers with a record that lacks so many labels, in the user's order: one list or, if they are many, heaps."""
     columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*_waiting(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking == left)
-    found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
-    if len(found) <= FEW:
+    found = (await queue.db.execute(columns.limit(_FEW + 1))).tuples().all()
+    if len(found) <= _FEW:
         yield _by_lot(queue.user_id, found)
     else:
-        for heap in sorted(range(HEAPS), key=lambda number: lot(queue.user_id, bytes([number]))):
+        for heap in sorted(range(_HEAPS), key=lambda number: lot(queue.user_id, bytes([number]))):
             yield _by_lot(queue.user_id, (await queue.db.execute(columns.where(QUEUE.c.heap == heap))).tuples().all())
     held = [answer for answer, count in queue.openings.left.items() if count == left]
     yield sorted(held, key=lambda answer: lot(queue.user_id, answer.encode()))

@@ -1,28 +1,27 @@
 """The words of a text as the search compares them: without case, Unicode forms, punctuation or anything invisible.
 
 A word is a run of letters, digits and their marks. A character of a script that is written without spaces, or an
-emoji, is a word by itself, so that 安全 is a phrase of two words and is found within any sentence. PostgreSQL's form of
-the same is in `text_index`; a test holds the two together.
+emoji, is a word by itself, so that 安全 is a phrase of two words and is found within any sentence.
 """
 
 import json
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.entities import html5
 from typing import Any
 
 # https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
-ENTITY = "&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});"
-RENDERED = '<div class="citejury-answer"'
+_ENTITY = "&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});"
+_RENDERED = '<div class="citejury-answer"'
 """How a rendered answer begins (annotation/argilla/rendering.py); all other fields have `<` before a letter escaped."""
-WITHIN_WORDS = "</?(?:strong|em|code)>"
-NUMBERED = '<li value="([0-9]+)">'
-ASSIGNED = (*range(0x32400), *range(0xE0000, 0xE0200))  # between them and after them is nothing but private use
+_WITHIN_WORDS = "</?(?:strong|em|code)>"
+_NUMBERED = '<li value="([0-9]+)">'
+_ASSIGNED = (*range(0x32400), *range(0xE0000, 0xE0200))  # between them and after them is nothing but private use
 _VARIATION_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 # Scripts written without spaces, by their blocks (https://www.unicode.org/Public/14.0.0/ucd/Blocks.txt), and emoji.
-ALONE = (
+_ALONE = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
     (0x1100, 0x11FF),  # Hangul Jamo
@@ -45,9 +44,9 @@ ALONE = (
     (0x1F000, 0x1FAFF),  # emoji
     (0x20000, 0x3FFFD),
 )
-GAP = "\ue000"  # a word that no query has: a phrase does not go from one message of a chat to the next
+_GAP = "\ue000"  # a word that no query has: a phrase does not go from one message of a chat to the next
 
-_CATEGORIES = "".join(map(unicodedata.category, map(chr, ASSIGNED)))
+_CATEGORIES = "".join(map(unicodedata.category, map(chr, _ASSIGNED)))
 """Of each assigned code point two letters, a capital and a small one."""
 
 Ranges = tuple[tuple[int, int], ...]
@@ -55,10 +54,10 @@ Ranges = tuple[tuple[int, int], ...]
 
 def _ranges_of(*categories: str) -> Ranges:
     runs = re.finditer(f"(?:{'|'.join(f'{category:.<2}' for category in categories)})+", _CATEGORIES)
-    return tuple((ASSIGNED[run.start() // 2], ASSIGNED[run.end() // 2 - 1]) for run in runs)
+    return tuple((_ASSIGNED[run.start() // 2], _ASSIGNED[run.end() // 2 - 1]) for run in runs)
 
 
-def bracketed(ranges: Ranges) -> str:
+def _bracketed(ranges: Ranges) -> str:
     return "".join(chr(low) if low == high else f"{chr(low)}-{chr(high)}" for low, high in ranges)
 
 
@@ -77,14 +76,14 @@ def _without(ranges: Ranges, removed: Ranges) -> Ranges:
     return ranges
 
 
-INVISIBLE = _ranges_of("Cf") + _VARIATION_SELECTORS
-TOGETHER = _without(_ranges_of("L", "N", "M"), ALONE)
+_INVISIBLE = _ranges_of("Cf") + _VARIATION_SELECTORS
+_TOGETHER = _without(_ranges_of("L", "N", "M"), _ALONE)
 # The characters beyond U+FFFF apart: Python looks through their ranges one by one, and most texts have none.
-_HIDDEN = re.compile(f"[{bracketed(_without(INVISIBLE, _FURTHER))}]")
-_HIDDEN_BEYOND = re.compile(f"{_BEYOND}[{bracketed(_without(INVISIBLE, _NEAREST))}]")
+_HIDDEN = re.compile(f"[{_bracketed(_without(_INVISIBLE, _FURTHER))}]")
+_HIDDEN_BEYOND = re.compile(f"{_BEYOND}[{_bracketed(_without(_INVISIBLE, _NEAREST))}]")
 _WORD = re.compile(
-    f"(?:[{bracketed(_without(TOGETHER, _FURTHER))}]+|{_BEYOND}[{bracketed(_without(TOGETHER, _NEAREST))}])+"
-    f"|[{bracketed(_without(ALONE, _FURTHER))}]|{_BEYOND}[{bracketed(_without(ALONE, _NEAREST))}]"
+    f"(?:[{_bracketed(_without(_TOGETHER, _FURTHER))}]+|{_BEYOND}[{_bracketed(_without(_TOGETHER, _NEAREST))}])+"
+    f"|[{_bracketed(_without(_ALONE, _FURTHER))}]|{_BEYOND}[{_bracketed(_without(_ALONE, _NEAREST))}]"
 )
 
 
@@ -95,11 +94,11 @@ def words_of(text: str) -> str:
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
-def visible(text: str) -> str:
-    if text.startswith(RENDERED):
-        text = re.sub(WITHIN_WORDS, "", text)
-        text = re.sub("<[^>]*>", " ", re.sub(NUMBERED, r" \1 ", text))
-    return re.sub(ENTITY, _read_entity, text) if "&" in text else text
+def _visible(text: str) -> str:
+    if text.startswith(_RENDERED):
+        text = re.sub(_WITHIN_WORDS, "", text)
+        text = re.sub("<[^>]*>", " ", re.sub(_NUMBERED, r" \1 ", text))
+    return re.sub(_ENTITY, _read_entity, text) if "&" in text else text
 
 
 def _read_entity(found: re.Match[str]) -> str:
@@ -110,17 +109,10 @@ def _read_entity(found: re.Match[str]) -> str:
     return chr(point) if 0 < point <= sys.maxunicode and not 0xD800 <= point <= 0xDFFF else "\N{REPLACEMENT CHARACTER}"
 
 
-def words_by_field(fields: str, unread: str) -> str:
+def words_by_field(fields: Mapping[str, Any]) -> dict[str, str]:
     """A field may be a text or hold texts, as a chat does; the keys of an object are no words of it."""
-    try:
-        read = json.loads(fields)
-    except (ValueError, RecursionError):  # nothing that Python itself wrote; its text can still be found
-        read = {"": fields}
-    left_out = set(json.loads(unread))
-    texts = {
-        name: f" {GAP} ".join(words_of(visible(leaf)) for leaf in _leaves_of(value)) for name, value in read.items()
-    }
-    return json.dumps({name: words for name, words in texts.items() if name not in left_out}, ensure_ascii=False)
+    gap = f" {_GAP} "
+    return {name: gap.join(words_of(_visible(leaf)) for leaf in _leaves_of(value)) for name, value in fields.items()}
 
 
 def _leaves_of(value: Any) -> Iterator[str]:
