@@ -36,6 +36,8 @@ NO_OBJECT = (
 UNTYPED = "no JSON 3"
 # A change that is no object was answered with 500.
 FAILED = '"type":"builtins.TypeError"'
+# Orders, vectors and most filters were answered, or refused one by one, and so were figures of metadata.
+LEFT_OUT = "This server searches texts, and filters by the status of responses"
 
 
 def alike(answer: str) -> str:
@@ -45,6 +47,8 @@ def alike(answer: str) -> str:
 
 
 def is_listed(asked: str, was: str, now: str) -> bool:
+    if now.startswith("422") and LEFT_OUT in now:
+        return "/records/search" in asked or "GET /metadata-properties/{metadata_property_id}/metrics" in asked
     if not (now.startswith("422") and any(sentence in now for sentence in NO_OBJECT)):
         return False
     return asked.endswith(UNTYPED) or FAILED in was
@@ -61,6 +65,6 @@ def test_every_route_answers_every_role_as_it_did_but_for_what_is_listed() -> No
         for who, answer in answers.items()
         if alike(was := before[asked][who]) != alike(answer) and not is_listed(asked, was, answer)
     ]
-    assert other == []
+    assert not other, "\n".join(map(str, other))
     texts = " ".join(answer for answers in (*before.values(), *now.values()) for answer in answers.values())
     assert [pattern for pattern, _ in WORDED_OTHERWISE if not re.search(pattern, texts)] == []
