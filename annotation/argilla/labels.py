@@ -1,5 +1,6 @@
 """The tasks that are known, their labels and the rules between them; what ours mean: annotation/contracts/labels.md."""
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -26,10 +27,20 @@ EVIDENCE = "evidence"
 """Name of grounding's span question, in datasets that have it: the words of the context that decided."""
 
 
+def _checked_name(name: str) -> str:
+    if not re.fullmatch("[a-z][a-z0-9_]{0,39}", name):
+        raise ValueError(f"{name!r} has other signs; use up to 40 of a-z, 0-9 and _, beginning with a letter")
+    return name
+
+
+_Name = Annotated[str, AfterValidator(_checked_name)]
+"""A file, a column or a key is called so, also where it is another server's dataset that says it."""
+
+
 class Question(Frozen):
     """One question, which every annotator answers for each unit."""
 
-    name: str
+    name: _Name
     """Its column in the exports."""
     scale: ScaleName
     """`boolean`: yes or no; `nominal`: values without order; `ordinal`: in their order; `interval`: numbers."""
@@ -70,7 +81,7 @@ class Question(Frozen):
 class Rule(Frozen):
     """Where every question of `if` has one of its values there, every one of `then` has one of its values there."""
 
-    name: str
+    name: _Name
     """What counts of broken rules are called by."""
     condition: dict[str, tuple[str, ...]] = Field(alias="if", min_length=1)
     """Values by question; all must hold."""
@@ -152,7 +163,7 @@ class TaskWords(Frozen):
 class Task(Frozen):
     """What is judged by which questions."""
 
-    name: str
+    name: _Name
     """What its files and datasets are called."""
     unit: UnitName
     """`answer`: an answer is judged; `passage`: each of its passages is."""

@@ -27,8 +27,6 @@ from annotation.argilla.labels import (
 from annotation.argilla.wording import Problem, described, read_file, read_words, told
 from pipeline.core.errors import InputError
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_TASK_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _MOST_VALUES = 100
 _LONGEST_VALUE = 200  # argilla-server 2.8.0
 _COLUMNS = re.compile(
@@ -40,7 +38,7 @@ _COLUMNS = re.compile(
 """Columns of the exports that no question can have the name of."""
 _FILES = re.compile(
     "agreement|annotators|citations|consensus|controls|decisions|disagreements|evidence|history|index|labels|manifest|"
-    "provenance|ratings|report|results"
+    "provenance|ratings|report|results|.*_discarded"
 )
 """Names of the exports' other files."""
 
@@ -66,9 +64,7 @@ def read_task(path: Path) -> Task:
 
 
 def _problems(task: Task) -> Iterator[Problem]:
-    if not _TASK_NAME.fullmatch(task.name) or task.name.endswith("_discarded"):
-        yield Problem(("name",), f"is {task.name!r}; use up to 40 of a-z, 0-9, _ and -, beginning with a letter")
-    elif _FILES.fullmatch(task.name):
+    if _FILES.fullmatch(task.name):
         yield Problem(("name",), f"is {task.name!r}, the name of another file of the exports; choose another")
     known = UNIT_FIELDS[task.unit]
     for name in task.fields:
@@ -97,9 +93,7 @@ def _decision_problems(task: Task, decision: Decision) -> Iterator[Problem]:
 
 def _question_problems(question: Question) -> Iterator[Problem]:
     name, scale, values = question.name, question.scale, question.values
-    if not _NAME.fullmatch(name):
-        yield Problem(("name",), f"is {name!r}; use up to 40 of a-z, 0-9 and _, beginning with a letter")
-    elif _COLUMNS.fullmatch(name):
+    if _COLUMNS.fullmatch(name):
         yield Problem(("name",), f"is {name!r}, a column that the exports have already; choose another")
     if scale == "boolean":
         if values:
@@ -136,8 +130,6 @@ def _number(value: str) -> Decimal | None:
 
 
 def _rule_problems(task: Task, rule: Rule) -> Iterator[Problem]:
-    if not _NAME.fullmatch(rule.name):
-        yield Problem(("name",), f"is {rule.name!r}; use up to 40 of a-z, 0-9 and _, beginning with a letter")
     for side, wanted in (("if", rule.condition), ("then", rule.then)):
         for name, values in wanted.items():
             if name not in task.by_name:

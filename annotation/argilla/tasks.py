@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import ValidationError
+
 from annotation.argilla.labels import (
     EVIDENCE,
     NOTES,
@@ -84,9 +86,20 @@ def task_of(dataset: Mapping[str, Any]) -> TaskName | None:
     """The task of a dataset as the server describes it, which becomes known; None where it is not one of ours."""
     metadata = dataset.get("metadata") or {}
     named = metadata.get("task") if "schema_hash" in metadata else None
-    if isinstance(metadata.get(TASK_DOCUMENT), dict) and named == metadata[TASK_DOCUMENT].get("name"):
-        return add_document(metadata[TASK_DOCUMENT])
+    document = metadata.get(TASK_DOCUMENT)
+    if isinstance(document, dict) and named == document.get("name"):
+        try:
+            return add_document(document)
+        except ValidationError:
+            return None
     return named if named in OWN_TASKS else None
+
+
+def title_of(dataset: Mapping[str, Any]) -> str | None:
+    """What its task is called in its language; None for the tasks that come with citejury."""
+    document = (dataset.get("metadata") or {}).get(TASK_DOCUMENT) or {}
+    title: str | None = document.get("wording", {}).get(locale_of(dataset), {}).get("title")
+    return title
 
 
 def locale_of(dataset: Mapping[str, Any]) -> str:

@@ -185,9 +185,7 @@ def read_words(task: Task, path: Path, text: str, locale: str, given: Any) -> Ta
     else:
         beside = path.stem
     if isinstance(given, dict) and "guidelines" not in given:
-        file = path.with_name(str(given.get("guidelines_file", f"{beside}.{locale}.md")))
-        given = {name: each for name, each in given.items() if name != "guidelines_file"}
-        given["guidelines"] = read_file(file)
+        given = given | {"guidelines": read_file(path.with_name(f"{beside}.{locale}.md"))}
     try:
         words = TaskWords.model_validate(given)
     except ValidationError as error:

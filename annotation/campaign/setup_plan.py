@@ -228,7 +228,7 @@ def _changes(
 def _wording_of(part: Mapping[str, Any]) -> tuple[Any, ...]:
     """What annotators read of a field or question; takes ours and the server's description alike."""
     options = part["settings"].get("options") or ()
-    return part["title"], part.get("description"), [(each["value"], each["text"]) for each in options]
+    return part["title"], part.get("description"), [(each["value"], each.get("text")) for each in options]
 
 
 def _count_responses(argilla: Argilla, dataset_id: str) -> int:

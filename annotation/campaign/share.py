@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import TaskName
 from annotation.argilla.pages import exact, markdown_to_html, render
 from annotation.argilla.tasks import CALIBRATION, ORDER, PRACTICE, lot
 from annotation.argilla.wording import LOCALES, Wording, read_texts, read_wording
@@ -37,7 +37,11 @@ def render_page(task: TaskName, wording: Wording) -> str:
         rules=markdown_to_html(rules),
         sections=markdown_to_html(f"{mark}{sections}".lstrip()),
         case=examples.case,
-        labels=[(wording.questions[task][label], examples.labels[label]) for label in LABELS[task]],
+        labels=[
+            (wording.questions[task][label], [(values[value], example) for value, example in given.items()])
+            for label, given in examples.labels.items()
+            for values in [wording.values[task][label]]
+        ],
     )
 
 

@@ -73,7 +73,7 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
         citejury annotation controls plant spare.jsonl --out controls.csv
         citejury annotation controls plant spare.jsonl --out controls.csv --number 30 --task grounding
     """
-    from annotation.argilla.labels import TASKS
+    from annotation.argilla.labels import OWN_TASKS
     from annotation.quality.control_files import write_controls
     from annotation.quality.planting import plant_controls
 
@@ -81,7 +81,7 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
         raise OutputError(
             f"`{out}` is there, perhaps with answers of yours. Name another file, or add `--force` to replace it."
         )
-    chosen = [task for task in TASKS if task in tasks] or list(TASKS)
+    chosen = [task for task in OWN_TASKS if task in tasks] or list(OWN_TASKS)
     planted = plant_controls(_read_records(paths).values(), number, seed, chosen)
     if not planted:
         raise InputError(f"The records give no control of {', '.join(chosen)}: none has passages.")

@@ -57,7 +57,7 @@ def judge(**given: Any) -> None:
         citejury annotation judge records.jsonl --out judgements.jsonl --model openai/gpt-oss-120b --max-cost 5
         citejury annotation judge records.jsonl --out judgements.jsonl --provider claude --task grounding
     """
-    from annotation.argilla.labels import TASKS
+    from annotation.argilla.labels import OWN_TASKS
     from annotation.judge.run import Work, judge_records
     from pipeline.asking.questions import Limits
     from pipeline.settings import read_settings
@@ -67,7 +67,7 @@ def judge(**given: Any) -> None:
     chosen = named_model(settings, options.model, options.provider, options.base_url, options.max_cost)
     limits = Limits(options.concurrency, options.max_cost, settings.known_prices)
     with ProgressBars("units", remaining=True) as bars:
-        tasks, report = options.task_names or TASKS, partial(bars.report, "judging")
+        tasks, report = options.task_names or OWN_TASKS, partial(bars.report, "judging")
         work = Work(options.records, options.out, tasks, options.explain, options.sample, limits, report, bars.tell)
         outcome = judge_records(work, chosen, options.attempts)
     _tell_outcome(outcome, work, chosen.model)

@@ -104,6 +104,7 @@ def push(
         citejury annotation push records.jsonl --suggestions judgements.jsonl
     """
     from annotation.argilla.client import open_argilla
+    from annotation.argilla.labels import OWN_TASKS
     from annotation.argilla.tasks import PRODUCTION, SUGGESTED, check_takes_suggestions, takes_suggestions
     from annotation.campaign.file import read_campaign
     from annotation.push.push import PushOptions, push_where_named
@@ -149,6 +150,8 @@ def push(
     _log_lines("records were answered and changed; their new text is a revision", report.revised)
     _log_lines("units stay in Argilla although their record no longer has them", report.left_over)
     _log_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
+    if proposals and any(task not in OWN_TASKS for task in report.tasks):
+        log(f"Suggestions are for {', '.join(OWN_TASKS)} only: a task from a file gets none.")
     if proposals:
         judged, skipped = proposals.judgements
         log(f"Units with suggestions: {len(proposals.used)} of {len(judged)} that were judged.")

@@ -12,7 +12,6 @@ from click.core import ParameterSource
 from annotation.cli.options import (
     FILE,
     FOLDER,
-    TASK_NAMES,
     api_url_option,
     flag,
     named_server,
@@ -63,7 +62,7 @@ _TO_DO = {
 @several(
     "--new-version",
     "new_versions",
-    type=click.Choice(TASK_NAMES),
+    metavar="TASK",
     help="Make a new version of this task's datasets, with their records",
 )
 @click.option("--passwords", type=FILE, help="File that keeps the passwords of new annotators, readable for you only.")
@@ -105,7 +104,7 @@ def setup(
         citejury annotation setup --round suggested
     """
     from annotation.argilla.client import open_argilla
-    from annotation.argilla.labels import TASKS
+    from annotation.argilla.labels import OWN_TASKS
     from annotation.argilla.tasks import takes_suggestions
     from annotation.campaign.file import read_campaign
     from annotation.campaign.people import Passwords
@@ -117,7 +116,7 @@ def setup(
 
     campaign = read_campaign()
     settings = read_settings(workspace=workspace, locale=locale, api_url=api_url)
-    chosen = [task for task in TASKS if task in new_versions]
+    chosen = _chosen_tasks(new_versions, campaign.tasks if campaign else OWN_TASKS)
     beside = ctx.get_parameter_source("round_name") is not ParameterSource.DEFAULT
     if campaign:
         _refuse_options(ctx, {"annotators", "evidence"} if beside else set(_IN_CAMPAIGN))
@@ -155,6 +154,12 @@ def setup(
     proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
     named = named_again(workspace, round_name)
     tell_next(f"citejury annotation push RECORDS.jsonl{proposals}{named}")
+
+
+def _chosen_tasks(named: Collection[str], known: Sequence[str]) -> list[str]:
+    if unknown := [task for task in named if task not in known]:
+        raise click.UsageError(f"`--new-version {unknown[0]}`: name one of the tasks here, {', '.join(known)}.")
+    return [task for task in known if task in named]
 
 
 def named_again(workspace: str | None, round_name: str = "production") -> str:

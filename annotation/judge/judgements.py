@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import OWN_TASKS, TaskName
 from annotation.push.suggestions import Judgement
 from pipeline.citations.addresses import source_domain
 from pipeline.core.schema import Frozen
@@ -70,10 +70,10 @@ class Unit(NamedTuple):
         return tuple(site for site in sites if site) or ("-",)
 
 
-def units_of(record: QueryResponse, tasks: Sequence[TaskName] = TASKS) -> Iterator[Unit]:
+def units_of(record: QueryResponse, tasks: Sequence[TaskName] = OWN_TASKS) -> Iterator[Unit]:
     """In the fixed order of the tasks, passages by rank; no grounding without passages, which annotators never see."""
     passages = tuple(sorted(record.chunks, key=lambda passage: passage.chunk_rank))
-    for task in (task for task in TASKS if task in tasks):
+    for task in (task for task in OWN_TASKS if task in tasks):
         if task == "retrieval":
             yield from (Unit(record, task, (passage,)) for passage in passages)
         elif task == "generation" or passages:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import OWN_TASKS, TaskName
 from annotation.judge.judgements import FullJudgement, Judged, Unit, units_of
 from annotation.judge.model import ModelAnswer, Prompt, build_prompt, digest, judgement_of, read_answer
 from annotation.push.record_sources import read_source
@@ -43,7 +43,7 @@ class Work(NamedTuple):
 
     records: Path
     out: Path
-    tasks: Sequence[TaskName] = TASKS
+    tasks: Sequence[TaskName] = OWN_TASKS
     explain: bool = False
     sample: int = 0
     limits: Limits = NO_LIMITS

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.argilla.labels import LABELS, RULES, TASKS, TaskName, broken_rules
+from annotation.argilla.labels import LABELS, OWN_TASKS, RULES, TaskName, broken_rules
 from annotation.argilla.tasks import lot
 from annotation.quality.planting import Planted
 from pipeline.core.errors import BadRowsError, InputError
@@ -19,7 +19,7 @@ from pipeline.core.terminal import counted
 from pipeline.records.run import write_records
 from pipeline.records.schema import QueryResponse
 
-_ALL_LABELS = tuple(label for task in TASKS for label in LABELS[task])
+_ALL_LABELS = tuple(label for task in OWN_TASKS for label in LABELS[task])
 _COLUMNS = (
     *("confirmed", "task", "kind", "what", *_ALL_LABELS),
     *("query", "answer", "passages", "language", "record_uuid", "chunk_id", "made_from"),
@@ -163,11 +163,12 @@ def _known_unit(
 
 def _task_of(named: str, told: Iterable[str]) -> TaskName:
     """The task that a row names, or the only one that has all labels that it tells."""
-    fitting = [task for task in TASKS if all(label in LABELS[task] for label in told) and named in ("", task)]
+    fitting = [task for task in OWN_TASKS if all(label in LABELS[task] for label in told) and named in ("", task)]
     if len(fitting) != 1:
-        what = f"the task {named!r} has not" if named in TASKS else "no one task has"
-        if named and named not in TASKS:
-            raise InputError(f"there is no task {named!r}; the tasks are {', '.join(TASKS)}")
+        what = f"the task {named!r} has not" if named in OWN_TASKS else "no one task has"
+        if named and named not in OWN_TASKS:
+            own = ", ".join(OWN_TASKS)
+            raise InputError(f"controls are for the tasks {own} only, and `task` is {named!r}; leave the row out")
         raise InputError(f"{what} all of the labels {', '.join(told) or '(none is told)'}")
     return fitting[0]
 
@@ -188,7 +189,7 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
     dropped: list[str] = []
     few: list[str] = []
     forgotten: set[tuple[int, str]] = set()
-    for task in TASKS:
+    for task in OWN_TASKS:
         for label in LABELS[task]:
             known = [unit for unit in units if unit.task == task and label in unit.answers]
             counts = Counter(unit.answers[label] for unit in known)

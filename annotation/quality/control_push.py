@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import HIDDEN, is_as_pushed, opaque_id, to_records, unit_id
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import OWN_TASKS, TaskName
 from annotation.argilla.marks import add_passages
 from annotation.argilla.tasks import PRODUCTION, lacking_fields, lot
 from annotation.argilla.units import (
@@ -79,9 +79,10 @@ def push_controls(
     people: dict[Place, int] = {}
     planned: dict[tuple[Place, TaskName], _Planned] = {}
     for place, found in balance.items():
-        datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
+        wanted = [task for task in OWN_TASKS if any(unit.task == task for unit in found.units)]
+        datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name, wanted)
         people[place] = _count_jury(argilla, place, standing)
-        for task in TASKS:
+        for task in OWN_TASKS:
             if of_task := [unit for unit in found.units if unit.task == task]:
                 needed = max(1, people[place])
                 planned[place, task] = _planned(argilla, datasets[task], of_task, needed, rate, progress)
@@ -159,7 +160,7 @@ def _by_place(
 ) -> dict[Place, list[Known]]:
     if campaign is None:
         found = find_datasets(argilla, workspace, locale, round_name)
-        return {Place(workspace, found["generation"].locale, round_name): list(units)}
+        return {Place(workspace, next(iter(found.values())).locale, round_name): list(units)}
     open_places = [place for place in places(campaign, workspace) if place.round_name == round_name]
     by_place: dict[Place, list[Known]] = {}
     for unit in units:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from annotation.argilla.display import source_of
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, OWN_TASKS, TaskName
 from annotation.argilla.tasks import lot
 from annotation.argilla.wording import LOCALES, locales
 from pipeline.records.schema import Passage, QueryResponse, Source, is_uuid, join_context, split_line
@@ -70,7 +70,7 @@ class _Change(NamedTuple):
 
 
 def plant_controls(
-    records: Iterable[QueryResponse], number: int, seed: int = 0, tasks: Sequence[TaskName] = TASKS
+    records: Iterable[QueryResponse], number: int, seed: int = 0, tasks: Sequence[TaskName] = OWN_TASKS
 ) -> list[Planted]:
     """So many units of each task and language with known answers, in the order of the tasks.
 
@@ -83,7 +83,7 @@ def plant_controls(
         shown = record.model_copy(update={"answer": split_line(record)[0]})
         by_language.setdefault(record.language, []).append(shown)
     planted: list[Planted] = []
-    for task in (task for task in TASKS if task in tasks):
+    for task in (task for task in OWN_TASKS if task in tasks):
         for language, own in sorted(by_language.items()):
             draw, begin, order = _Draw(f"{seed} {task} {language}"), len(planted), list(_ORDER[task])
             plant = _planted_set if task == "retrieval" else partial(_planted_unit, task)

@@ -1,9 +1,10 @@
 """A project of one's own: its first files, and what is missing here for it, each with what to do about it."""
 
+import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from importlib.resources import files
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from annotation.argilla.client import open_argilla
+from annotation.argilla.task_file import read_task
 from annotation.argilla.wording import locales, read_wording
 from annotation.campaign.file import read_campaign
 from annotation.cli.serve import check_has_server, port_of
@@ -23,15 +25,20 @@ from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider, get_provider
 from pipeline.settings import Settings, read_settings
 
+_OWN_TASKS = '# tasks = ["retrieval", "grounding", "generation"]'
+
 
 class Started(NamedTuple):
     written: tuple[Path, ...]
     kept: tuple[Path, ...]
 
 
-def start_project(folder: Path) -> Started:
-    """Write the files of a new project into the folder; run again, it finishes what was interrupted."""
-    wanted = {folder / name: content for name, content in project_files().items()}
+def start_project(folder: Path, tasks: Sequence[Path] = ()) -> Started:
+    """Write the files of a new project into the folder; run again, it finishes what was interrupted.
+
+    `tasks` are task files, which are copied with their wording, and are the campaign's.
+    """
+    wanted = {folder / name: content for name, content in project_files(tasks).items()}
     with output_errors(f"`{folder}` cannot be used", "Name another folder."):
         there = {path: path.read_bytes() for path in wanted if path.exists()}
         other = [path.relative_to(folder) for path, content in there.items() if content != wanted[path]]
@@ -47,7 +54,9 @@ def start_project(folder: Path) -> Started:
     return Started(new, tuple(there))
 
 
-def project_files() -> dict[str, bytes]:
+def project_files(tasks: Sequence[Path] = ()) -> dict[str, bytes]:
+    worded = [{*read_task(path).wording}.intersection(locales()) for path in tasks]
+    copied = {each.name: each.read_bytes() for path in tasks for each in [path, *path.parent.glob(f"{path.stem}.*.*")]}
     demo = files("exports") / "demo_data"
     lines = (demo / "narratives.csv").read_text(encoding="utf-8").splitlines()[:3]
     ids = [line.partition(",")[0] for line in lines[1:]]
@@ -64,9 +73,14 @@ def project_files() -> dict[str, bytes]:
     names = {".gitignore": "gitignore", "README.md": "README.md", SETTINGS_FILE: SETTINGS_FILE, STUDY_FILE: STUDY_FILE}
     texts = {name: (demo / "project" / own).read_text(encoding="utf-8") for name, own in names.items()}
     texts[SETTINGS_FILE] = texts[SETTINGS_FILE].replace("{key}", get_provider(PROVIDERS[0]).key_variables[0])
+    if tasks:
+        spoken = [locale for locale in locales() if all(locale in each for each in worded)]
+        named = "tasks = " + json.dumps([path.name for path in tasks], ensure_ascii=False)
+        settings = texts[SETTINGS_FILE].replace(_OWN_TASKS, named)
+        texts[SETTINGS_FILE] = settings.replace('locales = ["en"]', f"locales = {json.dumps(spoken)}")
     texts[STUDY_FILE] = texts[STUDY_FILE].replace("{providers}", ",".join(PROVIDERS[1:3]))
     texts["narratives.csv"] = "\n".join(lines) + "\n"
-    return {**payloads, **arms, **{name: text.encode() for name, text in texts.items()}}
+    return {**payloads, **arms, **copied, **{name: text.encode() for name, text in texts.items()}}
 
 
 _HOME = Path("citejury-home")

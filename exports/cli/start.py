@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import FOLDER, flag, preset
+from annotation.cli.options import FOLDER, flag, preset, several
 from pipeline.cli.options import PATH, log
 
 if TYPE_CHECKING:
@@ -161,20 +161,29 @@ def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
 
 @click.command()
 @click.argument("folder", type=FOLDER, metavar="DIR")
-def init(folder: Path) -> None:
+@several(
+    "--task",
+    "tasks",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Ask what this task file asks, not what we would ask",
+)
+def init(folder: Path, tasks: tuple[Path, ...]) -> None:
     """Start a project of your own in DIR: settings with comments, example narratives, stored answers to try them with.
 
     `study.toml` in it is a study that `citejury study run` repeats every month.
 
-    A folder that holds one of these files with another content is refused, and nothing is written.
+    A folder that holds one of these files with another content is refused, and nothing is written. A task file (TOML)
+    has questions, their scales and their wording; it is checked, copied and named in citejury.toml.
 
     \b
     Example:
         citejury init my-project
+        citejury init my-project --task claims.toml
     """
     from exports.cli.project import start_project
 
-    started = start_project(folder)
+    started = start_project(folder, tasks)
     for path in started.written:
         click.echo(path)
     if not started.written:

@@ -57,3 +57,16 @@ def write_claims(folder: Path, *changes: tuple[str, str]) -> Path:
     path = folder / "claims.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+PRACTICE = """
+[[practice.en]]
+id = "sky"
+query = "What colour is the sky?"
+answer = "Blue [1]."
+passages = [{ text = "On a clear day the sky is blue." }]
+accuracy = { answer = "right", why = "The passage says so." }
+kind = { answer = "fact", why = "It can be checked." }
+stars = { answer = 5, why = "Nothing is missing." }
+complete = { answer = "yes", why = "Nothing else is asked." }
+"""

@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   if (!window.citejury?.toldNow) return; // a script before this one did not come
-  const { rules, locale, say, element, isTyping } = window.citejury;
+  const { rules, task, locale, say, element, isTyping } = window.citejury;
   const { user, forget, unsaved, form, recordShown, isLoggedOut, isClosed, staleness } = window.citejury;
   const { valuesOf, toldNow, correctionsElsewhere, goTo } = window.citejury;
   const SECOND = 1000;
@@ -19,12 +19,13 @@
       const value = values[name]?.value;
       return value === undefined || value === null ? missing : wanted.includes(String(value));
     };
-    const broken = rules.filter((rule) => Object.entries(rule.if).every(([name, wanted]) => given(name, wanted, false))
+    const own = task();
+    const broken = (own?.rules || rules).filter((rule) => Object.entries(rule.if).every(([name, wanted]) => given(name, wanted, false))
       && Object.entries(rule.then).some(([name, wanted]) => !given(name, wanted, true)));
     if (!hint) (hint = element("p", { id: "citejury-hint" })).setAttribute("role", "status");
     hint.lang = locale();
     if (hint.nextSibling !== footer) footer.before(hint);
-    write(hint, broken.map((rule) => say(rule.name)).join("\n"));
+    write(hint, broken.map(({ name }) => (own ? own.words.rules[name] : say(name))).join("\n"));
   };
   const askWhy = (event) => {
     const [page, notes] = [form(), recordShown()?.questions?.find((each) => each.name === "notes")];

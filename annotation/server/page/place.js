@@ -16,14 +16,15 @@
     return id && dataset()?.id === id ? dataset() : null;
   };
   // A list of records in words, with its language where that is another one.
-  const nameOf = ({ task, round, name, locale: own }, language = locale()) => {
+  const nameOf = ({ task, round, name, locale: own, title, task_file: file }, language = locale()) => {
     if (!task) return name;
     const other = worded(own) === language ? "" : ` (${new Intl.DisplayNames(language, { type: "language" }).of(own)})`;
     const rounds = {
       production: "", calibration: "round_calibration", practice: "round_practice", adjudication: "round_adjudication" };
     const key = rounds[round] ?? (/^suggested(?:-|$)/.test(round) ? "round_suggested" : null);
     const words = key === null ? round : key && say(key, {}, language);
-    return [say(`task_${task}`, {}, language), words].filter(Boolean).join(" – ") + other;
+    const called = title || file?.wording[own]?.title || say(`task_${task}`, {}, language);
+    return [called, words].filter(Boolean).join(" – ") + other;
   };
   const openedName = () => {
     const { name, metadata } = opened() || {};

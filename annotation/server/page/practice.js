@@ -19,13 +19,16 @@
   // Titles and answers as the form words them; each case of a list has the same.
   const wordsOf = (record) => new Map((record?.questions || []).map(({ name, title, answer }) => [
     name, { title, answers: new Map((answer?.values || []).map(({ value, text: shown }) => [value, shown])) }]));
-  const spoken = (words, isYes) => words?.answers.get(isYes ? "yes" : "no") || (isYes ? "yes" : "no");
+  const spoken = (words, said) => {
+    const value = { true: "yes", false: "no" }[said] ?? said;
+    return words?.answers.get(value) || value;
+  };
   const item = (label, words) => {
     const agrees = label.hers === label.known;
     const found = element("li", { className: agrees ? "citejury-same" : "citejury-other-answer" });
     const verdict = text("strong", `${agrees ? "✓" : "✗"} ${say(agrees ? "practice_same" : "practice_other")}`);
     const answers = element("p", { className: "citejury-answers" });
-    const hers = typeof label.hers === "boolean" ? spoken(words, label.hers) : "–";
+    const hers = label.hers !== null ? spoken(words, label.hers) : "–";
     answers.append(verdict, text("span", say("practice_yours", { answer: hers })));
     if (!agrees) answers.append(text("span", say("practice_known", { answer: spoken(words, label.known) })));
     found.append(text("h3", words?.title || label.name), answers, text("p", label.why));

@@ -4,7 +4,7 @@
 (() => {
   "use strict";
   if (!window.citejury?.form) return; // a script before this one did not come
-  const { examples, locale, say, element, form, onKey, watch } = window.citejury;
+  const { examples, task, locale, say, element, form, onKey, watch } = window.citejury;
   const REMEMBERED = "citejury:guidelines"; // in this tab of the browser
   const wide = matchMedia("(min-width: 1100px)"); // Argilla has another panel of the guidelines for small screens
   const texts = new Map(); // locale → its examples by label, asked for once somebody wants to see one
@@ -14,6 +14,8 @@
 
   const firstSentence = (text) => text.match(/^[^]*?(?:[.!?](?=\s)|[。！？]|$)/)[0];
   const examplesOf = async (label) => {
+    const own = task()?.words;
+    if (own) return own.case ? { case: own.case, ...own.questions[label]?.examples } : null;
     const language = locale();
     if (!texts.has(language)) texts.set(language, fetch(examples[language]).then((answer) => answer.json()));
     return texts.get(language).then((all) => all[label], () => { texts.delete(language); });
@@ -47,7 +49,7 @@
     line.append(element("span", { id: `citejury-rule-${question.name}`, textContent: firstSentence(text) }));
     const whole = element("div", { className: "citejury-whole", hidden: true });
     whole.setAttribute("aria-live", "polite");
-    if (isChoice || firstSentence(text) !== text) {
+    if ((isChoice && (!task() || task().words.case)) || firstSentence(text) !== text) {
       const button = element("button", { type: "button", tabIndex: -1, textContent: "?", title: `${say("whole_rule")} (?)` });
       button.id = `citejury-more-${question.name}`; // Argilla takes a click on what has no id as one on the first question
       button.setAttribute("aria-label", button.title);

@@ -8,6 +8,11 @@
   let dataset = null, me = null;
   const worded = (wanted) => (texts[wanted] ? wanted : "en");
   const locale = () => worded(dataset?.metadata?.locale || navigator.language.slice(0, 2));
+  // The task of the open dataset where it is from a file: its rules and its words. Ours are in the texts of the page.
+  const task = () => {
+    const { task_file: file, locale: own } = dataset?.metadata || {};
+    return file ? { rules: file.rule || [], words: file.wording[own] || {} } : null;
+  };
   // What Argilla's page calls her drafts, in the browser's language, which need not be the dataset's.
   const drafts = () => window.$nuxt?.$i18n.t("recordStatus.draft").replace(/^./, (first) => first.toUpperCase());
   // `{n}` in a text is a number, other names in braces are other values.
@@ -46,7 +51,7 @@
     try { return request.status < 300 ? JSON.parse(request.responseText) : before; } catch { return before; }
   };
   window.citejury = {
-    rules, disputed, marks, argilla, examples, locale, worded, say, element, onKey, isTyping, watch, dataset: () => dataset,
+    rules, task, disputed, marks, argilla, examples, locale, worded, say, element, onKey, isTyping, watch, dataset: () => dataset,
     me: () => me,
   };
 })();

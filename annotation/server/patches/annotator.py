@@ -26,6 +26,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from annotation.argilla.display import HIDDEN, own_answer
 from annotation.argilla.labels import DISPUTED
 from annotation.argilla.pages import markdown_to_html
+from annotation.argilla.tasks import title_of
 from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import (
     JURY_PROPERTY,
@@ -301,6 +302,7 @@ def _list_of(
         "name": described["name"],
         "heading": described["heading"],
         "task": series.task if series else None,
+        "title": series and title_of(described),
         "locale": series.locale if series else None,
         "round": series.round_name if series else None,
         "is_hers": described["is_hers"],

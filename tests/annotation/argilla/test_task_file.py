@@ -115,10 +115,14 @@ MISTAKES = {
         "name = 'language'",
         r"line 12: .* a column that the exports have already",
     ),
-    "a label of spaces": ("name = 'kind'", "name = 'the kind'", r"line 12: .*'the kind'; use up to 40 of a-z"),
+    "a label of spaces": ("name = 'kind'", "name = 'the kind'", r"line 12: .*'the kind' has other signs"),
     "a task of ours": ('name = "claims"', 'name = "retrieval"', "'retrieval' comes with citejury"),
     "a file's name": ('name = "claims"', 'name = "results"', r"line 2: `name` is 'results', the name of another file"),
-    "a bad name": ('name = "claims"', 'name = "../x"', r"line 2: `name` is '\.\./x'; use up to 40"),
+    "a bad name": (
+        'name = "claims"',
+        'name = "../x"',
+        r"line 2: `name` cannot be used: '\.\./x' has other signs",
+    ),
     "an unknown unit": (
         'unit = "answer"',
         'unit = "page"',

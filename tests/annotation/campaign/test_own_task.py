@@ -1,0 +1,158 @@
+"""A task of four questions on different scales, from its file to the status of the work, over HTTP and without code."""
+
+import json
+import tomllib
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS, forget_tasks
+from exports.cli import main
+from tests.support.campaign_players import Player
+from tests.support.setup_bench import answered, write_records
+from tests.support.task_files import PRACTICE, write_claims
+
+if TYPE_CHECKING:
+    from annotation.server.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+RIGHT = {"accuracy": "right", "kind": "fact", "stars": 5, "complete": "yes"}
+
+
+def run(*words: str, code: int = 0) -> Result:
+    """What a command printed, which knows of no task but ours when it begins."""
+    forget_tasks()
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, argilla_server: "ServerHandle", monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, dict[str, str]]:
+    """A folder with the task, a campaign of two people on the session's server, and their names."""
+    folder, mark = tmp_path / "project", uuid4().hex[:8]
+    path = write_claims(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8") + PRACTICE, encoding="utf-8")
+    assert str(folder / "claims.toml") in run("init", str(folder), "--task", str(path)).stdout
+    settings = folder / "citejury.toml"
+    text = settings.read_text(encoding="utf-8").replace('workspace = "citejury"', f'workspace = "claims-{mark}"')
+    names = {name: f"{name}-{mark}" for name in ("anna", "ben")}
+    for name, own in names.items():
+        text = text.replace(f'name = "{name}"', f'name = "{own}"')
+    text = text.replace("[campaign.calibration]", "[campaign.practice]\n\n[campaign.calibration]").replace(
+        "fraction = 0.1", "records = 1"
+    )
+    settings.write_text(text, encoding="utf-8")
+    assert tomllib.loads(text)["campaign"]["tasks"] == ["claims.toml"]
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    return folder, names
+
+
+def lists(player: Player) -> dict[str, Any]:
+    return {each["name"]: each for each in player.call("GET", "/citejury/me/work")["lists"]}
+
+
+def answer(player: Player, dataset_id: str, **said: str | int) -> int:
+    """Everything that waits for them there, all alike."""
+    queue = list(player.queue(dataset_id).values())
+    for record_id in queue:
+        values = {name: {"value": value} for name, value in (RIGHT | said).items()}
+        player.call("POST", f"/records/{record_id}/responses", json={"status": "submitted", "values": values})
+    return len(queue)
+
+
+def test_a_task_goes_from_its_file_to_answers_and_their_status(
+    project: tuple[Path, dict[str, str]], argilla_server: "ServerHandle", owner: Argilla
+) -> None:
+    folder, names = project
+    plan = run("annotation", "setup", "--passwords", "passwords.json").stdout
+    assert all(name in plan for name in ("practice-4-claims-en", "calibration-4-claims-en", "/4-claims-en"))
+    assert "1-retrieval-en" not in plan
+    assert "nothing was changed" in run("annotation", "setup").output
+    records = [answered(f"claims-{number}") for number in range(3)]
+    hostile = answered("claims-3", answer="# 1\n\n<script>x</script> **so** [1].", chunks=(), context_set="")
+    pushed = run("annotation", "push", str(write_records(folder / "records.jsonl", *records, hostile)))
+    rows = [line.split() for line in pushed.stdout.splitlines() if line.startswith("claims")]
+    assert [(row[2], row[3]) for row in rows] == [("calibration", "1"), ("production", "2")]
+    again = run("annotation", "push", "records.jsonl").stdout
+    assert [line.split()[3:5] for line in again.splitlines() if line.startswith("claims")] == [["0", "1"], ["0", "2"]]
+    passwords = json.loads((folder / "passwords.json").read_text(encoding="utf-8"))
+    with ExitStack() as stack:
+        anna, ben = (stack.enter_context(Player(argilla_server.url, name, passwords[name])) for name in names.values())
+        before = lists(anna)
+        assert list(before) == ["practice-4-claims-en", "calibration-4-claims-en", "4-claims-en"]
+        assert {(each["task"], each["title"]) for each in before.values()} == {("claims", "Claims")}
+        practice, calibration, production = (each["id"] for each in before.values())
+        assert (before["4-claims-en"]["closed_by"], anna.queue(production)) == (practice, {})
+        (case,) = anna.queue(practice).values()
+        answer(anna, practice, stars=4, accuracy="partly")
+        told = anna.call("GET", f"/citejury/records/{case}/practice")
+        assert [(each["name"], each["hers"], each["known"]) for each in told["labels"]] == [
+            ("accuracy", "partly", "right"),
+            ("kind", "fact", "fact"),
+            ("stars", "4", "5"),
+            ("complete", True, True),
+        ]
+        assert (told["standing"]["right"], told["standing"]["wanted"]) == (2, 3)
+        anna.call("POST", f"/citejury/datasets/{practice}/practice/again")
+        for player in (anna, ben):
+            answer(player, practice)
+            assert answer(player, calibration) == 1
+        assert (answer(anna, production), answer(ben, production, complete="no", stars=1, accuracy="right")) == (2, 2)
+    status = json.loads(run("annotation", "status", "--json").stdout)
+    found = {each["dataset"]: each for each in status["datasets"]}
+    assert {name: (each["records"], each["overlap_reached"]) for name, each in found.items()} == {
+        "calibration-4-claims-en": (1, 1),
+        "4-claims-en": (2, 2),
+    }
+    assert found["4-claims-en"]["broken_rules"] == {"right_is_complete": 2}
+    assert TASKS[3:] == ["claims"]
+    assert "right_is_complete 2×" in run("annotation", "status").stdout
+    split = run("annotation", "escalate", code=1).output
+    assert "2 units are split" in split
+    sheets = run("annotation", "share", "--out", "sheets").stdout
+    assert "guidelines-claims-en.html" in sheets
+    assert "<h1>Claims</h1>" in (folder / "sheets" / "guidelines-claims-en.html").read_text(encoding="utf-8")
+
+
+def test_a_plan_counts_the_campaigns_own_task(project: tuple[Path, dict[str, str]]) -> None:
+    folder, _ = project
+    records = write_records(folder / "records.jsonl", *(answered(f"claims-{number}") for number in range(3)))
+    planned = run("annotation", "plan", str(records), "--out", "plan").stdout
+    assert [line.split()[:4] for line in planned.splitlines() if line.startswith("claims")] == [
+        ["claims", "en", "3", "6"]
+    ]
+    assert "retrieval" not in planned
+
+
+def test_what_is_wrong_about_tasks_in_a_campaign_is_named(project: tuple[Path, dict[str, str]]) -> None:
+    folder, _ = project
+    settings, task = folder / "citejury.toml", folder / "claims.toml"
+    right, questions = settings.read_text(encoding="utf-8"), task.read_text(encoding="utf-8")
+    for before, after, said in (
+        ('tasks = ["claims.toml"]', 'tasks = ["nowhere.toml"]', "`nowhere.toml` is missing"),
+        ('tasks = ["claims.toml"]', 'tasks = ["claims.toml", "claims.toml"]', "`tasks` has 'claims' twice"),
+        ('locales = ["en"]', 'locales = ["en", "de"]', "the file of 'claims' has wording for en only"),
+        ("overlap = 2", "overlap = { retrieval = 2 }", "`overlap` has 'retrieval', which is none of `tasks`"),
+        ("overlap = 2", "overlap = { claim = 2 }", "'generation' or 'claims', found 'claim'"),
+    ):
+        assert before in right
+        settings.write_text(right.replace(before, after, 1), encoding="utf-8")
+        assert said in run("annotation", "setup", "--dry-run", code=1).output
+    settings.write_text(right, encoding="utf-8")
+    told = run("annotation", "setup", "--new-version", "retrieval", code=2).output
+    assert "name one of the tasks here, claims" in told
+    task.write_text(questions.replace('answer = "right"', 'answer = "true"'), encoding="utf-8")
+    told = run("annotation", "setup", "--dry-run", code=1).output
+    assert "no answer to `accuracy`: found 'true'. Write `accuracy = { answer = \"wrong\"" in told
+    task.write_text(questions.replace("scale = 'ordinal'", "scale = 'order'"), encoding="utf-8")
+    assert "line 8: `question.1.scale` is 'order'; expected 'boolean'" in run("annotation", "status", code=1).output
