@@ -5,10 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from annotation.argilla.labels import LABELS, TASKS, add_document, add_task, broken_rules, forget_tasks, task_named
+from annotation.argilla.labels import (
+    LABELS,
+    TASK_FOLDER,
+    TASKS,
+    add_document,
+    add_task,
+    broken_rules,
+    forget_tasks,
+    task_named,
+)
 from annotation.argilla.task_file import load_tasks, read_task
 from annotation.argilla.tasks import define_dataset, task_of
 from annotation.argilla.wording import read_wording
+from annotation.campaign.file import Campaign, Practice
+from annotation.quality.practice import cases_of
 from exports.csv.schema import COLUMNS
 from pipeline.core.errors import InputError
 from tests.support.task_files import CLAIMS, write_claims
@@ -66,6 +77,15 @@ def test_wording_can_stand_in_files_beside_the_task_and_a_task_in_json(tmp_path:
     path.with_name("claims.en.toml").write_text(beside.replace('title = "Claims"', ""), encoding="utf-8")
     with pytest.raises(InputError, match=r"`claims\.en\.toml` cannot be used as it is; .* line 1: `title` is missing"):
         read_task(path)
+
+
+def test_the_example_of_the_contract_can_be_used_as_it_is(tmp_path: Path) -> None:
+    text = (TASK_FOLDER.parent / "contracts" / "tasks.md").read_text(encoding="utf-8")
+    path = tmp_path / "claims.toml"
+    path.write_text(text.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
+    campaign = Campaign(tasks=load_tasks([path.name], tmp_path), locales=("en",), practice=Practice())
+    (case,) = cases_of(campaign)
+    assert case.answers == {"accuracy": "right", "kind": "fact", "trust": "5", "complete": True}
 
 
 def test_an_interval_can_be_given_by_its_ends_and_only_ratings_of_0_to_10_become_a_row_of_numbers(
