@@ -110,12 +110,11 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
     return records
 
 
-@controls.command("push", cls=SectionedCommand, rare="--skip-label --locale --round --workspace --api-url")
+@controls.command("push", cls=SectionedCommand, rare="--locale --round --workspace --api-url")
 @click.argument("path", type=PATH, metavar="CONTROLS.csv")
 @click.argument("records", nargs=-1, type=PATH, metavar="[RECORDS…]")
 @_RATE
 @_DRY_RUN
-@options.several("--skip-label", "skipped", metavar="LABEL", help="Do not score this label")
 @options.workspace_option
 @_LOCALE
 @_ROUND
@@ -123,7 +122,6 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
 def push(
     path: Path,
     records: tuple[Path, ...],
-    skipped: tuple[str, ...],
     workspace: str | None,
     api_url: str | None,
     dry_run: bool,
@@ -134,8 +132,8 @@ def push(
     CONTROLS.csv is what `plant` wrote and a person has gone through, or a file of your own with `record_uuid`, in
     retrieval `chunk_id`, and a column for each label whose answer is known; RECORDS then are the records that it names.
     Each control goes, under an id of its own, to all annotators of its language, at the rate you choose. Each label
-    has both answers among its controls, at least a third each: what would be too many is not counted, and a label with
-    one answer only is refused. Push again to change answers or the rate, and once somebody joined. The API
+    has both answers among its controls, at least a third each: what would be too many is not counted, and nothing of a
+    label with one answer only. Push again to change answers or the rate, and once somebody joined. The API
     key comes from ARGILLA_API_KEY.
 
     Exports leave controls out; `citejury annotation status` and the report of `citejury exports agreement` say how
@@ -147,13 +145,9 @@ def push(
         citejury annotation controls push controls.csv --rate 0.1
         citejury annotation controls push known.csv records.jsonl
     """
-    from annotation.argilla.labels import LABELS
     from annotation.quality.control_files import read_controls, records_path
     from annotation.quality.control_push import push_controls
 
-    unknown = [label for label in skipped if not any(label in labels for labels in LABELS.values())]
-    if unknown:
-        raise click.UsageError(f"`--skip-label`: there is no label {unknown[0]!r}.")
     if not path.is_file():
         raise InputError(f"There is no file {str(path)!r}. Make one with `citejury annotation controls plant`.")
     if not records and not records_path(path).is_file():
@@ -161,14 +155,12 @@ def push(
             f"{path.name!r} names records, and {records_path(path).name!r} is not beside it. Name the records behind "
             f"it: `citejury annotation controls push {path} RECORDS.jsonl`."
         )
-    found = read_controls(path, _read_records(records or (records_path(path),)), skipped)
+    found = read_controls(path, _read_records(records or (records_path(path),)))
 
     with options.named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("records") as bars:
         where = (argilla, settings.workspace, campaign)
         report = push_controls(*where, found.units, dry_run=dry_run, progress=bars.report, **chosen)
     _tell_controls(report)
-    if found.unscored:
-        log(f"Left out, because every label that they tell is skipped: {counted(found.unscored, 'control')}.")
     done = "Nothing was written (dry run)." if dry_run else "Annotators get them among their other work."
     log(f"Confirmed: {counted(len(found.units), 'control')}; not confirmed and left out: {found.unconfirmed:,}. {done}")
     if not dry_run:

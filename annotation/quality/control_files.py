@@ -4,7 +4,7 @@ Source: annotation/contracts/controls.md#files-of-controls.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +41,6 @@ class Known(NamedTuple):
 class KnownUnits(NamedTuple):
     units: tuple[Known, ...]  # the units that a person has confirmed, in the file's order
     unconfirmed: int
-    unscored: int = 0  # confirmed rows of which no known answer is to be scored; they are left out
 
 
 def records_path(path: Path) -> Path:
@@ -76,8 +75,8 @@ def _row(planted: Planted) -> dict[str, str]:
     }
 
 
-def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Collection[str] = ()) -> KnownUnits:
-    """The confirmed controls of the file; labels of `skipped` are not known in any of them.
+def read_controls(path: Path, records: Mapping[str, QueryResponse]) -> KnownUnits:
+    """The confirmed controls of the file.
 
     In a file without the column `confirmed` every row counts as confirmed. `records` are by `record_uuid`.
     """
@@ -97,7 +96,7 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
             if "confirmed" in header and not _value(row["confirmed"], "confirmed"):
                 unconfirmed += 1
                 continue
-            unit = _known_unit(line, row, records, skipped)
+            unit = _known_unit(line, row, records)
             key = (unit.task, unit.record.record_uuid, unit.chunk_id)
             if key in units:
                 raise InputError(f"the same unit stands in line {units[key].line}")
@@ -114,10 +113,7 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
             if unconfirmed
             else f"{path.name!r} holds no control."
         )
-    scored = tuple(unit for unit in units.values() if unit.answers)
-    if not scored:
-        raise InputError(f"No control of {path.name!r} would score anything: every label that it tells is skipped.")
-    return KnownUnits(scored, unconfirmed, len(units) - len(scored))
+    return KnownUnits(tuple(units.values()), unconfirmed)
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -137,9 +133,7 @@ def _value(cell: str, column: str) -> bool | None:
     return said in _YES if said else None
 
 
-def _known_unit(
-    line: int, row: Mapping[str, str], records: Mapping[str, QueryResponse], skipped: Collection[str]
-) -> Known:
+def _known_unit(line: int, row: Mapping[str, str], records: Mapping[str, QueryResponse]) -> Known:
     told = {label: value for label in _ALL_LABELS if (value := _value(row.get(label, ""), label)) is not None}
     task = _task_of(row.get("task", ""), told)
     record, chunk_id = records.get(row["record_uuid"]), row.get("chunk_id", "")
@@ -152,13 +146,12 @@ def _known_unit(
     answers = {label: told[label] for label in LABELS[task] if label in told}
     if rule := next((each for each in RULES[task] if each.name in broken_rules(task, answers)), None):
         raise InputError(f"its answers contradict each other: {rule.sentence}")
-    known = {label: value for label, value in answers.items() if label not in skipped}
     if not answers:
         raise InputError("it is confirmed, and no answer is known")
     kind = row.get("kind") or "known"
     if kind in ("repeat", "company"):  # units shown again, and passages that come along with a control
         raise InputError(f"`kind` is {kind!r}, which means something else here; write another word, or leave it empty")
-    return Known(line, task, record, chunk_id if task == "retrieval" else "", kind, known, row.get("made_from", ""))
+    return Known(line, task, record, chunk_id if task == "retrieval" else "", kind, answers, row.get("made_from", ""))
 
 
 def _task_of(named: str, told: Iterable[str]) -> TaskName:
@@ -183,9 +176,10 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
     """So that neither who always says yes nor who always says no passes for any label.
 
     Of an answer that more than two thirds of a label's controls have, those too many are not counted, drawn by lot;
-    the controls stay for their other labels. BadRowsError lists all labels that have one answer only.
+    the controls stay for their other labels. Of a label that has one answer only nothing counts, nor does a control
+    that tells no other. BadRowsError where none is left.
     """
-    lacking: list[str] = []
+    one_sided: set[str] = set()
     dropped: list[str] = []
     few: list[str] = []
     forgotten: set[tuple[int, str]] = set()
@@ -198,7 +192,8 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
             rarer = min((True, False), key=lambda value: counts[value])
             name = f"`{label}` ({task}, {where})"
             if not counts[rarer]:
-                lacking.append(f"{name}: {_answers(counts[not rarer], not rarer)}, none with {_word(rarer)}")
+                one_sided.add(label)
+                dropped.append(f"{name}: {_answers(counts[not rarer], not rarer)}, as none has {_word(rarer)}")
                 continue
             surplus = counts[not rarer] - 2 * counts[rarer]
             if surplus > 0:
@@ -211,17 +206,21 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
                 )
             if counts[rarer] < _FEW:
                 few.append(f"{name}: {_answers(counts[rarer], rarer)}")
-    if lacking:
+    left = [unit for unit in units if not one_sided.issuperset(unit.answers)]
+    if not left:
         raise BadRowsError(
             "Each label needs controls with the answer yes and with the answer no, so that nobody passes who always "
-            "says the same. Confirm untouched ones that have the other answer, or leave the label out with "
-            "`--skip-label`:",
-            lacking,
+            "says the same. Confirm untouched ones that have the other answer:",
+            dropped,
         )
     kept = []
-    for unit in units:
-        answers = {label: value for label, value in unit.answers.items() if (unit.line, label) not in forgotten}
-        kept.append(unit._replace(answers=answers))
+    for unit in left:
+        counted_ones = {
+            label: value
+            for label, value in unit.answers.items()
+            if label not in one_sided and (unit.line, label) not in forgotten
+        }
+        kept.append(unit._replace(answers=counted_ones))
     return Balanced(tuple(kept), tuple(dropped), tuple(few))
 
 

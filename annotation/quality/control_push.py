@@ -67,7 +67,7 @@ def push_controls(
 
     Raises:
         NotFoundError: a workspace or dataset is missing.
-        BadRowsError: a label has one answer only among the controls of a place; nothing is written.
+        BadRowsError: each label has one answer only among the controls of a place; nothing is written.
         InputError: without a campaign the round has several languages and `locale` is None.
         ArgillaError: Argilla refused a batch.
     """

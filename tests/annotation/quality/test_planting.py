@@ -202,17 +202,13 @@ def test_known_answers_need_no_confirmation_cells_are_safe_useless_controls_left
     text = (tmp_path / "controls.csv").read_text(encoding="utf-8-sig")
     assert ",'=HYPERLINK(1)," in text
     assert ",=HYPERLINK" not in text
-    file = write(tmp_path / "k.csv", "record_uuid,helpful,incomplete", f"{FIRST},yes,", f"{SECOND},,no")
-    found = read_controls(file, RECORDS, ["helpful"])
-    assert ([unit.record.record_uuid for unit in found.units], found.unscored) == ([SECOND], 1)
-    with pytest.raises(InputError, match="every label that it tells is skipped"):
-        read_controls(file, RECORDS, ["helpful", "incomplete"])
     with pytest.raises(InputError, match=r"is no file of controls: it needs the column `record_uuid`"):
         read_controls(write(tmp_path / "known.csv", "id,helpful", "1,yes"), RECORDS)
-    with pytest.raises(BadRowsError) as refused:
-        balanced(units({"helpful": True, "incomplete": True}, {"helpful": False, "incomplete": True}), "en")
-    assert "`incomplete` (generation, en): 2 controls with yes, none with no" in str(refused.value)
-    assert "`helpful`" not in str(refused.value)
+    found = balanced(units({"helpful": True, "incomplete": True}, {"helpful": False}, {"incomplete": True}), "en")
+    assert found.dropped == ("`incomplete` (generation, en): 2 controls with yes, as none has no",)
+    assert [dict(unit.answers) for unit in found.units] == [{"helpful": True}, {"helpful": False}]
+    with pytest.raises(BadRowsError, match=r"`incomplete` .generation, en.: 1 control with yes, as none has no"):
+        balanced(units({"incomplete": True}), "en")
     records, out = tmp_path / "records.jsonl", tmp_path / "my controls.csv"
     write_records(records, RECORDS.values())
     result = CliRunner().invoke(main, ["annotation", "controls", "plant", str(records), "--out", str(out)])

@@ -143,13 +143,11 @@ def test_unusable_files_are_refused_whole_and_controls_made_from_annotators_reco
     assert "Warning: 1 control made from records that annotators get too." in study.push(text, "--dry-run")
 
 
-def test_a_label_may_be_left_out_by_name(study: Study) -> None:
+def test_a_label_with_one_answer_only_is_not_counted(study: Study) -> None:
     text = f"record_uuid,helpful,incomplete\n{uuid_of(1)},yes,no\n{uuid_of(2)},yes,yes\n{uuid_of(3)},yes,\n"
-    said = study.push(text, "--skip-label", "helpful")
-    assert "Left out, because every label that they tell is skipped: 1 control." in said
+    assert "Not counted: `helpful` (generation, en): 3 controls with yes, as none has no." in study.push(text)
     known = [dict(assignment.answers) for _, assignment in study.controls().values()]
     assert sorted(map(str, known)) == ["{'incomplete': False}", "{'incomplete': True}"]
-    study.push(text, "--skip-label", "nice", code=2)
 
 
 def test_a_control_of_retrieval_comes_with_all_passages_of_its_answer(study: Study) -> None:
