@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from annotation.quality.scores import AnnotatorScores, Scores, Share
 from exports.report import words
-from exports.report.sections import SHARES, Chart, Column, Dot, Figure, Place, Section, Ticks, described, marked
+from exports.report.sections import SHARES, Chart, Column, Dot, Figure, Place, Rows, Section, Ticks, described, marked
 from exports.statistics import agreement_schema as schema
-from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest, AltTestPerson
+from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
 from exports.statistics.consensus import Audit, RightShare
+from pipeline.core.tables import Table
 from pipeline.core.terminal import counted
 
 JUDGE_LEGEND = (
@@ -209,27 +210,8 @@ _APART: tuple[Column[schema.JudgeDifference], ...] = (
     Column("p", lambda row: words.decimal_p(row.p)),
     Column("p (Holm)", lambda row: words.decimal_p(row.p_holm)),
 )
-_Against = tuple[str, schema.JudgeAgainstAnnotator]
-_AGAINST: tuple[Column[_Against], ...] = (
-    Column("Label", lambda row: row[0]),
-    Column("annotator", lambda row: row[1].annotator),
-    Column("N", lambda row: f"{sum(_cells(row[1].confusion)):,}"),
-    Column("tp / fp / fn / tn", lambda row: " / ".join(f"{count:,}" for count in _cells(row[1].confusion))),
-    Column("accuracy", lambda row: words.decimal(row[1].confusion.accuracy)),
-    Column("κ", lambda row: words.decimal(row[1].confusion.cohen_kappa)),
-)
-_Tested = tuple[str, AltTestPerson]
-_TESTED: tuple[Column[_Tested], ...] = (
-    Column("Label", lambda row: row[0]),
-    Column("annotator", lambda row: row[1].annotator),
-    Column("N", lambda row: f"{row[1].n_units:,}"),
-    Column("two others", lambda row: f"{row[1].n_units_two_others:,}"),
-    Column("records", lambda row: f"{row[1].n_records:,}"),
-    Column("judge wins", lambda row: words.percent(row[1].judge_wins)),
-    Column("they win", lambda row: words.percent(row[1].person_wins)),
-    Column("p", lambda row: f"{words.decimal_p(row[1].p)}{' *' if row[1].won else ''}"),
-    Column("p by record", lambda row: f"{words.decimal_p(row[1].p_by_record)}{' *' if row[1].won_by_record else ''}"),
-)
+_AGAINST = ("Label", "annotator", "N", "tp / fp / fn / tn", "accuracy", "κ")
+_TESTED = ("Label", "annotator", "N", "two others", "records", "judge wins", "they win", "p", "p by record")
 
 
 def _cells(found: schema.Confusion) -> tuple[int, int, int, int]:
@@ -243,14 +225,24 @@ def _apart(difference: float, interval: tuple[float, float] | None) -> Figure:
 def _details(found: schema.JudgedTask) -> Iterator[Section]:
     charts = tuple(_reliability(label, figures.calibration) for label, figures in found.labels.items())
     yield Section(charts=charts, notes=(_CALIBRATION_MEANING,))
-    against = [(label, each) for label, figures in found.labels.items() for each in figures.annotators]
-    tested = [(label, each) for label, figures in found.labels.items() for each in figures.alt_test.people]
-    table = described(_AGAINST, against, "report", 2)
-    yield Section("The judge against each annotator", tables=(table,), notes=(_KAPPA_MEANING,), folded=True)
-    table = described(_TESTED, tested, "report", 2)
-    yield Section(
-        "Who is nearer to the others; * the judge wins", tables=(table,), notes=(ALT_TEST_MEANING,), folded=True
-    )
+    against: Rows = [_AGAINST]
+    tested: Rows = [_TESTED]
+    for label, figures in found.labels.items():
+        for one in figures.annotators:
+            own, counts = one.confusion, _cells(one.confusion)
+            shown = (f"{sum(counts):,}", " / ".join(f"{count:,}" for count in counts), words.percent(own.accuracy))
+            against.append((label, one.annotator, *shown, words.decimal(own.cohen_kappa)))
+        for each in figures.alt_test.people:
+            sizes = (f"{number:,}" for number in (each.n_units, each.n_units_two_others, each.n_records))
+            wins = map(words.percent, (each.judge_wins, each.person_wins))
+            tests = ((each.p, each.won), (each.p_by_record, each.won_by_record))
+            p_values = (f"{words.decimal_p(p)}{' *' if won else ''}" for p, won in tests)
+            tested.append((label, each.annotator, *sizes, *wins, *p_values))
+    for title, rows, meaning in (
+        ("The judge against each annotator", against, _KAPPA_MEANING),
+        ("Who is nearer to the others; * the judge wins", tested, ALT_TEST_MEANING),
+    ):
+        yield Section(title, tables=(Table(rows, left=2),), notes=(meaning,), folded=True)
 
 
 def _reliability(label: str, found: schema.Calibration) -> Chart:

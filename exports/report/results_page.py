@@ -14,7 +14,6 @@ from exports.statistics.ratings import RATINGS, MeasuredTask
 from exports.statistics.study import VERDICTS
 from pipeline.core.tables import PART, Table, cut
 from pipeline.core.terminal import counted
-from pipeline.records.causes import SourceState
 
 _REASONS: Mapping[schema.NoHelp, str] = {
     "few_narratives": "in fewer than 30 narratives people labelled what the judge judged",
@@ -112,12 +111,11 @@ def more_figures(results: schema.Results) -> Iterator[words.Figure]:
 
 def _questions(results: schema.Results) -> Section:
     columns = ("asked", "answered", "refused", "failed", "before_the_jury")
-    counts = {each.model_name: [int(getattr(each, name)) for name in columns] for each in results.runs}
-    totals = [sum(column) for column in zip(*counts.values(), strict=True)]
-    rows: Rows = [("", *(name.replace("_", " ") for name in columns))]
-    rows += [(name, *(f"{number:,}" for number in numbers)) for name, numbers in (*counts.items(), ("all", totals))]
+    counts = {name: [int(getattr(each, name)) for each in results.runs] for name in columns}
+    told = {name.replace("_", " "): [f"{count:,}" for count in (*own, sum(own))] for name, own in counts.items()}
+    table = _by_name([*(each.model_name for each in results.runs), "all"], told)
     note = "asked = answered + refused + failed; refused as the provider's stop reason or error says."
-    return Section("Questions, as the runs tell", tables=(Table(rows, left=1),), notes=(note,))
+    return Section("Questions, as the runs tell", tables=(table,), notes=(note,))
 
 
 def _citations(found: schema.Landscape, narrow: bool) -> Section:
@@ -128,13 +126,39 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     shown = overlaps[:_PAIRS_SHOWN] if narrow else overlaps
     if len(shown) < len(found.overlaps):
         many.append(f"Overlap of {counted(len(found.overlaps) - len(shown), 'further pair')}: overlaps.csv.")
-    tables = [
-        _citation_table(groups, found, narrow),
-        _cited_table(groups, found, narrow),
-        _site_table(groups, sample, narrow),
-        _state_table(groups, found, narrow, ("read", "unread", "unreached", "unfetched")),
-        _state_table(groups, found, narrow, ("gone", "no_such_site", "no_address")),
+    cited = {way: _shares(each, narrow) for way, each in found.cited.items()}
+    states = {state.replace("_", " "): _shares(each, narrow) for state, each in found.states.items()}
+    read = {"read": states["read"], "(excerpt)": _shares(found.excerpts_only, narrow)}
+    sources = {"sources": [f"{group.n_citations:,}" for group in groups]}
+    fabricated = {"may be fabricated": _shares(found.may_be_fabricated, narrow)}
+    columns: list[dict[str, list[Cell]]] = [
+        {
+            "answers": [f"{group.n_answers:,}" for group in groups],
+            "citations": [f"{group.n_citations:,}" for group in groups],
+            "mean": [_told(group.citations_mean, ".1f") for group in groups],
+            "median": [_told(group.citations_median, "g") for group in groups],
+            "none [95 %]": _shares(found.without_citations),
+        },
+        {
+            "known": [f"{group.n_citations - group.n_cited_unknown:,}" for group in groups],
+            **cited,
+            "unknown": [f"{group.n_cited_unknown:,}" for group in groups],
+        },
+        {
+            "sites": [f"{group.n_sites:,}" for group in groups],
+            "equal": [_told(group.effective_sites, ".1f") for group in groups],
+            **(
+                {f"of {sample:,}": [_told(g.sites_in_sample if g.by else None, ".1f") for g in groups]}
+                if sample
+                else {}
+            ),
+            "most cited": [_top_sites(group, narrow) for group in groups],
+        },
+        {**sources, **read, **{name: states[name] for name in ("unread", "unreached", "unfetched")}},
+        {**sources, **{name: states[name] for name in ("gone", "no such site", "no address")}, **fabricated},
     ]
+    names = [words.group_name(group.by) for group in groups]
+    tables = [_by_name(names, each) for each in columns]
     if shown:
         tables.append(_overlap_table(shown, narrow))
     notes = (
@@ -156,53 +180,26 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     return Section("What the answers cite", tables=tuple(tables), notes=notes)
 
 
-def _citation_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
-    rows: Rows = [("", "answers", "citations", "mean", "median", "none [95 %]")]
-    for group, without in zip(groups, [found.without_citations, *found.without_citations.groups], strict=False):
-        mean = UNDEFINED if group.citations_mean is None else f"{group.citations_mean:.1f}"
-        median = UNDEFINED if group.citations_median is None else f"{group.citations_median:g}"
-        counts = (f"{group.n_answers:,}", f"{group.n_citations:,}")
-        rows.append((words.group_name(group.by), *counts, mean, median, words.rate_estimate(without)))
-    return Table(rows, left=1)
+def _by_name(names: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> Table:
+    """A row for each name, from columns by their heads."""
+    return Table([("", *columns), *zip(names, *columns.values(), strict=False)], left=1)
 
 
-def _cited_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
-    rates = [[each, *each.groups] for each in found.cited.values()]
-    rows: Rows = [("", "known", *found.cited, "unknown")]
-    for at, group in enumerate(groups):
-        shares = [words.share(each[at].rate) if narrow else words.rate_estimate(each[at]) for each in rates]
-        known = f"{group.n_citations - group.n_cited_unknown:,}"
-        rows.append((words.group_name(group.by), known, *shares, f"{group.n_cited_unknown:,}"))
-    return Table(rows, left=1)
+def _shares(found: schema.LabelResults, narrow: bool = False) -> list[Cell]:
+    """The rate of all, then that of each group."""
+    rates = (found, *found.groups)
+    return [words.share(each.rate) if narrow else words.rate_estimate(each) for each in rates]
 
 
-def _site_table(groups: Sequence[schema.CitationGroup], sample: int, narrow: bool) -> Table:
-    rows: Rows = [("", "sites", "equal", *([f"of {sample:,}"] if sample else []), "most cited")]
-    for group in groups:
-        expected = UNDEFINED if group.sites_in_sample is None or not group.by else f"{group.sites_in_sample:.1f}"
-        equal = UNDEFINED if group.effective_sites is None else f"{group.effective_sites:.1f}"
-        total = group.n_citations - group.n_unknown_site
-        shown = group.top_sites[: 1 if narrow else 5]
-        top = [f"{cut(each.site, 24) if narrow else each.site} {words.share(each.citations / total)}" for each in shown]
-        diverse = (f"{group.n_sites:,}", equal, *([expected] if sample else []))
-        rows.append((words.group_name(group.by), *diverse, ", ".join(top)))
-    return Table(rows, left=1)
+def _told(value: float | None, digits: str) -> str:
+    return UNDEFINED if value is None else format(value, digits)
 
 
-def _state_table(
-    groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool, states: Sequence[SourceState]
-) -> Table:
-    columns = {state.replace("_", " "): found.states[state] for state in states}
-    if "read" in columns:
-        columns = {"read": columns.pop("read"), "(excerpt)": found.excerpts_only, **columns}
-    else:
-        columns["may be fabricated"] = found.may_be_fabricated
-    rates = [[column, *column.groups] for column in columns.values()]
-    rows: Rows = [("", "sources", *columns)]
-    for at, group in enumerate(groups):
-        shares = [words.share(each[at].rate) if narrow else words.rate_estimate(each[at]) for each in rates]
-        rows.append((words.group_name(group.by), f"{group.n_citations:,}", *shares))
-    return Table(rows, left=1)
+def _top_sites(group: schema.CitationGroup, narrow: bool) -> str:
+    total, shown = group.n_citations - group.n_unknown_site, group.top_sites[: 1 if narrow else 5]
+    return ", ".join(
+        f"{cut(each.site, 24) if narrow else each.site} {words.share(each.citations / total)}" for each in shown
+    )
 
 
 def _overlap_table(pairs: Sequence[schema.SiteOverlap], narrow: bool) -> Table:
@@ -217,11 +214,10 @@ def _overlap_table(pairs: Sequence[schema.SiteOverlap], narrow: bool) -> Table:
 
 
 def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
-    rates = [[found.verdicts[verdict], *found.verdicts[verdict].groups] for verdict in VERDICTS]
-    few = not narrow or len(rates[0]) <= _GROUPS_SHOWN + 1
-    rows: Rows = [("", "answers", *VERDICTS)]
-    for at, (name, rate) in enumerate(_named_rates(found.verdicts["affirms"])[: None if few else 1]):
-        rows.append((name, f"{rate.n_units:,}", *(words.rate_estimate(each[at]) for each in rates)))
+    first = _named_rates(found.verdicts["affirms"])
+    names = [name for name, _ in first][: 1 if narrow and len(first) > _GROUPS_SHOWN + 1 else None]
+    answers = [f"{rate.n_units:,}" for _, rate in first]
+    table = _by_name(names, {"answers": answers, **{each: _shares(found.verdicts[each]) for each in VERDICTS}})
     languages = "; ".join(
         f"{language}: {', '.join(own.affirms)} / {', '.join(own.rejects)}" for language, own in found.patterns.items()
     )
@@ -230,7 +226,7 @@ def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
         left = ", ".join(f"{language or 'not known'} {count:,}" for language, count in found.n_without_patterns.items())
         notes.append(f"Left out, since their language has no patterns: {left}.")
     notes += _differences([(f"Narrative: {verdict}", found.verdicts[verdict], words.SHARES) for verdict in VERDICTS])
-    return Section("What the answers say of their narrative", tables=(Table(rows, left=1),), notes=tuple(notes))
+    return Section("What the answers say of their narrative", tables=(table,), notes=tuple(notes))
 
 
 def _passages(found: schema.Passages, narrow: bool) -> Section:
@@ -395,12 +391,14 @@ def _behind(results: schema.Results) -> Iterator[Section]:
     if found is None or RATINGS in results.tasks:
         return
     rates = _named_rates(found)
-    known = [name for name in _BEHIND if any(getattr(rate.denominators, name) is not None for _, rate in rates)]
-    rows: Rows = [("", *(_BEHIND[name] for name in known), "in the chart")]
-    for name, rate in rates:
-        own = (getattr(rate.denominators, column) for column in known)
-        rows.append((name, *(UNDEFINED if each is None else f"{each:,}" for each in own), f"{rate.n_units:,}"))
-    yield Section("What stands behind these shares", tables=(Table(rows, left=1),), depth=0, look="behind")
+    columns = {
+        _BEHIND[name]: [_told(each, ",") for each in counts]
+        for name in _BEHIND
+        for counts in [[getattr(rate.denominators, name) for _, rate in rates]]
+        if any(each is not None for each in counts)
+    }
+    table = _by_name([n for n, _ in rates], {**columns, "in the chart": [f"{rate.n_units:,}" for _, rate in rates]})
+    yield Section("What stands behind these shares", tables=(table,), depth=0, look="behind")
 
 
 _BEHIND = {
