@@ -30,6 +30,7 @@ from exports.report.sections import (
     described,
     marked,
 )
+from exports.report.words import TEXTS
 from exports.statistics import agreement_schema as schema
 from exports.statistics.results_schema import Results
 from exports.statistics.table import STATISTICS, columns_at
@@ -43,22 +44,13 @@ _SIZES: tuple[Column[_Label], ...] = (
     Column("records", lambda row: _count(row[1].n_cluster_records), ("report",)),
     Column("n eff", lambda row: _count(row[1].n_effective), ("report",)),
 )
-_SIZES_LEGEND = (
-    "needed: as many as would show an α of .667 at this share of yes; records: what was resampled; n eff: independent "
-    "units that would tell as much, at most n."
-)
+_SIZES_LEGEND: str = TEXTS["legend"]["sizes"]
 _AFTER_ALPHA: tuple[Column[_Label], ...] = (
     Column("P(α < .667)", lambda row: words.percent(row[1].p_below.get("0.667")), ("page", "report")),
     Column("P(α < .800)", lambda row: words.percent(row[1].p_below.get("0.800")), ("report",)),
 )
-_PAGE_LEGEND = (
-    "P(α < .667): share of the resamples below that threshold. Annotators are named where chance would name anybody in "
-    "at most one file of twenty."
-)
-_SHORT_LEGEND = (
-    "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
-    ".800 or above, for tentative conclusions at .667."
-)
+_PAGE_LEGEND: str = TEXTS["legend"]["page"]
+_SHORT_LEGEND: str = TEXTS["legend"]["short"]
 _WIDTHS = (27, 16, 29)
 _RULES: tuple[tuple[Mark, float], ...] = (("zero", 0.0), *(("threshold", value) for value in words.THRESHOLDS))
 
@@ -293,10 +285,7 @@ def _slice_figure(found: schema.SliceLabel) -> Figure:
 
 def _time_sections(figures: schema.TaskAgreement) -> Iterator[Section]:
     if len(figures.weeks) > 1:
-        meaning = (
-            "α by week of the unit's last response (ISO weeks, UTC), with its 95 % interval; open points have none, "
-            "gaps are weeks without an α. The lines stand at .667 and .8."
-        )
+        meaning = TEXTS["meaning"]["weeks"]
         table = Section(
             "The weeks as a table", tables=(_slices_table("week", figures.weeks, figures),), folded=True, depth=5
         )
@@ -349,11 +338,7 @@ def week_chart(label: str, weeks: Sequence[schema.AgreementSlice]) -> Chart:
     return Chart(label, f"{label}: α by week", dots, across, up)
 
 
-_CONDITIONAL_MEANING = (
-    "Where a rule settles a label, its no says nothing about agreement and flatters AC1 and percent agreement. Here "
-    "only annotators count who say that the premise holds, on units where at least two do. In brackets the figure on "
-    "all units. Broken: responses that break the rule."
-)
+_CONDITIONAL_MEANING: str = TEXTS["meaning"]["conditional"]
 
 
 def _conditional_row(figures: schema.TaskAgreement, found: schema.ConditionalAgreement) -> tuple[Cell, ...]:
@@ -371,29 +356,12 @@ def _conditional_row(figures: schema.TaskAgreement, found: schema.ConditionalAgr
     )
 
 
-_TERMS: tuple[tuple[str, str], ...] = (
-    ("Unit", "A query and a passage in retrieval, a record otherwise. Of several responses by one annotator to one "
-     "unit the newest counts; drafts and discarded responses are not ratings. Units with one rating count for the "
-     "share of yes, Fleiss' κ and AC1 only."),
-    *(method for name in dict.fromkeys((_ALPHA, *STATISTICS)) if (method := STATISTICS[name].method)),
-    ("κ", "Cohen's kappa of two annotators on the units that both rated."),
-    ("Undefined", "Where all ratings are the same, α and κ are 0/0: such data cannot show that annotators tell yes "
-     "from no. They stand as – with the reason, never as 1."),
-    ("Thresholds", "Krippendorff's .667 and .800. Read them against the lower end of the interval: P(α < .667) is the "
-     "share of resamples that do not reach it."),
-    ("Influence", "α less α without the unit: below 0 where the unit lowers it."),
-)  # fmt: skip
-
-
 def methods_section(agreement: schema.Agreement, remarks: Sequence[str]) -> Section:
-    computed = (
-        f"Intervals are 95 %, by bootstrap over whole records (record_uuid) with all their units and labels, jointly "
-        f"for all figures: B = {agreement.resamples:,} resamples, seed {agreement.seed}; BCa, and the expanded "
-        f"percentile method where BCa is undefined or records are fewer than 20. Resamples without an α are dropped; "
-        f"above 5 % of them the interval is refused. Computed by citejury {version('citejury')}, numpy "
-        f"{version('numpy')}; the same files and seed give the same figures."
-    )
-    terms = Table([("Term", "meaning"), *_TERMS], left=2)
+    versions = {"citejury": version("citejury"), "numpy": version("numpy")}
+    computed = TEXTS["meaning"]["computed"].format(resamples=agreement.resamples, seed=agreement.seed, **versions)
+    methods = [method for name in dict.fromkeys((_ALPHA, *STATISTICS)) if (method := STATISTICS[name].method)]
+    first, *others = TEXTS["terms"].items()
+    terms = Table([("Term", "meaning"), first, *methods, *others], left=2)
     files: Rows = [("File", "rows", "SHA-256")]
     files += [(found.file, f"{found.rows:,}", found.sha256) for found in agreement.inputs]
     return Section(

@@ -5,49 +5,20 @@ from collections.abc import Iterator, Sequence
 from annotation.quality.scores import AnnotatorScores, Scores, Share
 from exports.report import words
 from exports.report.sections import SHARES, Chart, Column, Dot, Figure, Place, Rows, Section, Ticks, described, marked
+from exports.report.words import TEXTS
 from exports.statistics import agreement_schema as schema
 from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
 from exports.statistics.consensus import Audit, RightShare
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted
 
-JUDGE_LEGEND = (
-    "Judges: n: units with a majority of the jury, which counts as right; a single vote is one, and ties are left out. "
-    "tp: both say yes; fp: only the judge; fn: only the jury; tn: neither. κ: Cohen's kappa with "
-    "its 95 % interval over records. ω, ρ: alternative annotator test: share of people against whom the judge wins, "
-    "mean share of units on which it is as near to the others as they are. prec, rec: precision and recall of yes. "
-    "AUC: of the P(yes) that the judge states. –: undefined, or too few to tell."
-)
-ALT_TEST_MEANING = (
-    "The alternative annotator test (Calderon, Reichart & Dror 2025): each person is left out in turn, and the judge "
-    "and she are compared by how many of the others they agree with. ω: share of the people against whom the judge "
-    "wins, that is behind by less than ε; ρ: mean share of the units on which it is as near or nearer. What may be "
-    "concluded rests on the variance between whole records. Where people hardly agree with each other, it is easy to "
-    "be as good as they are: look at α first."
-)
-_JUDGE_REASONS: dict[schema.JudgeReason, str] = {
-    "no_compared_units": "no unit has an answer of the judge and a majority of the jury",
-    "judge_never_says_yes": "the judge never says yes",
-    "jury_never_says_yes": "the jury never says yes",
-    "nobody_says_yes": "neither ever says yes",
-    "constant_both_raters": "both give the same answer everywhere",
-    "jury_is_constant": "the jury gives the same answer everywhere",
-}
-_NAMES = {"precision": "precision", "recall": "recall", "f1": "F1", "accuracy": "accuracy", "cohen_kappa": "κ"}
-_REFUSED_INTERVALS: dict[schema.RefusedInterval, str] = {
-    "few_units": "fewer than 20 units are compared",
-    "undefined_resamples": "it is undefined in more than 5 % of the resamples",
-    "single_record": "all compared units belong to one record",
-    "constant": "every resample gives the same value",
-    "too_few_rare_ratings": "both say its rarer value on fewer than 2 units",
-}
-_CALIBRATION_MEANING = (
-    "Each circle is a tenth of the scale of P(yes), the judge's own probability of yes: its place to the right is the "
-    "mean of it, its height the share on which the jury says yes, its size the number of units. A judge whose "
-    "probabilities are what they say lies on the dotted line; above it, it is not sure enough of yes, below it too "
-    "sure."
-)
-_KAPPA_MEANING = "κ is undefined where both give the same answer everywhere, or nothing can be compared."
+JUDGE_LEGEND: str = TEXTS["legend"]["judge"]
+ALT_TEST_MEANING: str = TEXTS["meaning"]["alt_test"]
+_JUDGE_REASONS: dict[schema.JudgeReason, str] = TEXTS["judge_undefined"]
+_NAMES: dict[str, str] = TEXTS["judge_names"]
+_REFUSED_INTERVALS: dict[schema.RefusedInterval, str] = TEXTS["judge_refused"]
+_CALIBRATION_MEANING: str = TEXTS["meaning"]["calibration"]
+_KAPPA_MEANING: str = TEXTS["meaning"]["kappa"]
 _SMALLEST, _LARGEST = 3.0, 11.0  # the radii of circles, in pixels
 
 
@@ -88,32 +59,16 @@ def conclusion(found: AltTest) -> str:
     counting = found.counting
     beaten = [each.annotator for each in counting if each.won_by_record]
     rest = [each.annotator for each in counting if not each.won_by_record]
-    margin = f"ε = {words.decimal(found.epsilon)}"
-    if found.conclusion == "any":
-        return f"may stand in for any of these {len(counting)} people; it is behind none of them by {margin} or more."
-    if found.conclusion == "most":
-        return (
-            f"may stand in for {len(beaten)} of these {len(counting)} people ({', '.join(beaten)}); that it is behind "
-            f"by less than {margin} is not shown of {', '.join(rest)}."
-        )
-    if found.conclusion == "not_shown":
-        return (
-            f"is not shown to be able to stand in for these people: that it is behind by less than {margin} is shown "
-            f"of {len(beaten)} of {len(counting)}."
-        )
-    if found.conclusion == "by_chance":
-        return (
-            "is not shown to be able to stand in for these people: that it agrees with them by more than chance is "
-            "not shown, as of one who gives the usual answer everywhere."
-        )
-    if found.conclusion == "few_people":
-        return (
-            f"too few people to tell: {len(found.people)} of the {LEAST_PEOPLE} it takes share {LEAST_UNITS} units "
-            "with somebody else and with the judge."
-        )
-    return (
-        f"too few units to tell: {len(counting)} of the {LEAST_PEOPLE} people that it takes; one counts with "
-        f"{LEAST_UNITS} units, of {LEAST_RECORDS} records, that the judge and two others answered."
+    said: str = TEXTS["conclusion"][found.conclusion]
+    return said.format(
+        margin=f"ε = {words.decimal(found.epsilon)}",
+        people=len(counting) if found.conclusion != "few_people" else len(found.people),
+        n_beaten=len(beaten),
+        beaten=", ".join(beaten),
+        rest=", ".join(rest),
+        least_people=LEAST_PEOPLE,
+        least_units=LEAST_UNITS,
+        least_records=LEAST_RECORDS,
     )
 
 
@@ -267,11 +222,8 @@ _CONTROLS: tuple[Column[_Scored], ...] = (
     Column("repeats", lambda row: f"{row[3]:,}"),
     Column("self-consistency", lambda row: _share(row[1].consistency)),
 )
-_CONTROLS_LEGEND = (
-    "Sensitivity: share of known yeses to which they said yes; specificity: of known noes, no; self-consistency: share "
-    "of answers to repeats that are what they said before. Intervals of 95 % (Wilson), as if answers were independent."
-)
-_CHANCE = "How often each of these sentences is said of somebody who looks: annotation/contracts/controls.md#notices."
+_CONTROLS_LEGEND: str = TEXTS["legend"]["controls"]
+_CHANCE: str = TEXTS["meaning"]["notices"]
 
 
 def audit_sections(audit: Audit | None) -> Iterator[Section]:

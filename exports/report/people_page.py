@@ -20,7 +20,17 @@ from exports.report.sections import (
     difference_axis,
     marked,
 )
-from exports.report.words import UNDEFINED, annotator_sentences, bounds, decimal, decimal_p, estimate, percent, signed
+from exports.report.words import (
+    TEXTS,
+    UNDEFINED,
+    annotator_sentences,
+    bounds,
+    decimal,
+    decimal_p,
+    estimate,
+    percent,
+    signed,
+)
 from exports.statistics.agreement_schema import Agreement, AnnotatorAgreement, PairAgreement, ScaledPair, TaskAgreement
 from exports.statistics.warnings import FEW_SHARED
 from pipeline.core.tables import Table
@@ -46,11 +56,8 @@ def pair_sections(figures: TaskAgreement) -> Iterator[Section]:
         return
     names = similar_order(most_shared(figures), pairs)
     left_out = len(figures.annotators) - len(names)
-    text = (
-        f"Above the diagonal Cohen's κ, the darker the higher, below it the units that both rated; grey where those "
-        f"are fewer than {FEW_SHARED}, empty where there is none"
-        f"{' or other pairs share more' if figures.pairs_left_out else ''}. Annotators who agree stand next to each "
-        "other."
+    text: str = TEXTS["meaning"]["pairs"].format(
+        few=FEW_SHARED, left_out=" or other pairs share more" if figures.pairs_left_out else ""
     )
     if left_out:
         rest = "" if figures.pairs_left_out else f"; pairs.csv holds the other {left_out} too"
@@ -154,12 +161,8 @@ _COLUMNS = (
     *("Annotator", "ratings", "says yes", "yes votes"),
     *("as the others", "κ", "bias", "alone", "Δα", "α without less α"),
 )
-_MEANING = (
-    "As the others: share of units on which they say what most of the others say, and κ with them; bias above 0: they "
-    "say yes more often than the others; alone: units with three or more ratings on which nobody else says the same; "
-    "Δα above 0: without them α would be higher. Intervals of 95 %: Wilson's for yes, the joint bootstrap for Δα."
-)
-_CHANCE = "Beyond chance: were all annotators interchangeable, at most one report in twenty would name anybody."
+_MEANING: str = TEXTS["legend"]["people"]
+_CHANCE: str = TEXTS["meaning"]["chance"]
 
 
 def people_section(agreement: Agreement) -> Section:

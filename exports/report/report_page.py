@@ -23,7 +23,7 @@ from annotation.quality.scores import AnnotatorScores
 from exports.report.agreement_page import agreement_sections, methods_section
 from exports.report.disagreement_files import Pattern, count_patterns, said_vote
 from exports.report.sections import Section
-from exports.report.words import THRESHOLDS, decimal, percent
+from exports.report.words import TEXTS, THRESHOLDS, decimal, percent
 from exports.statistics.agreement_schema import RATINGS, Agreement
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.results_schema import Results
@@ -44,15 +44,7 @@ _TEXT_NAMES = {
     "generation": ("Query", "Answer"),
     RATINGS: ("Text", "Text"),
 }
-_LINKS = {
-    "found": "What the jury found",
-    "labels": "Labels",
-    "agreement": "Agreement",
-    "people": "People",
-    "controls": "Controls",
-    "audit": "Audit",
-    "judges": "Judges",
-}
+_LINKS: dict[str, str] = TEXTS["links"]
 _CODE = re.compile(r"`([a-z_. -]+)`")
 
 

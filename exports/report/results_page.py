@@ -8,19 +8,14 @@ from annotation.argilla.wording import read_wording
 from exports.report import results_words as words
 from exports.report.results_words import figures
 from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Place, Point, Rows, Section, Strip, Ticks, marked
-from exports.report.words import UNDEFINED, decimal, p_phrase, turned
+from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.ratings import RATINGS, MeasuredTask
 from exports.statistics.study import VERDICTS
 from pipeline.core.tables import PART, Table, cut
 from pipeline.core.terminal import counted
 
-_REASONS: Mapping[schema.NoHelp, str] = {
-    "few_narratives": "in fewer than 30 narratives people labelled what the judge judged",
-    "not_a_random_part": "what people labelled is no random part of what the judge judged",
-    "all_labelled": "people labelled all that the judge judged",
-    "not_judged": "the judge judged none of it",
-}
+_REASONS: Mapping[schema.NoHelp, str] = TEXTS["no_help"]
 
 
 def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
@@ -47,9 +42,7 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
             rows.append((name, words.rate_estimate(rate), helped, *sizes, decimal(told.weight)))
     reasons = Counter(told.undefined for _, _, told in shown if told.undefined)
     notes = [
-        f"{shown[0][2].judge} judged what people did not label too. The rate is people's, moved by what the judge says "
-        "of the rest as far as people's labels show that it can be relied on (prediction-powered inference); λ is how "
-        "much it counts. The judge's rate alone is no finding, and is not shown.",
+        TEXTS["landscape"]["helped"].format(judge=shown[0][2].judge),
         *(f"None with its help for {count} of {len(shown)}: {_REASONS[why]}." for why, count in reasons.items()),
     ]
     if narrow and len(rows) > 1:
@@ -60,23 +53,6 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
 
 
 _GROUPS_SHOWN, _PAIRS_SHOWN = 12, 15  # so many groups and pairs are shown where a page has an end
-_CONTEXTS: Mapping[schema.Contexts, tuple[str, str]] = {
-    "selected": (
-        "Passages that citejury chose",
-        "citejury fetched, cut and ranked these passages of the cited pages: the figures are of its selection "
-        "and say nothing about a provider, so providers are not compared by them.",
-    ),
-    "supplied": (
-        "Passages that the records came with",
-        "Precision is the mean of the passages' values; a hit is a passage of which more than half of the "
-        "votes say yes; reciprocal rank is 1 ÷ the rank of the first hit (its mean is MRR); nDCG takes "
-        "topically_relevant + evidence_sufficient as gain.",
-    ),
-    "": (
-        "Passages of unknown origin",
-        "Whether citejury chose these passages or the records came with them is not known: groups are not compared.",
-    ),
-}
 
 
 def landscape_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
@@ -114,8 +90,7 @@ def _questions(results: schema.Results) -> Section:
     counts = {name: [int(getattr(each, name)) for each in results.runs] for name in columns}
     told = {name.replace("_", " "): [f"{count:,}" for count in (*own, sum(own))] for name, own in counts.items()}
     table = _by_name([*(each.model_name for each in results.runs), "all"], told)
-    note = "asked = answered + refused + failed; refused as the provider's stop reason or error says."
-    return Section("Questions, as the runs tell", tables=(table,), notes=(note,))
+    return Section("Questions, as the runs tell", tables=(table,), notes=(TEXTS["landscape"]["questions"],))
 
 
 def _citations(found: schema.Landscape, narrow: bool) -> Section:
@@ -161,20 +136,12 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     tables = [_by_name(names, each) for each in columns]
     if shown:
         tables.append(_overlap_table(shown, narrow))
+    told: dict[str, str] = TEXTS["landscape"]
     notes = (
-        "Cited: the answer's text refers to the source. Shown: it does not, but the provider attached the source. "
-        "Seen: the provider only lists it as found. Shares are of the sources that are told of; which lists a provider "
-        "sends decides most of it, so groups are not compared.",
-        "Citations are the distinct URLs that came with an answer, whichever of the three; sites are registered "
-        "domains, behind Google's redirects the ones that it names. Equal: how many equally cited sites would be as "
-        "diverse (exp of Shannon's entropy)."
-        + (f" Of {sample:,}: sites expected among so many citations drawn by chance." if sample else ""),
-        "(excerpt): the part of read of which only an excerpt is held that the provider sent along. Unreached: nobody "
-        "got through to it. Unfetched: nobody tried. All three say nothing about the pages, so groups are not compared "
-        "by states. May be fabricated: no such site, no address, or gone and never seen by an archive, among those of "
-        "which that is known.",
-        "Overlap is Jaccard's index of the sites that two groups cite: within a narrative, mean with its 95 % "
-        "interval, and over all answers.",
+        told["cited"],
+        told["sites"] + (told["sample"].format(sample=sample) if sample else ""),
+        told["states"],
+        told["overlap"],
         *many,
     )
     return Section("What the answers cite", tables=tuple(tables), notes=notes)
@@ -241,7 +208,7 @@ def _passages(found: schema.Passages, narrow: bool) -> Section:
     notes = [f"{counted(found.n_records, 'record')}, {counted(found.n_passages, 'judged passage')}."]
     if found.n_gaps:
         notes.append(f"Precision only, since not all of their passages were judged: {counted(found.n_gaps, 'record')}.")
-    title, meaning = _CONTEXTS[found.contexts]
+    title, meaning = TEXTS["contexts"][found.contexts or "unknown"]
     notes += [meaning, *_differences([(title, label, _scale(name)) for name, title, label in figures])]
     return Section(title, tables=(Table(rows, left=1),), notes=tuple(notes))
 
@@ -401,16 +368,7 @@ def _behind(results: schema.Results) -> Iterator[Section]:
     yield Section("What stands behind these shares", tables=(table,), depth=0, look="behind")
 
 
-_BEHIND = {
-    "asked": "asked",
-    "answered": "answered",
-    "refused": "refused",
-    "failed": "failed",
-    "answers": "answers before the jury",
-    "without_citations": "cite nothing",
-    "with_unread_sources": "cite a page that was not read",
-    "discarded": "discarded responses",
-}
+_BEHIND: dict[str, str] = TEXTS["behind"]
 
 
 def short_section(results: schema.Results, people: int) -> Section:
@@ -462,10 +420,7 @@ def _finding_section(figure: words.Figure, behind: Sequence[str] = (), place: Pl
     return found._replace(title=title, notes=(*found.notes, _READING), depth=2, look="rates")
 
 
-_READING = (
-    "Dot: the share found. Line: its 95 % interval, the range in which the share may well lie, given how few "
-    "narratives were asked."
-)
+_READING: str = TEXTS["meaning"]["drawn"]
 
 
 def _headline(finding: schema.Finding) -> str:
@@ -508,11 +463,7 @@ def _rate_strip(name: str, rate: schema.Rate, unit: str) -> Cell:
 
 
 _QUARTERS: tuple[tuple[Mark, float], ...] = tuple(("grid", value) for value in SHARES.ticks(0.25))
-MEANING = (
-    "Each month is compared with the one before it and with the first, on the narratives that both have, each "
-    "narrative against itself. Beyond chance: p below .05 after Holm's correction for all of these comparisons of all "
-    "labels and findings."
-)
+MEANING: str = TEXTS["meaning"]["months"]
 _MONTH_WIDTHS = (24, 16, 16, 16)
 _CHANGES_SHOWN = 12
 

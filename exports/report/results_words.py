@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from exports.report.sections import Figure as Number
-from exports.report.words import UNDEFINED, decimal, p_phrase, turned
+from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.groups import Denominators
 from exports.statistics.rates import narratives_needed, within_reach
@@ -17,31 +17,13 @@ from pipeline.core.terminal import counted
 UNITS: dict[str, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer", RATINGS: "unit"}
 GROUPS_SHOWN = 12
 NOT_KNOWN = "(not known)"
-_VALUES: dict[Consensus, str] = {
-    "share": "An answer or passage counts by the share of its annotators who say yes.",
-    "majority": "An answer or passage counts by the majority of its annotators; ties are left out.",
-    "adjudicated": (
-        "An answer or passage counts as the adjudicators decided, else as all of its annotators say; others are left "
-        "out."
-    ),
-}
+_VALUES: dict[Consensus, str] = TEXTS["values"]
 """How an answer or passage counts on a label by the votes on it."""
-_VALUES_OF_ALL: dict[Consensus, str] = {
-    "share": "A unit counts by the share of its ratings that give a value, or their mean.",
-    "majority": "A unit counts by its most frequent, its median or its mean value, by scale; ties are left out.",
-    "adjudicated": "A unit counts as adjudicators decided, else as all of its ratings say; others are left out.",
-}
-FINDING_VALUES: dict[Consensus, str] = {
-    "share": "A finding counts an answer where most annotators say so on one of its labels; half where they tie.",
-    "majority": "A finding counts an answer where most annotators say so on one of its labels; ties are left out.",
-    "adjudicated": (
-        "A finding counts an answer where adjudicators decided so on one of its labels, or all of its annotators say "
-        "so; others are left out."
-    ),
-}
+_VALUES_OF_ALL: dict[Consensus, str] = TEXTS["values_of_all"]
+FINDING_VALUES: dict[Consensus, str] = TEXTS["finding_values"]
 """How an answer counts for a composite finding by the votes on its parts."""
 _ROUNDING = 1e-9  # what is closer to 0 or 1 than this, sums of fractions made so
-_COLUMNS = {"model_name": "model", "model_version": "model version", "narrative_type": "narrative type"}
+_COLUMNS: dict[str, str] = TEXTS["columns"]
 
 
 class Figure(NamedTuple):
@@ -268,10 +250,7 @@ def _hundredths(value: float) -> str:
     return digits if digits in ("0.0", "100.0", "-100.0") else digits.removesuffix(".0")
 
 
-DIFFERENCE_MEANING = (
-    "Two groups are compared on the narratives that both have, each narrative against itself. Beyond chance: p below "
-    ".05 after Holm's correction for all comparisons of all labels and findings."
-)
+DIFFERENCE_MEANING: str = TEXTS["meaning"]["difference"]
 
 
 def difference_meaning(results: schema.Results) -> str:
@@ -339,13 +318,7 @@ def no_difference_sentence(compared: Sequence[schema.Difference], noun: str = "n
 
 _NAMES_SHOWN = 6
 NOT_IN_EVERY_PART = "not judged in every part"
-_REASONS: dict[schema.NoFigure, str] = {
-    "no_units": "the jury judged none",
-    "one_narrative": "all of it is on one narrative",
-    "no_shared_narrative": "they have no narrative in common",
-    "no_variation": "they do not vary",
-    "not_known": "the files do not tell",
-}
+_REASONS: dict[schema.NoFigure, str] = TEXTS["no_figure"]
 
 
 def incomparable_sentences(results: schema.Results) -> Iterator[str]:

@@ -4,9 +4,11 @@ Sentences hold names as they are: whoever puts one into HTML or Markdown escapes
 """
 
 import math
+import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
-from typing import Literal, TypeVar
+from importlib.resources import files
+from typing import Any, Literal, TypeVar
 
 from exports.report.sections import Figure
 from exports.statistics import agreement_schema as schema
@@ -19,58 +21,27 @@ _Interval = TypeVar("_Interval", schema.Interval, RateInterval)
 GateEnd = Literal["lower", "point"]  # what a threshold is held against: the lower end of α's interval, or α itself
 
 
-_METHODS: dict[schema.IntervalMethod, str] = {
-    "bca": "BCa bootstrap",
-    "expanded_percentile": "expanded percentile bootstrap",
-    "bounded": "bootstrap, its lower end bounded by what such records could hold,",
-    "one-sided": "one-sided Clopper–Pearson bound",
-}
+TEXTS: dict[str, Any] = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+_METHODS: dict[schema.IntervalMethod, str] = TEXTS["interval"]
 
 
 UNDEFINED = "–"
 SIGNIFICANT = 0.05
 
-_REASONS: dict[UndefinedReason, str] = {
-    "no_pairable_items": "no unit was answered by two annotators",
-    "single_annotator": "only one annotator answered",
-    "no_variation": "all answers on shared units are the same, which cannot show that annotators tell yes from no",
-    "constant_both_raters": "both annotators give the same answer everywhere",
-    "no_exchange": "nobody else answered the same units of a record with a third person",
-    "not_boolean": "the label is no yes or no",
-    "too_many_values": "the scale has too many values to count each",
-}
-_REFUSED: dict[schema.RefusedReason, str] = {
-    "undefined": "α itself is undefined",
-    "undefined_resamples": "α is undefined in more than 5 % of the resamples",
-    "single_record": "all shared units belong to one record",
-    "constant": "every resample gives the same value",
-    "too_few_rare_ratings": "too few records hold a unit on which all annotators agree on its rarer value",
-}
+_REASONS: dict[UndefinedReason, str] = TEXTS["undefined"]
+_REFUSED: dict[schema.RefusedReason, str] = TEXTS["refused"]
 Fitness = Literal["fit", "tentative", "open", "unfit", "unknown"]
-FITNESS: dict[Fitness, str] = {
-    "fit": "Fit for use",
-    "tentative": "Fit for tentative conclusions",
-    "open": "Not shown to be fit yet",
-    "unfit": "Not fit for use",
-    "unknown": "Cannot be told",
-}
-SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}
+FITNESS: dict[Fitness, str] = TEXTS["fitness"]
+SYMBOLS: dict[Fitness, str] = TEXTS["symbols"]
 """What stands before each verdict where there are many, to be told at a glance without colour."""
-FITNESS_MEANING = (
-    "Fit for use: α is .800 or more, down to the lower end of its interval; for tentative conclusions: .667 or more "
-    "(Krippendorff's thresholds). Not fit: α is below .667, up to the upper end. Not shown yet: the interval holds "
-    ".667, or rests on too few ratings to be trusted. Cannot be told: α or its interval is undefined."
-)
+FITNESS_MEANING: str = TEXTS["meaning"]["fitness"]
 THRESHOLDS = (0.667, 0.8)  # Krippendorff's: below the first discard, below the second draw tentative conclusions only
 _TOO_FEW = {"FEW_ITEMS", "RARE_CLASS", "RARE_VALUES"}
 """Warnings of so few ratings that neither is shown: that a label is fit, and that it is not."""
 
 _ANNOTATORS_TOLD = 5
 
-_NOBODY_TOLD = (
-    "Whether an annotator stands out cannot be told: where two differ, only a third who answered the same units of the "
-    "record shows which of them is off. Give some units to three annotators."
-)
+_NOBODY_TOLD: str = TEXTS["meaning"]["nobody_tested"]
 _EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}  # warnings that say why a figure is missing
 
 

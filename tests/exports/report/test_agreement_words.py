@@ -1,9 +1,15 @@
 """Agreement in words, at the terminal and at the gate; from figures made by hand."""
 
 import re
+from typing import get_args
 
 from exports.report import words
+from exports.statistics import agreement_schema as schema
+from exports.statistics import results_schema
 from exports.statistics.agreement_schema import Discards, LabelAgreement, TaskAgreement
+from exports.statistics.alt_test import Conclusion
+from exports.statistics.study import Consensus
+from exports.statistics.table import UndefinedReason
 from exports.statistics.warnings import ADVICE
 from pipeline.core.terminal import printable
 from tests.support.figures_data import RICH, against_rest, agreement, change, label, task
@@ -137,3 +143,22 @@ def test_the_gate_looks_at_the_lower_end_unless_told_otherwise_and_says_why_a_la
     assert words.gate_failures(named, 0.667, labels=("misleading",)) == [
         "misleading: none of the files has this label."
     ]
+
+
+def test_every_reason_verdict_and_conclusion_has_its_sentence() -> None:
+    for name, wanted in (
+        ("interval", schema.IntervalMethod),
+        ("undefined", UndefinedReason),
+        ("refused", schema.RefusedReason),
+        ("fitness", words.Fitness),
+        ("symbols", words.Fitness),
+        ("judge_undefined", schema.JudgeReason),
+        ("no_figure", results_schema.NoFigure),
+        ("no_help", results_schema.NoHelp),
+        ("values", Consensus),
+        ("finding_values", Consensus),
+    ):
+        assert words.TEXTS[name].keys() == {*get_args(wanted)}, name
+    assert words.TEXTS["conclusion"].keys() == {*get_args(Conclusion)}
+    assert words.TEXTS["contexts"].keys() == {each or "unknown" for each in get_args(results_schema.Contexts)}
+    assert words.TEXTS["judge_refused"].keys() | {"undefined"} == {"few_units", *get_args(schema.RefusedReason)}
