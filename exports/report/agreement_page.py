@@ -7,29 +7,12 @@ from functools import partial
 from importlib.metadata import version
 
 from annotation.quality.scores import AnnotatorScores
+from exports.report import sections as model
 from exports.report import words
 from exports.report.judge_page import audit_sections, control_sections, judge_sections
 from exports.report.people_page import pair_sections, people_section
 from exports.report.results_page import opening_sections, short_section
-from exports.report.sections import (
-    SHARES,
-    Axis,
-    Cell,
-    Chart,
-    Column,
-    Dot,
-    Figure,
-    Mark,
-    Named,
-    Place,
-    Rows,
-    Section,
-    Strip,
-    Ticks,
-    alpha_axis,
-    described,
-    marked,
-)
+from exports.report.sections import SHARES, Cell, Column, Figure, Place, Rows, Section, described, marked
 from exports.report.words import TEXTS
 from exports.statistics import agreement_schema as schema
 from exports.statistics.results_schema import Results
@@ -52,7 +35,7 @@ _AFTER_ALPHA: tuple[Column[_Label], ...] = (
 _PAGE_LEGEND: str = TEXTS["legend"]["page"]
 _SHORT_LEGEND: str = TEXTS["legend"]["short"]
 _WIDTHS = (27, 16, 29)
-_RULES: tuple[tuple[Mark, float], ...] = (("zero", 0.0), *(("threshold", value) for value in words.THRESHOLDS))
+_RULES: tuple[tuple[model.Mark, float], ...] = (("zero", 0.0), *(("threshold", value) for value in words.THRESHOLDS))
 
 
 def _count(size: float | None) -> str:
@@ -192,17 +175,17 @@ def _overview(agreement: schema.Agreement) -> Section:
     """One forest plot of all labels of all tasks, with verdicts."""
     labels = [found for figures in agreement.tasks.values() for found in figures.labels.values()]
     drawn = [value for found in labels for value in (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement)]
-    axis = alpha_axis([*drawn, *(found.intervals[_ALPHA].low for found in labels if _ALPHA in found.intervals)])
+    axis = model.alpha_axis([*drawn, *(found.intervals[_ALPHA].low for found in labels if _ALPHA in found.intervals)])
     rows: Rows = [("Label", "Coefficients", "α [95 %]", "Yes votes", "", "Verdict")]
     for task, figures in agreement.tasks.items():
         sizes = _sizes(task, figures)
         if figures.macro_alpha is not None and not figures.scaled_pairs:
             sizes += f", mean α {words.estimate(figures.macro_alpha, figures.macro_interval)}"
-        rows.append((Named(task.capitalize(), sizes, heads_rows=True), *[""] * 5))
+        rows.append((model.Named(task.capitalize(), sizes, heads_rows=True), *[""] * 5))
         rows += [_overview_row(label, found, axis) for label, found in figures.labels.items()]
     ticks = [(value, words.decimal(value)) for value in axis.ticks(0.2) if value not in (0.6, words.THRESHOLDS[1])]
     ticks += [(value, f"{value:.3f}".lstrip("0").rstrip("0")) for value in words.THRESHOLDS]
-    rows.append(("", Ticks(axis, tuple(ticks)), *[""] * 4))
+    rows.append(("", model.Ticks(axis, tuple(ticks)), *[""] * 4))
     cautions = {task: sum(1 for _ in words.warning_sentences(each)) for task, each in agreement.tasks.items()}
     counts = ", ".join(f"{task} {count}" for task, count in cautions.items() if count)
     told = f"{counted(sum(cautions.values()), 'caution')} to read first, in the parts below: {counts}."
@@ -217,9 +200,9 @@ def _overview(agreement: schema.Agreement) -> Section:
     )
 
 
-def _overview_row(label: str, found: schema.LabelAgreement, axis: Axis) -> tuple[Cell, ...]:
+def _overview_row(label: str, found: schema.LabelAgreement, axis: model.Axis) -> tuple[Cell, ...]:
     interval, alpha, share = found.intervals.get(_ALPHA), found.krippendorff_alpha, found.prevalence
-    others: dict[Mark, float | None] = {"square": found.percent_agreement, "diamond": found.gwet_ac1}
+    others: dict[model.Mark, float | None] = {"square": found.percent_agreement, "diamond": found.gwet_ac1}
     marks = ((mark, value) for mark, value in others.items() if value is not None)
     between = f" between {words.decimal(interval.low)} and {words.decimal(interval.high)}" if interval else ""
     said = f"{label}: α {words.decimal(alpha)}{between}"
@@ -227,12 +210,12 @@ def _overview_row(label: str, found: schema.LabelAgreement, axis: Axis) -> tuple
     ends = (interval.low, interval.high) if interval else None
     verdict, yes = words.fitness(found), words.percent(share)
     return (
-        Named(label, getattr(found, "scale", "")),
-        Strip(said, meaning, axis, alpha, ends, (*_RULES, *marks)),
+        model.Named(label, getattr(found, "scale", "")),
+        model.Strip(said, meaning, axis, alpha, ends, (*_RULES, *marks)),
         words.label_figure(found, _ALPHA),
         ""
         if share is None
-        else Strip(f"{label}: {yes} yes", f"{found.n_ratings:,} ratings", SHARES, share, is_bar=True),
+        else model.Strip(f"{label}: {yes} yes", f"{found.n_ratings:,} ratings", SHARES, share, is_bar=True),
         yes,
         f"{words.SYMBOLS[verdict]} {words.FITNESS[verdict]}",
     )
@@ -312,15 +295,15 @@ def _time_sections(figures: schema.TaskAgreement) -> Iterator[Section]:
         yield Section("Labels bound by a rule", tables=(Table(rows, left=2),), notes=notes, depth=4)
 
 
-def week_chart(label: str, weeks: Sequence[schema.AgreementSlice]) -> Chart:
+def week_chart(label: str, weeks: Sequence[schema.AgreementSlice]) -> model.Chart:
     shown = [(part.name, part.labels[label]) for part in weeks if label in part.labels]
     mondays = [float(date.fromisocalendar(int(name[:4]), int(name[-2:]), 1).toordinal()) for name, _ in shown]
-    days = Axis(mondays[0], max(mondays[-1], mondays[0] + 1))
+    days = model.Axis(mondays[0], max(mondays[-1], mondays[0] + 1))
     known = [found for _, found in shown if found.krippendorff_alpha is not None]
     ends = [found.interval.low for found in known if found.interval]
-    axis = alpha_axis([*(found.krippendorff_alpha for found in known), *ends])
+    axis = model.alpha_axis([*(found.krippendorff_alpha for found in known), *ends])
     dots = tuple(
-        Dot(
+        model.Dot(
             days.place(monday),
             found.krippendorff_alpha,
             f"{name}: α {words.estimate(found.krippendorff_alpha, found.interval)}, "
@@ -334,8 +317,8 @@ def week_chart(label: str, weeks: Sequence[schema.AgreementSlice]) -> Chart:
     ]
     step = max(1, -(-len(shown) // 5))
     across = tuple((dot.x, name) for dot, name in list(zip(dots, named, strict=True))[::step])
-    up = Ticks(axis, tuple((value, words.decimal(value)) for value in axis.ticks(0.5)))
-    return Chart(label, f"{label}: α by week", dots, across, up)
+    up = model.Ticks(axis, tuple((value, words.decimal(value)) for value in axis.ticks(0.5)))
+    return model.Chart(label, f"{label}: α by week", dots, across, up)
 
 
 _CONDITIONAL_MEANING: str = TEXTS["meaning"]["conditional"]

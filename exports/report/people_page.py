@@ -3,23 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from exports.report.sections import (
-    SHARES,
-    Axis,
-    Cell,
-    Column,
-    Figure,
-    Mark,
-    Named,
-    Rows,
-    Section,
-    Strip,
-    Ticks,
-    Tile,
-    described,
-    difference_axis,
-    marked,
-)
+from exports.report import sections as model
+from exports.report.sections import SHARES, Cell, Column, Figure, Rows, Section, described, marked
 from exports.report.words import (
     TEXTS,
     UNDEFINED,
@@ -124,15 +109,14 @@ def _heat_map(label: str, names: Sequence[str], pairs: Iterable[Pair]) -> Sectio
     return Section(label, tables=(Table(rows, left=1),), depth=0, look="map")
 
 
-def _tile(pair: Pair, is_above: bool) -> Tile:
-    kappa = _kappa(pair)
-    reason = pair.undefined.get("weighted_kappa" if isinstance(pair, ScaledPair) else "cohen_kappa", "")
-    why = f" ({reason.replace('_', ' ')})" if reason else ""
-    said = f"{pair.rater_a} and {pair.rater_b}: κ {decimal(kappa)}{why}, {pair.n_shared:,} shared"
+def _tile(pair: Pair, is_above: bool) -> model.Tile:
+    kappa, shown = _kappa(pair), _pair_figure(pair)
+    why = f" ({shown.why})" if shown.why else ""
+    said = f"{pair.rater_a} and {pair.rater_b}: κ {shown.value}{why}, {pair.n_shared:,} shared"
     if not is_above:
-        return Tile(f"{pair.n_shared:,}", None, said)
-    known = kappa is not None and pair.n_shared >= FEW_SHARED
-    return Tile(decimal(kappa), min(max(kappa or 0.0, 0.0), 1.0) if known else None, said)
+        return model.Tile(f"{pair.n_shared:,}", None, said)
+    strength = None if kappa is None or pair.n_shared < FEW_SHARED else min(max(kappa, 0.0), 1.0)
+    return model.Tile(shown.value, strength, said)
 
 
 def _pair_figure(pair: Pair) -> Figure:
@@ -193,7 +177,7 @@ def _panel_sections(figures: TaskAgreement) -> Iterator[Section]:
         return
     intervals = [found.delta_interval for found in everybody if found.delta_interval]
     ends = [end for found in intervals for end in (found.low, found.high)]
-    axis = difference_axis([*(found.delta_alpha for found in everybody), *ends])
+    axis = model.difference_axis([*(found.delta_alpha for found in everybody), *ends])
     rows: Rows = [_COLUMNS]
     for label, whole in figures.labels.items():
         found = [each for each in everybody if each.label == label]
@@ -201,35 +185,37 @@ def _panel_sections(figures: TaskAgreement) -> Iterator[Section]:
         kept = [each for each in found if each in shown] if len(shown) < len(found) else found
         more = f"{len(kept)} of {len(found)} annotators; annotators.csv has all" if len(kept) < len(found) else ""
         if found:
-            rows.append((Named(label, more, heads_rows=True), *[""] * 9))
+            rows.append((model.Named(label, more, heads_rows=True), *[""] * 9))
             rows += [_panel_row(each, whole.prevalence, axis) for each in kept]
     differences = tuple((value, signed(value)) for value in (axis.low, 0.0, axis.high))
-    shares = Ticks(SHARES, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
-    rows.append(("", "", "", shares, *[""] * 5, Ticks(axis, differences)))
+    shares = model.Ticks(SHARES, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
+    rows.append(("", "", "", shares, *[""] * 5, model.Ticks(axis, differences)))
     yield Section(
         "Each annotator on each label", tables=(Table(rows, left=1),), notes=(_MEANING,), depth=0, look="panel"
     )
 
 
-def _panel_row(found: AnnotatorAgreement, pooled: float | None, axis: Axis) -> tuple[Cell, ...]:
+def _panel_row(found: AnnotatorAgreement, pooled: float | None, axis: model.Axis) -> tuple[Cell, ...]:
     rate, change, interval = found.positive_rate, found.delta_alpha, found.delta_interval
-    others: tuple[tuple[Mark, float], ...] = () if pooled is None else (("threshold", pooled),)
+    others: tuple[tuple[model.Mark, float], ...] = () if pooled is None else (("threshold", pooled),)
     said, everybody = f"{found.rater}: yes {percent(rate)}", f"All ratings: {percent(pooled)}."
     without = f"Without them α is {decimal(found.alpha_without)}."
     ends = (interval.low, interval.high) if interval else None
     why = found.undefined.get("delta_alpha") or found.undefined.get("alpha_without") or ""
     delta = Figure(signed(change), bounds(interval), why=why.replace("_", " "))
+    rate_strip = model.Strip(said, everybody, SHARES, rate, found.positive_rate_interval, others)
+    change_strip = model.Strip(f"{found.rater}: Δα {delta}", without, axis, change, ends, (("zero", 0.0),))
     return (
         found.rater,
         f"{found.n_ratings:,}",
         percent(rate),
-        "" if rate is None else Strip(said, everybody, SHARES, rate, found.positive_rate_interval, others),
+        rate_strip if rate is not None else "",
         Figure(percent(found.agreement_with_majority_of_others), of=f" of {found.n_compared:,}"),
         decimal(found.kappa_with_majority_of_others),
         signed(found.bias_index),
         f"{found.lone_dissents:,}",
         delta,
-        "" if change is None else Strip(f"{found.rater}: Δα {delta}", without, axis, change, ends, (("zero", 0.0),)),
+        change_strip if change is not None else "",
     )
 
 

@@ -234,18 +234,21 @@ def label_sentence(agreement: schema.Agreement, task: schema.MeasuredTask, label
     """Such as `α = .74 [.62, .83] (Krippendorff, nominal; …; 3 annotators; citejury 0.1.0)`, or why it is undefined."""
     figures = agreement.tasks[task]
     found = figures.labels[label]
-    people = counted(len(figures.annotators), "annotator")
-    end = f"{people}; citejury {version('citejury')})"
-    kind = f"Krippendorff, {getattr(found, 'scale', 'nominal')}"
+    scale = getattr(found, "scale", "nominal")
     if found.krippendorff_alpha is None:
-        return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]} ({kind}; {end}"
+        return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]} {_computed(figures, scale)}"
     interval = found.intervals.get("krippendorff_alpha")
     records = counted(found.n_cluster_records, cluster_noun(task, figures))
     units = f"{records} / {counted(found.n_pairable_items, 'passage')}" if task == "retrieval" else records
     refused = found.refused_intervals.get("krippendorff_alpha")
     why = f", since {_REFUSED[refused]}" if refused else ""
     how = _interval_source(agreement, interval, units) if interval else f"{units}; no interval{why}"
-    return f"α = {estimate(found.krippendorff_alpha, interval)} ({kind}; {how}; {end}"
+    return f"α = {estimate(found.krippendorff_alpha, interval)} {_computed(figures, scale, how)}"
+
+
+def _computed(figures: schema.TaskAgreement, scale: str, *how: str) -> str:
+    people = counted(len(figures.annotators), "annotator")
+    return f"({'; '.join((f'Krippendorff, {scale}', *how, people))}; citejury {version('citejury')})"
 
 
 def cluster_noun(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> str:
@@ -261,14 +264,9 @@ def macro_sentence(agreement: schema.Agreement, task: schema.MeasuredTask) -> st
     if figures.macro_alpha is None or figures.scaled_pairs:
         return ""
     interval = figures.macro_interval
-    over = counted(figures.n_labels_with_alpha, "label")
-    how = (
-        f"; {_interval_source(agreement, interval, f'{cluster_noun(task, figures)}s')}" if interval else "; no interval"
-    )
-    return (
-        f"mean α of {over} = {estimate(figures.macro_alpha, interval)} (Krippendorff, nominal{how}; "
-        f"{counted(len(figures.annotators), 'annotator')}; citejury {version('citejury')})"
-    )
+    over, noun = counted(figures.n_labels_with_alpha, "label"), f"{cluster_noun(task, figures)}s"
+    how = _interval_source(agreement, interval, noun) if interval else "no interval"
+    return f"mean α of {over} = {estimate(figures.macro_alpha, interval)} {_computed(figures, 'nominal', how)}"
 
 
 def _interval_source(agreement: schema.Agreement, interval: schema.Interval, units: str) -> str:
