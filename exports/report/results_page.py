@@ -101,10 +101,10 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     shown = overlaps[:_PAIRS_SHOWN] if narrow else overlaps
     if len(shown) < len(found.overlaps):
         many.append(f"Overlap of {counted(len(found.overlaps) - len(shown), 'further pair')}: overlaps.csv.")
-    cited = {way: _shares(each, narrow) for way, each in found.cited.items()}
+    cited: dict[str, list[Cell]] = {way: _shares(each, narrow) for way, each in found.cited.items()}
     states = {state.replace("_", " "): _shares(each, narrow) for state, each in found.states.items()}
     read = {"read": states["read"], "(excerpt)": _shares(found.excerpts_only, narrow)}
-    sources = {"sources": [f"{group.n_citations:,}" for group in groups]}
+    sources: dict[str, list[Cell]] = {"sources": [f"{group.n_citations:,}" for group in groups]}
     fabricated = {"may be fabricated": _shares(found.may_be_fabricated, narrow)}
     columns: list[dict[str, list[Cell]]] = [
         {
