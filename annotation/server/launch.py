@@ -213,42 +213,20 @@ def server_environment(
     }
 
 
-def wait_until_it_answers(home: Path, url: str, seconds: float = 120.0) -> None:
-    """Return when the server answers; it may take as long as it writes to its database, which it brings up to date."""
-    status = None
-    while status is None:
-        before = _state_of_the_database(home)
-        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds)
-        try:
-            connection.request("GET", "/api/v1/version")
-            status = connection.getresponse().status
-        except TimeoutError as error:
-            if _state_of_the_database(home) == before:
-                raise ServerStartError(
-                    f"The embedded Argilla did not answer for {seconds:g} seconds, nor did it write to its database; "
-                    f"see the logs in `{home / 'logs'}`."
-                ) from error
-        except (OSError, http.client.HTTPException) as error:
-            raise _stopped_by_itself(home) from error
-        finally:
-            connection.close()
-    if status != http.client.OK:
-        raise ServerStartError(
-            f"The embedded Argilla answers with HTTP status {status}; see the logs in `{home / 'logs'}`."
-        )
-
-
-def _state_of_the_database(home: Path) -> list[tuple[int, int]]:
-    """Size and time of the database and of what is not yet in it; different after each write, even if not committed.
-
-    SQLite writes what a large transaction changes into its log long before the end (https://www.sqlite.org/wal.html).
-    """
-    state = []
-    for ending in ("", "-wal"):
-        with contextlib.suppress(FileNotFoundError):
-            found = os.stat(f"{home / folder.DATABASE_FILE}{ending}")
-            state.append((found.st_size, found.st_mtime_ns))
-    return state
+def wait_until_it_answers(home: Path, url: str, seconds: float = 3600.0) -> None:
+    """Until it has brought its database up to date; where a part fails, all end, and the connection with them."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds)
+    try:
+        connection.request("GET", "/api/v1/version")
+        said = f"answers with HTTP status {status}" if (status := connection.getresponse().status) != 200 else ""
+    except TimeoutError:
+        said = f"did not answer for {seconds:g} seconds"
+    except (OSError, http.client.HTTPException) as error:
+        raise _stopped_by_itself(home) from error
+    finally:
+        connection.close()
+    if said:
+        raise ServerStartError(f"The embedded Argilla {said}; see the logs in `{home / 'logs'}`.")
 
 
 def _stopped_by_itself(home: Path) -> ServerStartError:

@@ -44,23 +44,12 @@ def _setting(name: str) -> str:
 
 
 def _check_settings() -> "URL":
-    """Refuse settings that name another search engine than ours, as docker/.env could while OpenSearch was one."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    # docker/compose.yaml passes it on for this alone: Compose says nothing about a profile that no service has.
-    profiles, engine = os.environ.get("COMPOSE_PROFILES", ""), _setting("ARGILLA_SEARCH_ENGINE")
-    found, remedy = "", ""
-    if "opensearch" in (profile.strip() for profile in profiles.split(",")):
-        found, remedy = f"`COMPOSE_PROFILES` is {profiles!r}", "remove `opensearch` from it in docker/.env"
-    elif engine != ENGINE_NAME:
-        found = f"`ARGILLA_SEARCH_ENGINE` is {engine!r}"
-        remedy = f"set it to {ENGINE_NAME}, or remove `COMPOSE_PROFILES` from docker/.env,"
-    if found:
-        raise SettingsError(
-            f"{found}, but this server searches in PostgreSQL only: {remedy} and start again; all answers are in "
-            "PostgreSQL and stay there."
-        )
+    if (engine := _setting("ARGILLA_SEARCH_ENGINE")) != ENGINE_NAME:
+        remedy = f"this server searches in PostgreSQL only: set it to {ENGINE_NAME}."
+        raise SettingsError(f"`ARGILLA_SEARCH_ENGINE` is {engine!r}, but {remedy}")
     with contextlib.suppress(ArgumentError, ValueError):
         url = make_url(_setting("ARGILLA_DATABASE_URL"))
         if url.get_backend_name() == "postgresql" and url.username:

@@ -9,12 +9,12 @@ to the length that the manifest gives and no further. Only its owner can read it
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import sqlite3
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Literal
@@ -23,7 +23,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 
 from annotation.server.home.folder import BACKUPS_FILE, DATABASE_FILE, SECRETS_FILE, problems
 from annotation.server.home.versions import Versions
-from pipeline.core.errors import InputError
+from pipeline.core.errors import CitejuryError, InputError
 from pipeline.core.files import write_private
 from pipeline.core.schema import Frozen
 
@@ -52,16 +52,12 @@ class BackupManifest(Frozen):
 
 
 def read_manifest(path: Path) -> BackupManifest:
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(MANIFEST_FILE) as member:
+    with _opened(path) as archive:
+        with _member(archive, MANIFEST_FILE) as member:
             said = member.read(_SMALL_BYTES + 1)
-            if len(said) > _SMALL_BYTES:
-                raise ValueError("longer than any manifest")
-            manifest = BackupManifest.model_validate(json.loads(said))
-    except OSError as error:
-        raise InputError(f"The backup `{path}` cannot be read: {error.strerror or error}.") from error
-    except (zipfile.BadZipFile, KeyError, ValueError, ValidationError, RuntimeError, NotImplementedError) as error:
-        raise InputError(f"`{path}` is no backup of `citejury annotation backup`, or it is damaged.") from error
+        if len(said) > _SMALL_BYTES:
+            raise ValueError("its manifest is longer than any")
+        manifest = BackupManifest.model_validate(json.loads(said))
     if set(manifest.files) != set(STORED_FILES):
         raise InputError(f"`{path}` is no whole backup: it does not hold {' and '.join(STORED_FILES)}.")
     if manifest.files[SECRETS_FILE].size > _SMALL_BYTES:
@@ -98,16 +94,29 @@ def check_backup(path: Path) -> BackupManifest:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The archive; whatever its reading fails with, and where bytes are changed that may be anything, is its damage."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise InputError(f"The backup `{path}` is damaged: {error}.") from error
+    except CitejuryError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # of what is unpacked
+            raise
+        raise InputError(f"The backup `{path}` cannot be read: {error.strerror or error}.") from error
+    except Exception as error:
+        raise InputError(f"`{path}` is no backup of `citejury annotation backup`, or it is damaged.") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"`{name}` is packed as no backup is")
+    return archive.open(name)
 
 
 def _copy_whole(archive: zipfile.ZipFile, path: Path, name: str, stored: StoredFile, target: IO[bytes] | None) -> None:
     digest, left = hashlib.sha256(), stored.size
-    with archive.open(name) as member:
+    with _member(archive, name) as member:
         while left >= 0 and (chunk := member.read(1 << 20)):
             left -= len(chunk)
             if left >= 0:  # what claims less than it holds fills no disk

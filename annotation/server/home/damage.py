@@ -24,6 +24,7 @@ from pipeline.core.files import write_private
 from pipeline.core.schema import Frozen
 
 _WAL_HEADER = 32  # bytes, https://www.sqlite.org/fileformat2.html#walformat
+_LARGE = 200_000_000  # bytes, which take more than a second
 _INDEX_HEADER = 48  # bytes, https://www.sqlite.org/walformat.html#the_wal_index_file_format
 _ANSWER = "The server's database is damaged, so nothing was stored and nothing more is taken. Whoever runs the server"
 _UNTIL_LOOKED_THROUGH = f"{_ANSWER} finds in its events which backup to go back to."
@@ -169,7 +170,12 @@ def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
     if not database.exists():
         return
     lost = _lost_from_the_log(database)
-    found = _look_through(database, is_noted(home), waiting)
+    if (size := database.stat().st_size) > _LARGE:
+        waiting(f"Looking through the database for damage ({size / 1e6:,.0f} MB).")
+    try:
+        found = problems(database, thorough=is_noted(home))
+    except sqlite3.Error as error:
+        raise ServerStartError(f"The database `{database}` cannot be looked through: {error}.") from error
     if found:
         raise ServerStartError(damage_sentence(home, _damage_of(home, found)))
     (home / DAMAGE_FILE).unlink(missing_ok=True)
@@ -177,28 +183,3 @@ def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
         said = f"{lost:,} bytes are missing from the log of the database: what was stored last may be lost"
         tell(said, home / EVENTS_FILE)
         waiting(f"{said[0].upper()}{said[1:]}. Compare with the newest backup.")
-
-
-def _look_through(database: Path, thorough: bool, waiting: Callable[[str], None]) -> str:
-    """What is wrong in the database; by a thread, because SQLite hears no Ctrl-C."""
-    result: list[str | sqlite3.Error] = []
-
-    def look() -> None:
-        try:
-            result.append(problems(database, thorough=thorough))
-        except sqlite3.Error as error:
-            result.append(error)
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    thread.join(2.0)
-    if thread.is_alive():
-        waiting(f"Looking through the database for damage ({database.stat().st_size / 1e6:,.0f} MB).")
-    while thread.is_alive():
-        thread.join(10.0)
-        if thread.is_alive():
-            waiting("Still looking through the database.")
-    (found,) = result
-    if isinstance(found, sqlite3.Error):
-        raise ServerStartError(f"The database `{database}` cannot be looked through: {found}.") from found
-    return found

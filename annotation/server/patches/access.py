@@ -202,19 +202,3 @@ async def check_elsewhere(db: Any, username: str, password: str) -> Any:
     user = await accounts.get_user_by_username(db, username)
     # Whoever has got a new password meanwhile needs that.
     return user if user is not None and user.password_hash == hashed else None
-
-
-class _Hashed(str):
-    __slots__ = ()
-
-
-async def hash_first(store: Callable[..., Awaitable[Any]], db: Any, *arguments: Any, **named: Any) -> Any:
-    for attributes in (*arguments, *named.values()):
-        if isinstance(attributes, dict) and "password" in attributes:
-            hashed = await _threads.run(_asking.get(), accounts.hash_password, attributes["password"])
-            attributes["password"] = _Hashed(hashed)
-    return await store(db, *arguments, **named)
-
-
-def hash_once(hash_password: Callable[[str], str], password: str) -> str:
-    return str(password) if isinstance(password, _Hashed) else hash_password(password)

@@ -33,27 +33,8 @@ def _submission_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
     ]
 
 
-def _push_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
-    words = {"new": "pushed to", "known": "sent again to"}
-    return [f"{counted(count, 'record')} {words[kind]} {dataset}" for (dataset, kind), count in counts.items()]
-
-
-def _response_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
-    return [
-        f"{_name(who)} deleted {counted(count, 'answer')} of {_name(whose)} in {_name(dataset)}"
-        for (who, whose, dataset), count in counts.items()
-    ]
-
-
-def _record_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
-    found: dict[tuple[str, str], dict[str, int]] = {}
-    for (who, dataset, what), count in counts.items():
-        found.setdefault((who, dataset), {})[what] = count
-    return [
-        f"{_name(who)} deleted {counted(each.get('record', 0), 'record')} with "
-        f"{counted(each.get('answer', 0), 'answer')} from {_name(dataset)}"
-        for (who, dataset), each in found.items()
-    ]
+def _lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
+    return [f"{before}{counted(count, noun)}{after}" for (before, noun, after), count in counts.items()]
 
 
 def _name(text: str) -> str:
@@ -61,10 +42,8 @@ def _name(text: str) -> str:
 
 
 _failures = repeats()
-_pushed: EventCounts[tuple[str, str]] = EventCounts(_SECONDS, _push_lines)
 _submissions: EventCounts[tuple[str, str]] = EventCounts(MINUTE, _submission_lines)
-_responses: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _response_lines)
-_records: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _record_lines)
+_counts: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _lines)
 
 
 async def log_login(authenticate: _Call, db: Any, username: str, password: str) -> Any:
@@ -88,9 +67,9 @@ async def log_published_dataset(publish: _Call, *arguments: Any, **named: Any) -
 async def log_push(push: _Call, bulk: Any, dataset: Any, *arguments: Any, **named: Any) -> Any:
     pushed = await push(bulk, dataset, *arguments, **named)
     known = len(getattr(pushed, "updated_item_ids", ()))
-    for kind, count in (("new", len(pushed.items) - known), ("known", known)):
+    for what, count in (("pushed", len(pushed.items) - known), ("sent again", known)):
         if count:
-            _pushed.add((dataset.name, kind), count)
+            _counts.add(("", "record", f" {what} to {dataset.name}"), count)
     return pushed
 
 
@@ -114,7 +93,7 @@ async def _count(db: Any, *wanted: Any) -> int:
 async def log_deleted_response(delete: _Call, db: Any, search_engine: Any, response: Any) -> Any:
     dataset = response.record.dataset.name
     gone = await delete(db, search_engine, response)
-    _responses.add((_asking.get(), gone.user.username, dataset))
+    _counts.add((f"{_name(_asking.get())} deleted ", "answer", f" of {_name(gone.user.username)} in {_name(dataset)}"))
     return gone
 
 
@@ -134,9 +113,9 @@ async def log_deleted_records(delete: _Call, db: Any, search_engine: Any, datase
 
 
 def _add_records(dataset: str, records: int, answers: int) -> None:
-    for what, count in (("record", records), ("answer", answers)):
+    for count, noun, where in ((records, "record", "from"), (answers, "answer", "with records of")):
         if count:
-            _records.add((_asking.get(), dataset, what), count)
+            _counts.add((f"{_name(_asking.get())} deleted ", noun, f" {where} {_name(dataset)}"), count)
 
 
 async def log_deleted_dataset(delete: _Call, db: Any, search_engine: Any, dataset: Any) -> Any:

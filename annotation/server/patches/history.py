@@ -141,52 +141,41 @@ def _added(dialect: str, event: str) -> str:
 
 
 def statements(dialect: str) -> list[str]:
+    """Made anew, so that none of an older version stays."""
     found = [_INDEX, *([_POSTGRESQL_UNIT] if dialect == "postgresql" else ())]
-    for name, event, body in (_postgresql_triggers if dialect == "postgresql" else _sqlite_triggers)():
+    for name, event, condition, body in _triggers(dialect):
         trigger = f"citejury_history_{name}"
-        if dialect == "sqlite":  # made anew, so that one of an older version never stays
-            found += [f"DROP TRIGGER IF EXISTS {trigger}", f"CREATE TRIGGER {trigger} {event} BEGIN {body}; END"]
-        else:
-            made = f"CREATE OR REPLACE FUNCTION {trigger}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body}; END $$"
-            found += [made, f"CREATE OR REPLACE TRIGGER {trigger} {event} EXECUTE FUNCTION {trigger}()"]
+        if dialect == "sqlite":
+            when = f" WHEN {condition}" if condition else ""
+            found += [f"DROP TRIGGER IF EXISTS {trigger}", f"CREATE TRIGGER {trigger} {event}{when} BEGIN {body}; END"]
+        else:  # no condition of a trigger may look into a table there
+            body = f"IF {condition} THEN {body}; END IF" if condition else body
+            row = "STATEMENT" if "TRUNCATE" in event else "ROW"
+            back = "OLD" if " DELETE " in event else "NEW"
+            made = f"CREATE OR REPLACE FUNCTION {trigger}() RETURNS trigger LANGUAGE plpgsql AS $$ "
+            found.append(f"{made} BEGIN {body}; RETURN {back}; END $$")
+            found.append(f"CREATE OR REPLACE TRIGGER {trigger} {event} FOR EACH {row} EXECUTE FUNCTION {trigger}()")
     return found
 
 
-def _sqlite_triggers() -> Iterator[tuple[str, str, str]]:
+def _triggers(dialect: str) -> Iterator[tuple[str, str, str, str]]:
+    """Name, event, condition and what is done of each."""
+    refuse = {"sqlite": f"SELECT RAISE(ABORT, '{_REFUSAL}')", "postgresql": f"RAISE EXCEPTION '{_REFUSAL}'"}[dialect]
     for event in ("insert", "update", "delete"):
-        yield event, f"AFTER {event.upper()} ON responses", _added("sqlite", event)
+        yield event, f"AFTER {event.upper()} ON responses", "", _added(dialect, event)
     for table, body in _KEPT.items():
-        yield f"keep_{table}", f"BEFORE DELETE ON {table}", body.replace("{unit}", _UNIT_OF["sqlite"].format("OLD"))
-    refuse = f"SELECT RAISE(ABORT, '{_REFUSAL}')"
-    for table, is_erased in _IS_ERASED.items():
-        name = table.removeprefix("citejury_")
-        yield f"fixed_{name}", f"BEFORE UPDATE ON {table}", refuse
-        yield f"kept_{name}", f"BEFORE DELETE ON {table} WHEN NOT EXISTS ({is_erased})", refuse
-    for each in TABLES:  # REPLACE deletes the row that is in its way, and tells no trigger of it
-        (key,) = each.primary_key.columns.keys()
-        is_there = f"EXISTS (SELECT 1 FROM {each.name} WHERE {key} = NEW.{key} OR rowid = NEW.rowid)"
-        name = each.name.removeprefix("citejury_")
-        yield f"unreplaced_{name}", f"BEFORE INSERT ON {each.name} WHEN {is_there}", refuse
+        yield f"keep_{table}", f"BEFORE DELETE ON {table}", "", body.replace("{unit}", _UNIT_OF[dialect].format("OLD"))
+    for each in TABLES:
+        table, name, (key,) = each.name, each.name.removeprefix("citejury_"), each.primary_key.columns.keys()
+        yield f"fixed_{name}", f"BEFORE UPDATE ON {table}", "", refuse
+        yield f"kept_{name}", f"BEFORE DELETE ON {table}", f"NOT EXISTS ({_IS_ERASED[table]})", refuse
+        if dialect == "postgresql":
+            yield f"whole_{name}", f"BEFORE TRUNCATE ON {table}", "", refuse
+        else:  # REPLACE deletes the row that is in its way, and tells no trigger of it
+            is_there = f"EXISTS (SELECT 1 FROM {table} WHERE {key} = NEW.{key} OR rowid = NEW.rowid)"
+            yield f"unreplaced_{name}", f"BEFORE INSERT ON {table}", is_there, refuse
     is_alive = "EXISTS (SELECT 1 FROM datasets WHERE id = NEW.dataset_id)"
-    yield "erased", f"BEFORE INSERT ON citejury_history_erased WHEN {is_alive}", refuse
-
-
-def _postgresql_triggers() -> Iterator[tuple[str, str, str]]:
-    refuse = f"RAISE EXCEPTION '{_REFUSAL}'"
-    for event in ("insert", "update", "delete"):
-        added = f"{_added('postgresql', event)}; RETURN NULL"
-        yield event, f"AFTER {event.upper()} ON responses FOR EACH ROW", added
-    for table, body in _KEPT.items():
-        kept = body.replace("{unit}", _UNIT_OF["postgresql"].format("OLD"))
-        yield f"keep_{table}", f"BEFORE DELETE ON {table} FOR EACH ROW", f"{kept}; RETURN OLD"
-    for table, is_erased in _IS_ERASED.items():
-        name = table.removeprefix("citejury_")
-        yield f"fixed_{name}", f"BEFORE UPDATE ON {table} FOR EACH ROW", refuse
-        kept = f"IF NOT EXISTS ({is_erased}) THEN {refuse}; END IF; RETURN OLD"
-        yield f"kept_{name}", f"BEFORE DELETE ON {table} FOR EACH ROW", kept
-        yield f"whole_{name}", f"BEFORE TRUNCATE ON {table} FOR EACH STATEMENT", refuse
-    alive = "IF EXISTS (SELECT 1 FROM datasets WHERE id = NEW.dataset_id) THEN " + refuse + "; END IF; RETURN NEW"
-    yield "erased", "BEFORE INSERT ON citejury_history_erased FOR EACH ROW", alive
+    yield "erased", "BEFORE INSERT ON citejury_history_erased", is_alive, refuse
 
 
 def prepare(connection: sa.Connection) -> None:

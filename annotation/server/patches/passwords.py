@@ -1,11 +1,11 @@
 """Passwords: wrong ones are counted, and hashes are made by threads of their own.
 
-Counted are the last minute's wrong passwords of a user name at an address, of a name everywhere, and of an address, in
-the queue's Redis, so for all processes together. Ten of the same name at the same address are the end for a minute.
-Ten of a name, or of an address, are no reason to refuse somebody who has typed theirs right: an owner whose name is
-tried elsewhere, a colleague in the same house. So a name at an address then has three attempts instead of ten, and a
-wrong one is answered like a refusal, a second later. Keys are digests, because people type passwords where names
-belong. Where Redis does not answer nothing is counted, and log-in goes on.
+Counted are a minute's wrong passwords of a user name at an address, of a name everywhere, and of an address, in the
+queue's Redis, so for all processes together; the minute begins with the first. Ten of the same name at the same address
+are the end for a minute. Ten of a name, or of an address, are no reason to refuse somebody who has typed theirs right:
+an owner whose name is tried elsewhere, a colleague in the same house. So a name at an address then has three attempts
+instead of ten, and a wrong one is answered like a refusal, a second later. Keys are digests, because people type
+passwords where names belong. Where Redis does not answer nothing is counted, and log-in goes on.
 
 bcrypt takes a fifth of a second by intention, and lets go of Python's lock (bcrypt 4.2). Half as many threads as
 processors do it, at the lowest priority, one address after the other: who sends a hundred waits for their own.
@@ -19,7 +19,7 @@ import json
 import os
 import sys
 import threading
-from collections import deque
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -35,34 +35,8 @@ _ANSWER_SECONDS = 2.0
 
 R = TypeVar("R")
 
-# Times are microseconds of Redis's own clock, newest first; one from before a jump back of the clock counts nothing.
-_TIMES = """
-local clock = redis.call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-local window, many, few = tonumber(ARGV[1]) * 1000000, tonumber(ARGV[2]), tonumber(ARGV[3])
-local function left(key, number)  -- until fewer than so many are of the last minute; 0 where they are
-  local age = now - (tonumber(redis.call('LINDEX', key, number - 1)) or -1)
-  if age < 0 or age > now or age >= window then return 0 end
-  return window - age
-end
-local function add(key)
-  redis.call('LPUSH', key, string.format('%.0f', now))
-  redis.call('LTRIM', key, 0, many - 1)
-  redis.call('EXPIRE', key, ARGV[1])
-end
-local strict = math.max(left(KEYS[2], many), left(KEYS[3], many))
-"""
-_BEGIN = f"""{_TIMES}
-local wait = left(KEYS[1], many)
-if strict > 0 then wait = math.max(wait, left(KEYS[1], few)) end
-if wait == 0 then add(KEYS[1]) end
-return {{string.format('%.0f', wait), string.format('%.0f', now)}}
-"""
-_WRONG = f"""{_TIMES}
-add(KEYS[2])
-add(KEYS[3])
-return {{string.format('%.0f', strict), ''}}
-"""
+_COUNTED_SECONDS = 60
+_MOST, _FEW = 10, 3  # attempts a minute; few where a name or an address is tried a lot
 
 
 class TooManyWaitingError(Exception):
@@ -70,46 +44,25 @@ class TooManyWaitingError(Exception):
 
 
 class FairThreads:
+    """One piece of work of an address at a time stands in line for a thread, so that nobody waits for a crowd."""
+
     def __init__(self, number: int, most_waiting: int = 64) -> None:  # more than a class that logs in at once
         self.threads = ThreadPoolExecutor(number, "passwords", _step_back)
         self.most_waiting = most_waiting
-        self.free = number
-        self.waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self.asked: Counter[str] = Counter()
+        self.turns: dict[str, asyncio.Lock] = {}
 
     async def run(self, who: str, function: Callable[..., R], *arguments: Any) -> R:
-        await self._wait(who)
-        working = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
-        working.add_done_callback(lambda _: self._pass_on())
-        return await asyncio.shield(working)  # who leaves does not end the thread's work
-
-    async def _wait(self, who: str) -> None:
-        if self.free:
-            self.free -= 1
-            return
-        queue = self.waiting.setdefault(who, deque())
-        if len(queue) >= self.most_waiting:
+        if self.asked[who] > self.most_waiting:
             raise TooManyWaitingError
-        turn = asyncio.get_running_loop().create_future()
-        queue.append(turn)
+        self.asked[who] += 1
         try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():  # it came at the same moment
-                self._pass_on()
-            raise
-
-    def _pass_on(self) -> None:
-        """Give a thread that is free to whoever has waited for a turn the longest, one address after the other."""
-        while self.waiting:
-            who, queue = next(iter(self.waiting.items()))
-            del self.waiting[who]
-            turn = queue.popleft()
-            if queue:
-                self.waiting[who] = queue
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self.free += 1
+            async with self.turns.setdefault(who, asyncio.Lock()):
+                return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+        finally:
+            self.asked[who] -= 1
+            if not self.asked[who]:
+                del self.asked[who], self.turns[who]
 
 
 def _step_back() -> None:
@@ -121,7 +74,6 @@ def _step_back() -> None:
 
 class _Attempt(NamedTuple):
     keys: tuple[str, str, str]  # of the name at the address, of the name, of the address
-    time: str  # when it began, as it is counted; empty where nothing is counted
     wait: float  # seconds until it may be tried; 0 where it may
 
 
@@ -132,34 +84,35 @@ class WrongPasswords:
         self.troubles = repeats()
 
     async def begin(self, username: str, address: str) -> _Attempt:
+        """Counted before anybody looks whether it is right, so that many at once are no more than one by one."""
         counted = (("both", username, address), ("name", username), (address,))
         digests = [hmac.digest(self.secret, json.dumps(each).encode(), hashlib.sha256).hex() for each in counted]
-        pair, name, place = (f"citejury:wrong-passwords:{digest}" for digest in digests)
-        wait, time = await self._run(_BEGIN, keys := (pair, name, place))
-        return _Attempt(keys, time, wait)
+        pair, name, place = (f"citejury:wrong-attempts:{digest}" for digest in digests)
+        (number, wait), (of_name, _), (of_place, _) = await self._add((pair, 1), (name, 0), (place, 0))
+        most = _FEW if max(of_name, of_place) >= _MOST else _MOST
+        return _Attempt((pair, name, place), wait if number > most else 0.0)
 
     async def was_right(self, attempt: _Attempt) -> None:
-        if attempt.time:
-            try:
-                await self.redis.lrem(attempt.keys[0], 1, attempt.time)
-            except RedisError:
-                self._tell_trouble()
+        await self._add((attempt.keys[0], -1))
 
     async def was_wrong(self, attempt: _Attempt) -> float:
-        """Seconds until the name and the address have fewer than ten; 0 where they have."""
-        wait, _ = await self._run(_WRONG, attempt.keys)
-        return wait
+        """Seconds until the name and the address have fewer than ten; 0 where they had."""
+        found = await self._add(*((key, 1) for key in attempt.keys[1:]))
+        return max((wait for number, wait in found if number > _MOST), default=0.0)
 
-    async def _run(self, script: str, keys: tuple[str, str, str]) -> tuple[float, str]:
+    async def _add(self, *keys: tuple[str, int]) -> list[tuple[int, float]]:
+        """Of each key what is counted in its minute by now, and the seconds that are left of that."""
         try:
-            microseconds, time = await self.redis.eval(script, len(keys), *keys, 60, 10, 3)  # seconds, many, few
+            async with self.redis.pipeline() as asked:
+                for key, number in keys:
+                    asked.incrby(key, number)
+                    asked.expire(key, _COUNTED_SECONDS, lt=True)  # a clock that was put back makes none longer
+                    asked.ttl(key)
+                said = await asked.execute()
         except RedisError:
-            self._tell_trouble()
-            return 0.0, ""
-        return int(microseconds) / 1e6, time.decode()
-
-    def _tell_trouble(self) -> None:
-        tell_repeatedly(self.troubles, "wrong passwords are not counted: the queue does not answer")
+            tell_repeatedly(self.troubles, "wrong passwords are not counted: the queue does not answer")
+            return [(0, 0.0)] * len(keys)
+        return [(number, max(1.0, left)) for number, left in zip(said[::3], said[2::3], strict=True)]
 
 
 def network_of(client: tuple[str, int] | None) -> str:

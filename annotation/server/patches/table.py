@@ -80,11 +80,6 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("contexts.datasets:build_response_event_v1", "86800f9b0da9", _wrap(_only_for_webhooks)),
     # Passwords are hashed by the one thread that answers everybody, a fifth of a second each.
     ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _use(access.check_elsewhere)),
-    # So are those of new users, and new ones of others.
-    ("contexts.accounts:create_user", "554fcc728269", _wrap(access.hash_first)),
-    ("contexts.accounts:update_user", "c0d19ccf0f91", _wrap(access.hash_first)),
-    # What is hashed is hashed again.
-    ("contexts.accounts:hash_password", "17830c1b66a4", _wrap(access.hash_once)),
     # Passwords can be tried without end, as fast as the server hashes.
     ("api.handlers.v1.authentication:create_token", "139ed4e2a1a2", access.slow_down),
     # Nobody can end a log-in: a token holds for a day, whatever becomes of its user.
