@@ -125,7 +125,8 @@ def _copy_database(home: Path, copy: Path) -> None:
     except sqlite3.Error as error:
         raise InputError(f"The database `{source}` cannot be looked through: {error}.") from error
     if found:
-        raise InputError(damage_sentence(home, note_damage(home, found)))
+        note_damage(home, found)
+        raise InputError(damage_sentence(home, found))
     raise OutputError(
         f"The copy of the database in `{copy.parent.parent}` is damaged ({spoilt}), and the database itself is whole. "
         "Look after the disk of this folder, and name one on another disk."

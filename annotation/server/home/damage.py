@@ -1,10 +1,10 @@
 """A database that SQLite finds damaged: how all parts of the server learn of it, and what is done about it.
 
-What is damaged is read as far as it goes and written no more: the file `damaged.json` in the home says so to each part,
-with the newest good backup.
+What is damaged is read as far as it goes and written no more: the file `damaged.json` in the home says so to each part.
 """
 
 import contextlib
+import json
 import os
 import shlex
 import sqlite3
@@ -14,49 +14,36 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from annotation.server.home.backups import check_backup, kept_backups
 from annotation.server.home.folder import DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE, is_damage, problems
 from annotation.server.home.logs import tell
 from pipeline.core.errors import InputError, ServerStartError
 from pipeline.core.files import write_private
-from pipeline.core.schema import Frozen
 
 _WAL_HEADER = 32  # bytes, https://www.sqlite.org/fileformat2.html#walformat
 _LARGE = 200_000_000  # bytes, which take more than a second
 _INDEX_HEADER = 48  # bytes, https://www.sqlite.org/walformat.html#the_wal_index_file_format
-_ANSWER = "The server's database is damaged, so nothing was stored and nothing more is taken. Whoever runs the server"
-_UNTIL_LOOKED_THROUGH = f"{_ANSWER} finds in its events which backup to go back to."
+DAMAGED = (
+    "The server's database is damaged, so nothing was stored and nothing more is taken. Whoever runs the server finds "
+    "in its events which backup to go back to."
+)
+"""For whoever sends something; it names no path of this machine."""
 _noting = threading.Lock()
+_noted: set[Path] = set()  # homes, by this process
 
 
-class Damage(Frozen):
-    found: str
-    """What SQLite says of it."""
-    advice: str = ""
-    """For who runs the server: which backup to go back to, and how; empty while backups are still looked through."""
-    answer: str
-    """For whoever sends something: that nothing is taken. It names no path of this machine."""
-
-
-def read_damage(home: Path) -> Damage | None:
+def read_damage(home: Path) -> str:
+    """What SQLite said of the damage that is noted; empty where none is."""
     try:
-        return Damage.model_validate_json((home / DAMAGE_FILE).read_bytes())
+        return str(json.loads((home / DAMAGE_FILE).read_bytes())["found"])
     except FileNotFoundError:
-        return None
-    except (OSError, ValidationError):
-        return Damage(found="a damage that could not be written down", answer="The server's database is damaged.")
+        return ""
+    except (OSError, ValueError, LookupError, TypeError):
+        return "a damage that could not be written down"
 
 
 def is_noted(home: Path) -> bool:
     return os.path.exists(home / DAMAGE_FILE)
-
-
-def _write_damage(home: Path, damage: Damage) -> None:
-    """Where the home takes no more files, each part goes by what it finds itself."""
-    with contextlib.suppress(OSError):
-        write_private(home / DAMAGE_FILE, damage.model_dump_json(indent=2) + "\n")
 
 
 def home_of_this_part() -> Path | None:
@@ -106,51 +93,34 @@ def _lost_from_the_log(database: Path) -> int:
     return max(0, _WAL_HEADER + frames * (24 + page_size) - size) if frames else 0
 
 
-def _damage_of(home: Path, found: str) -> Damage:
+def _advice(home: Path) -> str:
     for backup in reversed(kept_backups(home)):
         with contextlib.suppress(InputError):
-            if check_backup(Path(backup.path)).created_at != backup.created_at:
-                continue
-            moment = f"{backup.created_at:%Y-%m-%d %H:%M} UTC"
-            return Damage(
-                found=found,
-                advice=f"The newest good backup is of {moment}; stop the server and make a new home from it: `citejury "
-                f"annotation restore {shlex.quote(backup.path)} --home NEW`.",
-                answer=f"{_ANSWER} can go back to the backup of {moment}.",
-            )
-    return Damage(
-        found=found,
-        advice="No good backup of it is known here. Where you have one, stop the server and make a new home from it: "
-        "`citejury annotation restore FILE --home NEW`.",
-        answer=f"{_ANSWER} knows of no backup that is in its place and whole.",
+            if check_backup(Path(backup.path)).created_at == backup.created_at:
+                moment = f"{backup.created_at:%Y-%m-%d %H:%M} UTC"
+                remedy = f"`citejury annotation restore {shlex.quote(backup.path)} --home NEW`"
+                return f"The newest good backup is of {moment}; stop the server and make a new home from it: {remedy}."
+    return (
+        "No good backup of it is known here. Where you have one, stop the server and make a new home from it: "
+        "`citejury annotation restore FILE --home NEW`."
     )
 
 
-def damage_sentence(home: Path, damage: Damage) -> str:
-    return f"The database `{home / DATABASE_FILE}` is damaged ({damage.found}). {damage.advice}".rstrip()
+def damage_sentence(home: Path, found: str) -> str:
+    return f"The database `{home / DATABASE_FILE}` is damaged ({found}). {_advice(home)}"
 
 
-def note_damage(home: Path, found: str) -> Damage:
+def note_damage(home: Path, found: str) -> None:
+    """Where the home takes no more files, each part goes by what it finds itself."""
     with _noting:
-        known = read_damage(home)
-        if known and known.advice:
-            return known
-        _write_damage(home, Damage(found=found, answer=_UNTIL_LOOKED_THROUGH))
+        if home in _noted or read_damage(home):
+            return
+        _noted.add(home)
+        with contextlib.suppress(OSError):
+            write_private(home / DAMAGE_FILE, json.dumps({"found": found}) + "\n")
         tell(f"the database is damaged, and nothing more is written to it: {found}", home / EVENTS_FILE)
-        damage = _damage_of(home, found)
-        _write_damage(home, damage)
-        tell(damage.advice, home / EVENTS_FILE)
-    return damage
-
-
-def note_damage_soon(home: Path, found: str) -> Damage:
-    """What to say of the damage now; backups are looked through meanwhile, by a thread of its own."""
-    known = read_damage(home)
-    if known is None:
-        known = Damage(found=found, answer=_UNTIL_LOOKED_THROUGH)
-        _write_damage(home, known)
-        threading.Thread(target=note_damage, args=(home, found), daemon=True).start()
-    return known
+    # Looking through backups takes long, and whoever sends something waits.
+    threading.Thread(target=lambda: tell(_advice(home), home / EVENTS_FILE)).start()
 
 
 @contextlib.contextmanager
@@ -162,7 +132,8 @@ def noting_damage(home: Path) -> Iterator[None]:
         cause = getattr(error, "orig", None) or error
         if not is_damage(cause):
             raise
-        raise ServerStartError(damage_sentence(home, note_damage(home, str(cause)))) from error
+        note_damage(home, str(cause))
+        raise ServerStartError(damage_sentence(home, str(cause))) from error
 
 
 def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
@@ -177,8 +148,9 @@ def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
     except sqlite3.Error as error:
         raise ServerStartError(f"The database `{database}` cannot be looked through: {error}.") from error
     if found:
-        raise ServerStartError(damage_sentence(home, _damage_of(home, found)))
+        raise ServerStartError(damage_sentence(home, found))
     (home / DAMAGE_FILE).unlink(missing_ok=True)
+    _noted.discard(home)
     if lost:
         said = f"{lost:,} bytes are missing from the log of the database: what was stored last may be lost"
         tell(said, home / EVENTS_FILE)

@@ -23,7 +23,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError, TimeoutError
 
-from annotation.server.home.damage import Damage, home_of_this_part, note_damage_soon, read_damage
+from annotation.server.home.damage import DAMAGED, home_of_this_part, is_noted, note_damage
 from annotation.server.home.folder import is_damage
 from annotation.server.home.logs import repeats, shortened, tell_repeatedly
 from annotation.server.patches.middleware import TOLD
@@ -49,6 +49,7 @@ _BUSY = _Trouble(503, "The server is too busy just now, so nothing was stored. T
 _CORRUPT = _Trouble(
     503, "The server's database is damaged, so nothing was stored. Stop it, and look at its log and its last dump"
 )
+_DAMAGED = _Trouble(503, DAMAGED, is_damage=True)
 _REFUSED = _Trouble(500, "The server's database does not take this, so nothing was stored")
 
 # https://www.sqlite.org/rescode.html; a file that may not grow, by a quota say, is an I/O error there.
@@ -116,9 +117,8 @@ def _trouble_of(error: Exception) -> _Trouble | None:
         return _BUSY
     code = getattr(_cause(error), "sqlite_errorcode", None)
     if code is not None:
-        damage = _damage_of(_cause(error), code)
-        if damage:
-            return _Trouble(503, damage.answer, is_damage=True)
+        if _is_of_damage(_cause(error), code):
+            return _DAMAGED
         return _SQLITE.get(code) or _SQLITE.get(code & _PRIMARY)
     state = getattr(_cause(error), "sqlstate", None) or ""
     # Data exceptions; what the driver itself refuses has no code.
@@ -129,13 +129,14 @@ def _trouble_of(error: Exception) -> _Trouble | None:
     return _POSTGRESQL.get(state)
 
 
-def _damage_of(cause: Exception, code: int) -> Damage | None:
+def _is_of_damage(cause: Exception, code: int) -> bool:
     home = home_of_this_part()
     if home is None:
-        return None
+        return False
     if is_damage(cause):
-        return note_damage_soon(home, str(cause))
-    return read_damage(home) if code & _PRIMARY == sqlite3.SQLITE_READONLY else None
+        note_damage(home, str(cause))
+        return True
+    return code & _PRIMARY == sqlite3.SQLITE_READONLY and is_noted(home)
 
 
 def _cause(error: Exception) -> Exception:

@@ -179,8 +179,8 @@ def test_damage_while_people_work_stops_all_writing(kept: Kept) -> None:
             assert "The server's database is damaged, so nothing was stored and nothing more is taken" in first
             assert f"restore '{kept.newer}' --home NEW" in told(kept.home, "newest good backup")
             again = refusal(lambda: submit(anna, kept.records[2]))
-            assert "can go back to the backup of" in again
-            assert str(kept.newer.parent) not in first + again
+            assert again == first
+            assert str(kept.newer.parent) not in first
             assert "damaged" in refusal(lambda: owner.request("POST", "/workspaces", json={"name": "another"}))
             bulk = {"items": [{"record_id": kept.records[3], "status": "draft", "values": VALUES}]}
             (item,) = anna.request("POST", "/me/responses/bulk", json=bulk)["items"]
@@ -226,7 +226,7 @@ def test_damage_that_the_web_part_meets_at_its_start_is_a_sentence_too(kept: Kep
     assert done.returncode == 1
     assert "is damaged (malformed database schema (records))" in done.stderr.splitlines()[-1]
     assert str(kept.newer) in done.stderr.splitlines()[-1]
-    assert json.loads((kept.home / DAMAGE_FILE).read_text())["advice"]
+    assert "malformed" in json.loads((kept.home / DAMAGE_FILE).read_text())["found"]
 
 
 @pytest.fixture
