@@ -152,7 +152,7 @@ def statements(dialect: str) -> list[str]:
             body = f"IF {condition} THEN {body}; END IF" if condition else body
             row = "STATEMENT" if "TRUNCATE" in event else "ROW"
             back = "OLD" if " DELETE " in event else "NEW"
-            made = f"CREATE OR REPLACE FUNCTION {trigger}() RETURNS trigger LANGUAGE plpgsql AS $$ "
+            made = f"CREATE OR REPLACE FUNCTION {trigger}() RETURNS trigger LANGUAGE plpgsql AS $$"
             found.append(f"{made} BEGIN {body}; RETURN {back}; END $$")
             found.append(f"CREATE OR REPLACE TRIGGER {trigger} {event} FOR EACH {row} EXECUTE FUNCTION {trigger}()")
     return found

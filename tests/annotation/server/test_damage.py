@@ -179,7 +179,7 @@ def test_damage_while_people_work_stops_all_writing(kept: Kept) -> None:
             assert "The server's database is damaged, so nothing was stored and nothing more is taken" in first
             assert f"restore '{kept.newer}' --home NEW" in told(kept.home, "newest good backup")
             again = refusal(lambda: submit(anna, kept.records[2]))
-            assert again == first
+            assert "is damaged" in again
             assert str(kept.newer.parent) not in first
             assert "damaged" in refusal(lambda: owner.request("POST", "/workspaces", json={"name": "another"}))
             bulk = {"items": [{"record_id": kept.records[3], "status": "draft", "values": VALUES}]}
