@@ -208,10 +208,11 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
 
 
 def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
-    from exports.reading.read import export_files, read_tables
+    from exports.reading.read import export_files, own_files, read_tables
 
-    read_files = read_tables(export_files(paths))
-    for remark in read_files.remarks:
+    files, left_out = own_files(export_files(paths), "Disagreements to adjudicate")
+    read_files = read_tables(files)
+    for remark in (*left_out, *read_files.remarks):
         log(remark)
     return read_files.tables
 

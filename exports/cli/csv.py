@@ -102,6 +102,7 @@ def csv_command(
 ) -> None:
     """Export submitted responses to the folder OUT: retrieval.csv, grounding.csv, generation.csv.
 
+    A task from a file has NAME.csv, and its task file beside it as tasks/NAME.json, which agreement and results need.
     One row for each response, with the time at which it was last submitted; drafts are never exported. Where grounding
     asks for marks, evidence.jsonl has the marked words. OUT must be absent, empty, or an earlier export, which is
     replaced as a whole. manifest.json says what was asked for, and where and when the rows were read. A named task,

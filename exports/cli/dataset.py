@@ -134,6 +134,8 @@ def feedback(out: Path, paths: tuple[Path, ...], decisions: Path | None, fewest:
         written = write_feedback(out, paths, read_campaign(), decisions, fewest)
     for path in written.pages.values():
         click.echo(printable(str(path)))
+    for remark in written.remarks:
+        log(remark)
     if written.feedback.too_few:
         left_out = counted(written.feedback.too_few, "answer")
         log(

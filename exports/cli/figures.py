@@ -237,6 +237,7 @@ def agreement(
     on_given = ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE
     if fail_under is None and (fail_labels or on_given):
         raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
+    from exports.csv.folder import add_tasks_of
     from exports.reading.any_ratings import is_of_others
     from exports.report.agreement_page import short_sections
     from exports.report.files import REPORT_FILE, AgreementOptions, measure_and_write
@@ -245,7 +246,8 @@ def agreement(
 
     ratings = _ratings_of(wanted, weights=wanted.pop("weights"))
     options = AgreementOptions.model_validate({**wanted, "ratings": ratings})
-    if not (options.ratings.given or is_of_others(paths)):
+    if fail_labels and not (options.ratings.given or is_of_others(paths)):
+        add_tasks_of(path if path.is_dir() else path.parent for path in paths)
         read_labels(ctx, next(each for each in ctx.command.params if each.name == "fail_labels"), fail_labels)
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
         bars.report("Computing agreement")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from annotation.argilla.labels import TASKS, TaskName
-from exports.csv.folder import file_name, mapping, read_manifest
+from exports.csv.folder import exported_files, file_name, mapping, read_manifest
 from exports.csv.rows import Piece, csv_line
 from exports.csv.schema import ExportFilters, utc
 from exports.csv.update import Index
@@ -69,7 +69,8 @@ class Now(NamedTuple):
 def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
     """The changes from the earlier export, with its index if it has one, to the new one."""
     counts: dict[str, Counter[Kind]] = {}
-    for task in TASKS:
+    tasks = dict.fromkeys((*TASKS, *exported_files(earlier).values()))
+    for task in tasks:
         name = file_name(task, discarded=False)
         digests = [sha256_of(place / name) if (place / name).is_file() else "" for place in (earlier, now.folder)]
         if digests[0] == digests[1]:
@@ -85,7 +86,7 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
             for who, kind in (*came, *((_annotator(row), _why(task, chunk_id, row, now, origins)) for row in missing)):
                 counts.setdefault(who, Counter())[kind] += 1
     before_by_annotator: Counter[str] = Counter()
-    for task in TASKS if any(each["gone"] for each in counts.values()) else ():
+    for task in tasks if any(each["gone"] for each in counts.values()) else ():
         path = earlier / file_name(task, discarded=False)
         for lines in _units(path, _pieces(path, None)):
             before_by_annotator.update(_newest(lines.rows()).keys())

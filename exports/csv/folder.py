@@ -4,14 +4,15 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import OWN_TASKS, Task, TaskName, add_task
+from annotation.argilla.task_file import read_task
 from exports.csv.schema import Manifest
-from pipeline.core.errors import OutputError
+from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
 
 MANIFEST_FILE = "manifest.json"
@@ -20,6 +21,7 @@ PROVENANCE_FILE = "provenance.csv"
 CONTROLS_FILE = "controls.csv"
 INDEX_FILE = "index.jsonl"
 HISTORY_FILE = "history.csv"  # Written by a teardown only
+TASKS_FOLDER = "tasks"  # The files of the tasks that do not come with citejury
 _OWN_KEYS = frozenset({"citejury", "datasets", "files"})  # What every manifest of ours has, of whatever version
 
 
@@ -30,7 +32,7 @@ def file_name(task: TaskName, discarded: bool) -> str:
 _OWN_FILES = frozenset(
     (
         *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE, CONTROLS_FILE, INDEX_FILE, HISTORY_FILE),
-        *(file_name(task, discarded) for task in TASKS for discarded in (False, True)),
+        *(file_name(task, discarded) for task in OWN_TASKS for discarded in (False, True)),
     )
 )
 
@@ -38,7 +40,10 @@ _OWN_FILES = frozenset(
 def check_folder(folder: Path) -> None:
     """Refuse a folder that is neither absent, nor empty, nor only an earlier export of ours."""
     names = folder_names(folder)
-    foreign = sorted(names - _OWN_FILES)
+    listed = {*_OWN_FILES, *exported_files(folder)}
+    if TASKS_FOLDER in names and (folder / TASKS_FOLDER).is_dir():
+        names = names - {TASKS_FOLDER} | {f"{TASKS_FOLDER}/{each.name}" for each in (folder / TASKS_FOLDER).iterdir()}
+    foreign = sorted(names - listed)
     if foreign:
         raise OutputError(
             f"`{folder}` holds {foreign[0]!r}, which is no part of an export. Name an empty folder or an earlier "
@@ -61,6 +66,47 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def exported_datasets(folder: Path) -> list[dict[str, Any]]:
     datasets = read_manifest(folder).get("datasets")
     return [mapping(each) for each in (datasets if isinstance(datasets, list) else [])]
+
+
+def exported_files(folder: Path) -> dict[str, str]:
+    """The task of each file that the manifest in the folder lists and that is of one."""
+    files = read_manifest(folder).get("files")
+    listed = [mapping(each) for each in (files if isinstance(files, list) else [])]
+    return {str(each.get("file")): str(each["task"]) for each in listed if each.get("task")}
+
+
+def write_task(task: Task, folder: Path) -> Path:
+    """The file of a task in an export, all but its known answers."""
+    path = folder / TASKS_FOLDER / f"{task.name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(task.document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
+    return path
+
+
+def add_tasks_of(folders: Iterable[Path]) -> None:
+    """Make the tasks known whose files are in these exports.
+
+    Raises:
+        InputError: a file of a task is missing that the manifest tells of, or two exports have other questions in it.
+    """
+    found: dict[TaskName, tuple[Path, Task]] = {}
+    for folder in dict.fromkeys(folders):
+        files = sorted((folder / TASKS_FOLDER).glob("*.*"))
+        for path in (each for each in files if each.suffixes in ([".json"], [".toml"])):
+            task = read_task(path)
+            earlier, known = found.setdefault(add_task(task), (path, task))
+            if known.questions != task.questions:
+                raise InputError(
+                    f"`{earlier}` and `{path}` ask other questions under the name {task.name!r}. Measure these exports "
+                    "one at a time."
+                )
+        for file, name in exported_files(folder).items():
+            if name not in {*OWN_TASKS, *found}:
+                raise InputError(
+                    f"`{folder / file}` is of the task {name!r}, and its task file is not there: "
+                    f"`{TASKS_FOLDER}/{name}.json`. Put it back, or the file of the project as "
+                    f"`{TASKS_FOLDER}/{name}.toml`."
+                )
 
 
 def has_filter(folder: Path, name: str) -> bool:

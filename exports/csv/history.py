@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName, task_named
 from annotation.argilla.tasks import round_of, task_of
 from annotation.argilla.units import HISTORY_PATH
 from exports.csv.annotators import Annotators, pseudonyms_of
 from exports.csv.fetch import Progress, fetched_ahead
-from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head
+from exports.csv.rows import LINE_END, answer_cell, csv_cells, csv_line, table_head
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow, utc
 from pipeline.core.errors import ArgillaError, NotFoundError, OutputError
 from pipeline.core.files import output_errors, staged_file
-
-_ANSWERS: Mapping[object, str] = {"yes": "True", "no": "False"}
 
 
 class HistoryExport(NamedTuple):
@@ -164,10 +162,10 @@ def _rows(
 
 
 def _cell(values: Mapping[str, Any], question: str, task: TaskName) -> str:
-    """An answer as a cell: as in the three files, and marks as JSON."""
+    """An answer as a cell: as in the task's file, and marks as JSON."""
     if question not in values:
         return ""
     value = (values[question] or {}).get("value")
-    if question in LABELS[task] and value in _ANSWERS:
-        return _ANSWERS[value]
+    if question in LABELS[task] and value is not None:
+        return answer_cell(task_named(task).by_name[question], value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from annotation.argilla.display import hidden_metadata, original_text
-from annotation.argilla.labels import EVIDENCE, LABELS, TaskName, broken_rules
+from annotation.argilla.labels import EVIDENCE, Question, TaskName, broken_rules, task_named
 from annotation.argilla.marks import marked_words
-from annotation.argilla.units import Assignment, labels_and_question
+from annotation.argilla.units import Assignment
 from annotation.campaign.datasets import JuryDataset
 from exports.csv import schema
 from exports.csv.folder import PROVENANCE_FILE
@@ -45,7 +45,7 @@ EXTENDED_COLUMNS = (
 LINE_END = b"\r\n"
 _QUOTED = re.compile('["\r\n]')  # What a cell of CSV is quoted for, beside the comma; a lone CR or LF too
 
-_ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
+_ANSWERS: Mapping[str, str] = {"yes": "True", "no": "False"}
 # Some readers of lines end one at these, which JSON may write as they are.
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 _TOLD = schema.PROVENANCE_COLUMNS[1:]
@@ -74,7 +74,7 @@ def record_values(task: TaskName, record: Mapping[str, Any], extended: bool) -> 
     found = {
         **{name: hidden.get(name) or "" for name in ("chunk_id", "doc_id", "chunk_rank")},
         **texts,
-        **dict(zip(PAIR_COLUMNS, (first, others[-1] if others else ""), strict=True)),
+        **dict(zip(PAIR_COLUMNS, (first, others[0] if others else ""), strict=True)),
         "record_uuid": hidden["record_uuid"],
         "task": task,
         "language": hidden.get("language") or "und",
@@ -95,17 +95,17 @@ def response_values(
 ) -> dict[str, Any]:
     """The columns, by name, that one response to the record adds; those of `--extended` on request."""
     values = response["values"] or {}
-    labels: dict[str, bool | None] = {}
-    for label in LABELS[task]:
-        answer = values.get(label)  # none in a discard
-        if answer is not None and answer["value"] not in _ANSWERS:
+    questions = task_named(task).by_name
+    labels = {name: str(values[name]["value"]) for name in questions if values.get(name)}  # none in a discard
+    for name, given in labels.items():
+        if given not in questions[name].answers:
             raise ArgillaError(
-                f"The record {record['id']} has the answer {answer['value']!r} to `{label}`, expected 'yes' or 'no'. "
-                "The dataset was not made by this citejury; export it from another workspace."
+                f"The record {record['id']} has the answer {given!r} to `{name}`, expected "
+                f"{' or '.join(map(repr, questions[name].answers))}. The dataset was not made by this citejury, or for "
+                "another form of the task; export it from another workspace."
             )
-        labels[label] = None if answer is None else _ANSWERS[answer["value"]]
     found = {
-        **{label: "" if value is None else str(value) for label, value in labels.items()},
+        **{name: answer_cell(each, labels[name]) if name in labels else "" for name, each in questions.items()},
         "notes": (values.get("notes") or {"value": ""})["value"] or "",
         "annotator_id": annotator_id,
         "created_at": schema.utc(response["updated_at"]).isoformat(),
@@ -119,6 +119,11 @@ def response_values(
             "constraint_flags": ";".join(broken_rules(task, labels)),
         }
     return found
+
+
+def answer_cell(question: Question, value: Any) -> str:
+    """An answer as the files have it: True or False to a question of yes and no, else the value as it is."""
+    return _ANSWERS.get(value, str(value)) if question.scale == "boolean" else str(value)
 
 
 def csv_cells(values: Mapping[str, str | int], columns: Sequence[str], spreadsheet_safe: bool) -> bytes:
@@ -227,7 +232,7 @@ def control_rows(
 ) -> list[schema.ControlRow]:
     """A row for each label that was answered; of a control only those whose answer is known."""
     hidden = hidden_metadata(record)
-    given, _ = labels_and_question(response["values"])
+    questions, values = task_named(dataset.task).by_name, response["values"] or {}
     is_repeat, chunk_id = assignment.purpose == "repeat", hidden.get("chunk_id") or ""
     repeated = assignment.repeats.partition(":")[0] if chunk_id else assignment.repeats
     return [
@@ -239,15 +244,15 @@ def control_rows(
             kind="repeat" if is_repeat else assignment.kind,
             label=label,
             known="" if is_repeat else str(assignment.answers[label]),
-            given=str(given[label] == "yes"),
+            given=answer_cell(question, values[label]["value"]),
             repeats=":".join(filter(None, (repeated, chunk_id))) if is_repeat else "",
             language=hidden.get("language") or "und",
             round=dataset.round,
             workspace=dataset.workspace,
             created_at=schema.utc(response["updated_at"]).isoformat(),
         )
-        for label in LABELS[dataset.task]
-        if label in given and (is_repeat or label in assignment.answers)
+        for label, question in questions.items()
+        if values.get(label) and (is_repeat or label in assignment.answers)
     ]
 
 

@@ -39,11 +39,11 @@ class SharedColumns(Frozen):
     notes: str
     """The annotator's notes; empty where there are none."""
     record_uuid: str
-    """Id of the record, the same in all three files."""
+    """Id of the record, the same in all tasks' files."""
     annotator_id: str
     """User name of the annotator; the user's id where the user is gone."""
     task: str
-    """`retrieval`, `grounding` or `generation`."""
+    """`retrieval`, `grounding`, `generation`, or the name of a task from a file."""
     language: str
     """ISO 639-1 code of the answer's language, or `und`."""
     created_at: str
@@ -54,7 +54,7 @@ _IDS = ("chunk_id", "doc_id", "chunk_rank")  # Of a passage
 
 
 def text_columns(task: TaskName) -> tuple[str, ...]:
-    """The texts of a unit; the first and the last are `text` and `text_pair`."""
+    """The texts of a unit; the first two are `text` and `text_pair`."""
     return tuple(task_named(task).columns)
 
 
@@ -304,8 +304,8 @@ class ExportFilters(Frozen):
     What is empty or None leaves nothing out. A response must fit all of what is given, and one value of each kind.
     """
 
-    tasks: tuple[TaskName, ...] = ()
-    """Only these tasks."""
+    tasks: tuple[str, ...] = ()
+    """Only these tasks; one from a file need not be known before the server tells of it."""
     until: Moment | None = None
     """Only responses submitted before this moment; without offset it is UTC."""
     annotators: tuple[str, ...] = ()
@@ -346,9 +346,9 @@ class ExportedFile(Frozen):
     rows: int
     """Rows without the header, or lines."""
     annotators: int
-    """Distinct annotators among the rows."""
+    """Distinct annotators among the rows; 0 of a task's file, which has no responses."""
     records: int
-    """Distinct `record_uuid`s among the rows."""
+    """Distinct `record_uuid`s among the rows; 0 likewise."""
     sha256: str
     """Of the file's bytes, in hexadecimal."""
 

@@ -1,4 +1,4 @@
-"""Export workspaces: their submitted responses as three CSV files and a manifest, in one folder."""
+"""Export workspaces: their submitted responses as a CSV file a task and a manifest, in one folder."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import OWN_TASKS, TASKS, TaskName, task_named
 from annotation.campaign.datasets import JuryDataset
 from exports.csv import schema
 from exports.csv.annotators import Annotators, key_path, pseudonyms_of
@@ -29,6 +29,7 @@ from exports.csv.folder import (
     read_manifest,
     staged_folder,
     write_manifest,
+    write_task,
 )
 from exports.csv.rows import (
     Piece,
@@ -42,6 +43,7 @@ from exports.csv.rows import (
 from exports.csv.spool import Spool
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index
 from pipeline.core.errors import InputError, NotFoundError
+from pipeline.core.files import sha256_of
 from pipeline.core.terminal import counted
 
 
@@ -131,7 +133,7 @@ def _warnings_about(
     found += [
         f"There is no dataset for the task {task}, so there is no {file_name(task, discarded=False)}."
         for task in TASKS
-        if not filters.tasks and task not in present
+        if not filters.tasks and task not in present and present <= {None, *OWN_TASKS}
     ]
     found += [
         f"{dataset.foreign_records} answered records of the dataset {dataset.name!r} were not pushed by citejury; "
@@ -358,6 +360,12 @@ def _warnings_about_the_earlier(out: Path, all_was_read: bool, has_index: bool, 
     return warnings
 
 
+def _described_task(task: TaskName, folder: Path) -> schema.ExportedFile:
+    path = write_task(task_named(task), folder)
+    lines, name = path.read_bytes().count(b"\n"), path.relative_to(folder).as_posix()
+    return schema.ExportedFile(file=name, task=task, rows=lines, annotators=0, records=0, sha256=sha256_of(path))
+
+
 def _described(
     read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]]
 ) -> schema.ExportedDataset:
@@ -450,5 +458,6 @@ def _write_files(
         controls = with_kept(CONTROLS_FILE, spool.rows("controls", discarded=False))
         if (first := next(controls, None)) is not None:
             write(CONTROLS_FILE, None, schema.CONTROL_COLUMNS, chain([first], controls))
+        files += [_described_task(task, folder) for task in tasks if task not in OWN_TASKS]
         index.finish(spool, b"".join(update.earlier.lines_of(update.kept)) if update else b"", files, datasets)
     return files

@@ -16,7 +16,7 @@ from exports.dataset.splits import Placed, group_records, place_records
 from exports.reading.decisions import read_decisions
 from exports.reading.input_files import input_file
 from exports.reading.provenance import provenance_files, read_provenance
-from exports.reading.read import export_files, read_tables, task_of
+from exports.reading.read import export_files, own_files, read_tables, task_of
 from exports.report.files import measure_tables
 from exports.statistics.agreement import RESAMPLES
 from exports.statistics.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
@@ -72,7 +72,7 @@ def write_dataset(
         OutputError: `out` holds something else, or cannot be written.
     """
     with staged_folder(out, card_files.check_dataset_folder, "exports dataset") as work:
-        files = export_files(paths)
+        files, left_out = own_files(export_files(paths), "Datasets for training")
         if changed := [file for file in files if has_filter(file.parent, "spreadsheet_safe")]:
             raise InputError(
                 f"`{changed[0]}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, "
@@ -92,7 +92,7 @@ def write_dataset(
             places = place_records(group_records(store.links()), options.shares, options.seed, earlier)
             writing = _Writing(store, places, work, work / "export", progress)
             facts, rows = _write_tables(writing, found.tables, decided, options, unknown)
-            warnings = [*found.remarks, *provenance.remarks, *store.warnings(), *unknown.sentences()]
+            warnings = [*left_out, *found.remarks, *provenance.remarks, *store.warnings(), *unknown.sentences()]
             warnings += warnings_about(facts, places, options.shares)
             warnings += split_sentences(places, options.shares, earlier, store.common_passage())
         warnings += _unused_sentences(found.tables, decided)

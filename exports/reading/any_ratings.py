@@ -16,10 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from annotation.argilla.labels import TASKS
+from annotation.argilla.labels import OWN_TASKS
 from exports.reading.input_files import counted_cells, input_file
 from exports.reading.read import ReadTables
-from exports.statistics.ratings import MISSING, NO, YES, InputFile, Ratings, ScaledLabel, ScaleName, Weights
+from exports.statistics.ratings import (
+    MISSING,
+    NO,
+    USUAL_WEIGHTS,
+    YES,
+    InputFile,
+    Ratings,
+    ScaledLabel,
+    ScaleName,
+    Weights,
+)
 from exports.statistics.scales import MOST_VALUES
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import table_rows
@@ -29,7 +39,6 @@ from pipeline.core.terminal import counted, printable
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _WORDS = {**dict.fromkeys(("true", "1", "yes"), YES), **dict.fromkeys(("false", "0", "no"), NO)}
-_WEIGHTS: dict[ScaleName, Weights] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 _LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "."}
 _SHOWN = 12  # So many values are named in a sentence
 _STUDIO = {"choices": "choices", "rating": "rating", "number": "number", "pairwise": "selected"}  # Kinds of results
@@ -391,7 +400,7 @@ class _Label:
             wanted = self._arrange_words(found)
         elif self.scale:
             wanted = self._arrange(found)
-            self.weights = told.weights or _WEIGHTS[self.scale]
+            self.weights = told.weights or USUAL_WEIGHTS[self.scale]
             if self.scale == "nominal" and self.weights != "identity":
                 raise InputError(f"`{name}` is nominal: its values have no order, so no weights but identity fit it.")
         for vote in cells.values() if self.scale else ():
@@ -489,7 +498,7 @@ def _arranged(labels: Sequence[_Label], records: Mapping[_Unit, str], repeated: 
             arrays = np.array(columns, np.int64).T
             scaled.append(ScaledLabel(label.name, label.scale, label.weights, label.values, label.places, *arrays))
     return Ratings(
-        task=TASKS[-1],  # Where a task is asked for; `own_labels` say that it is none of the three
+        task=OWN_TASKS[-1],  # Where a task is asked for; `own_labels` say that it is none of the three
         annotators=tuple(names[1]),
         records=tuple(names[0]),
         unit_records=np.array([record_of[records[unit]] for unit in units], np.int64),

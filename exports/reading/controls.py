@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName, task_named
 from annotation.quality.scores import AnnotatorScores, ControlAnswer, score_answers
 from exports.csv.folder import CONTROLS_FILE
 from exports.csv.schema import CONTROL_COLUMNS
@@ -66,6 +66,8 @@ def _read(paths: Sequence[Path]) -> list[_Row]:
         known = row["given"] if row["kind"] == "repeat" else row["known"]
         if task is None or row["label"] not in LABELS[task]:
             bad.append(f"{place}: no answer to a label of a task")
+        elif task_named(task).by_name[row["label"]].scale != "boolean":
+            continue  # Scores are of yes and no
         elif known not in _BOOLEANS or row["given"] not in _BOOLEANS:
             bad.append(f"{place}: `known` and `given` are {row['known']!r} and {row['given']!r}")
         else:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from annotation.argilla.labels import LABELS
+from annotation.argilla.labels import TASKS
+from exports.statistics.ratings import YES_AND_NO
 from exports.statistics.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
 from pipeline.citations.marks import without_citations
 from pipeline.core.errors import SettingsError
@@ -43,7 +44,7 @@ def _table(name: str, advice: str, path: Path | None) -> tuple[Path, dict[str, o
 
 def _definition(name: str, values: object, file: Path) -> FindingDefinition:
     where = f"`[findings.{name}]` in `{file}`"
-    known = [label for labels in LABELS.values() for label in labels]
+    known = [label for task in TASKS for label in YES_AND_NO[task]]
     labels = f"The labels are {', '.join(known)}; `not ` before one counts its no."
     if not _NAME.fullmatch(name) or name in known:
         raise SettingsError(

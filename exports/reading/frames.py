@@ -3,13 +3,13 @@
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName, task_named
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.schema import STATUS_COLUMN
 from exports.reading import read as reading
@@ -60,13 +60,10 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
 
 
 def _task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
-    if task is not None and task not in TASKS:
-        raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
-    files = {
-        reading.task_of(file): file
-        for file in reading.export_files([path])
-        if path.is_file() or not reading.holds_discarded(file)
-    }
+    exported = reading.export_files([path])  # which makes their tasks known
+    if task is not None:
+        task_named(task)
+    files = {reading.task_of(file): file for file in exported if path.is_file() or not reading.holds_discarded(file)}
     if task is None and len(files) == 1:
         ((told, file),) = files.items()
         return file, told
@@ -83,7 +80,12 @@ def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Se
 
     if name in LABELS[task]:
         place = LABELS[task].index(name)
-        values = np.array([response.labels[place] for response in responses], dtype=np.int8)
+        values, question = np.array([each.labels[place] for each in responses], np.int8), task_named(task).by_name[name]
+        if question.scale == "interval":
+            numbers = np.array([*map(float, question.values), np.nan])
+            return pandas.array(numbers[values], dtype="Float64")
+        if question.scale != "boolean":
+            return pandas.Categorical.from_codes(values, question.values, ordered=question.scale == "ordinal")
         return pandas.arrays.BooleanArray(values == YES, values == MISSING)
     if name == "chunk_rank":
         return pandas.array([int(text) for text in texts], dtype="Int64")
@@ -177,9 +179,10 @@ def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> re
 
 def _cell_texts(column: Any, name: str, task: TaskName, where: str) -> list[str]:
     strict = name in reading.needed_columns(task) or name in _OPTIONAL_COLUMNS
-    kind = (
-        _label_text if name in LABELS[task] else _rank_text if name == "chunk_rank" else _plain_text if strict else str
-    )
+    question = task_named(task).by_name.get(name)
+    kind: Callable[[Any], str] = _plain_text if strict else str
+    if question or name == "chunk_rank":
+        kind = _label_text if question and question.scale == "boolean" else _number_text
     missing = column.isna().tolist()
     try:
         return ["" if gone else kind(value) for value, gone in zip(column.tolist(), missing, strict=True)]
@@ -195,8 +198,8 @@ def _label_text(value: object) -> str:
     return str(bool(value)) if isinstance(value, bool | int | float) and value in (0, 1) else str(value)
 
 
-def _rank_text(value: object) -> str:
-    """A rank as a file has it; pandas makes 1.0 of 1 beside a missing value."""
+def _number_text(value: object) -> str:
+    """A rank or a value on a scale as a file has it; pandas makes 1.0 of 1 beside a missing value."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Read the three CSV files strictly: every bad cell is listed, none is guessed (exports/contracts/csv.md)."""
+"""Read the CSV files of tasks strictly: every bad cell is listed, none is guessed (exports/contracts/csv.md)."""
 
 import re
 from array import array
@@ -10,19 +10,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName, is_of_passages
-from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name
+from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, ByTask, Question, TaskName, is_of_passages, task_named
+from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, TASKS_FOLDER, add_tasks_of, file_name
 from exports.csv.schema import COLUMNS, STATUS_COLUMN, utc
 from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file
-from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, InputFile, IntArray, LabelArray, Ratings
+from exports.statistics.ratings import (
+    EPOCH,
+    MICROSECOND,
+    MISSING,
+    NO,
+    USUAL_WEIGHTS,
+    YES,
+    InputFile,
+    IntArray,
+    LabelArray,
+    Ratings,
+    ScaledLabel,
+)
 from pipeline.core.errors import BadRowsError, InputError
-from pipeline.core.tables import unescaped
+from pipeline.core.tables import spreadsheet_cell, unescaped
 
 _BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),
     **dict.fromkeys(("False", "false", "FALSE", "0", "no"), NO),
     "": MISSING,
 }
+
+
+def _codes(question: Question) -> Mapping[str, int]:
+    """The number of each value by its spellings: 1.0, as other programs write it, is 1 on a scale of numbers."""
+    if question.scale == "boolean":
+        return _BOOLEANS
+    found = {"": MISSING}
+    for code, value in enumerate(question.values):
+        found |= dict.fromkeys((str(float(value)),) if question.scale == "interval" else (), code)
+        found |= {value: code, str(spreadsheet_cell(value)): code}
+    return found
+
+
+CODES: ByTask[tuple[Mapping[str, int], ...]] = ByTask(lambda task: tuple(map(_codes, task.questions)))
+"""What the cells of each label stand for: yes, no or missing, or the number of the value on its scale."""
 _STATUSES = ("submitted", "discarded", "draft", "pending")
 _KNOWN_COMBINATIONS = 10_000  # Remembered at most: memory stays bounded
 _DUPLICATES_SHOWN = 10
@@ -37,7 +64,7 @@ class Response(NamedTuple):
     chunk_id: str
     annotator_id: str
     created_at: datetime  # When, in UTC; a time without offset is taken as UTC
-    labels: tuple[int, ...]  # The labels of the task in their order: 1 yes, 0 no, -1 missing
+    labels: tuple[int, ...]  # The labels of the task in their order: 1 yes, 0 no, or number of the value; -1 missing
     language: str  # Language code; empty where the table has none
     round: str  # Name of the round; empty where the table names none
     status: str  # `submitted`, unless the table itself says otherwise
@@ -114,6 +141,7 @@ class Collection:
         named, response_rounds = _renumbered(kept.rounds, rounds, lambda number: (begun[number], rounds[number]))
         order = np.lexsort((response_annotators, units))
         values: LabelArray = np.asarray(self.values).reshape(-1, len(LABELS[self.task]))
+        own, scaled = _by_scale(self.task, values[chosen[order]], units[order], response_annotators[order])
         return Ratings(
             task=self.task,
             annotators=annotators,
@@ -123,13 +151,14 @@ class Collection:
             unit_languages=_first_languages(units[order], kept.languages[order], list(self.languages)),
             units=units[order],
             response_annotators=response_annotators[order],
-            values=values[chosen[order]],
+            values=own,
             moments=kept.moments[order],
             rounds=named,
             response_rounds=response_rounds[order],
             n_duplicates=0,
             discards=None,
             unit_ranks=np.array([self.ranks[self.units[key]] for key in unit_keys], np.int64),
+            scaled=scaled,
         )
 
     def remarks(self, rows: "Columns", repeated: IntArray) -> list[str]:
@@ -144,6 +173,23 @@ class Collection:
         if self.not_submitted:
             found.append(f"{self.task}: rows left out because they are drafts or pending: {self.not_submitted}.")
         return found
+
+
+def _by_scale(
+    task: TaskName, values: LabelArray, units: IntArray, raters: IntArray
+) -> tuple[LabelArray, tuple[ScaledLabel, ...]]:
+    """The columns of labels of yes and no, and the labels on a scale."""
+    questions, scaled = task_named(task).questions, []
+    for column, question in enumerate(questions):
+        if question.scale != "boolean":
+            there = np.flatnonzero(values[:, column] != MISSING)
+            is_interval = question.scale == "interval"
+            places = np.array(question.values if is_interval else range(len(question.values)), np.float64)
+            about = (question.name, question.scale, USUAL_WEIGHTS[question.scale], question.values, places)
+            codes = values[there, column].astype(np.int64)
+            scaled.append(ScaledLabel(*about, units[there], raters[there], codes))
+    own = [question.scale == "boolean" for question in questions]
+    return (values if all(own) else values[:, own]), tuple(scaled)
 
 
 class Columns(NamedTuple):
@@ -263,7 +309,7 @@ class ResponseReader:
 
     def learn(self, cells: Sequence[str]) -> ParsedLabels:
         combination = self.label_cells(cells)
-        labels = tuple(_BOOLEANS[cell] for cell in combination[: len(LABELS[self.task])])
+        labels = tuple(codes[cell] for codes, cell in zip(CODES[self.task], combination, strict=False))
         status = "submitted" if self.status_at is None else cells[self.status_at]
         parsed = ParsedLabels(labels, status, 0 if self.rank_at is None else int(cells[self.rank_at]))
         if len(self.known) < _KNOWN_COMBINATIONS:
@@ -273,9 +319,9 @@ class ResponseReader:
 
 def _bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
     found = [
-        f"`{label}`: found {row[label]!r}, expected True or False, or nothing where it was not answered."
-        for label in LABELS[task]
-        if row[label] not in _BOOLEANS
+        f"`{each.name}`: found {row[each.name]!r}, expected {_expected(each)}, or nothing where it was not answered."
+        for each, codes in zip(task_named(task).questions, CODES[task], strict=True)
+        if row[each.name] not in codes
     ]
     needed = ("record_uuid", "annotator_id", *(("chunk_id",) if is_of_passages(task) else ()))
     found += [f"`{column}`: is empty, every row needs one." for column in needed if not row[column].strip()]
@@ -288,6 +334,10 @@ def _bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
     if moment_or_none(row["created_at"]) is None:
         found.append(f"`created_at`: found {row['created_at']!r}, expected a time such as 2025-03-08T23:43:00+00:00.")
     return found
+
+
+def _expected(question: Question) -> str:
+    return "True or False" if question.scale == "boolean" else f"one of {', '.join(question.values)}"
 
 
 def moment_or_none(stamp: str) -> datetime | None:
@@ -309,10 +359,13 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
 
     A `provenance.csv` or `controls.csv` among them, as `export/*.csv` names it, is passed over: it has no ratings.
 
+    The tasks become known whose files are in the exports.
+
     Raises:
-        InputError: there is no such file or folder, or the folder holds none of the files.
+        InputError: there is no such file or folder, the folder holds none of the files, or a task's own is missing.
     """
     files: list[Path] = []
+    add_tasks_of(path if path.is_dir() else path.parent for path in paths if path.exists())
     for path in paths:
         if not path.exists():
             raise InputError(f"There is no file or folder `{path}`. Name an export folder or its CSV files.")
@@ -321,10 +374,25 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
         names = [file_name(task, discarded) for task in TASKS for discarded in (False, True)]
         found = [path / name for name in names if (path / name).is_file()] if path.is_dir() else [path]
         if not found:
-            wanted = ", ".join(f"`{task}.csv`" for task in TASKS)
+            wanted = ", ".join(f"`{task}.csv`" for task in OWN_TASKS)
             raise InputError(f"The folder `{path}` holds none of {wanted}. Name the folder that `exports csv` wrote.")
         files += found
     return list({file.resolve(): file for file in files}.values())
+
+
+def own_files(files: Sequence[Path], what: str) -> tuple[list[Path], list[str]]:
+    """The files of the tasks that come with citejury, and a sentence where others are left out; `what` begins it.
+
+    Raises:
+        InputError: all files are of tasks from files.
+    """
+    tasks = {file: task_of(file) for file in files}
+    others = sorted({*tasks.values()} - {*OWN_TASKS})
+    told = [f"{what} are of {', '.join(OWN_TASKS)} only; left out: {', '.join(others)}."] if others else []
+    own = [file for file, task in tasks.items() if task in OWN_TASKS]
+    if told and not own:
+        raise InputError(told[0])
+    return own, told
 
 
 def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> ReadTables:
@@ -390,6 +458,11 @@ def fitting_task(
     fitting = [task for task in TASKS if set(columns[task]) <= set(header)]
     if fitting:
         return next((task for task in fitting if task == named), fitting[0])
+    if named and named not in TASKS and {"record_uuid", "task"} <= set(header):
+        raise InputError(
+            f"{where} is of the task {named!r}, and its task file is not known: it lies in the folder of the export as "
+            f"`{TASKS_FOLDER}/{named}.json`. Name that folder, or put the file beside the CSV file in `{TASKS_FOLDER}`."
+        )
     nearest = max(TASKS, key=lambda task: (task == named, len(set(LABELS[task]) & set(header))))
     missing = ", ".join(f"`{name}`" for name in columns[nearest] if name not in header)
     raise InputError(f"{where} is not an export of any task: for {nearest} it lacks {missing}. {advice}")

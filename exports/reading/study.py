@@ -78,9 +78,6 @@ def _probability(text: str) -> float | None:
     return value if _SMALLEST <= value <= 1 else None
 
 
-_OWN_NAMES = frozenset(file_name(task, discarded) for task in TASKS for discarded in (False, True))
-
-
 class Judging(NamedTuple):
     judgements: tuple[Path, ...]
     records: tuple[Path, ...]  # Files of records: all that was judged, labelled or not
@@ -204,7 +201,7 @@ class _Rows:
 
     def place(self, path: Path) -> int:
         """The number of the export that a file is of: its folder, or the file itself where it has a name of its own."""
-        place = path.parent if path.name in _OWN_NAMES else path
+        place = path.parent if path.stem.removesuffix("_discarded") in TASKS else path
         if place not in self.places:
             self.places.append(place)
         return self.places.index(place)

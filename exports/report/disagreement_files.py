@@ -128,7 +128,7 @@ def _add_rows(
         if details is None or response.status != "submitted":
             continue
         row = dict(zip(header, response.cells, strict=True))
-        first, second = text_columns(task)
+        first, second = (*text_columns(task), "")[:2]
         details.texts = row.get(first, ""), row.get(second, "")
         details.record_id = row.get("record_id", "") or details.record_id
         unit = response.record_uuid  # annotators may follow the link, so it must not tell `chunk_id`

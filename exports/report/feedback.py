@@ -20,7 +20,7 @@ from exports.csv.schema import text_columns
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.input_files import csv_rows
-from exports.reading.read import export_files, read_tables, task_of
+from exports.reading.read import export_files, own_files, read_tables, task_of
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.ratings import MISSING, NO, YES, Ratings
 from pipeline.core.errors import InputError, OutputError
@@ -118,6 +118,7 @@ class WrittenFeedback(NamedTuple):
     pages: dict[str, Path]
     feedback: Feedback
     alone: tuple[str, ...]  # annotators none of whose answers could be compared; they have no page
+    remarks: Sequence[str]
 
 
 def write_feedback(
@@ -137,6 +138,7 @@ def write_feedback(
         OutputError: the folder cannot be written.
     """
     files = [path for path in export_files(paths) if path.name != CONTROLS_FILE]
+    files, left_out = own_files(files, "Pages of feedback")
     tables = read_tables(files).tables
     _check_practice(files)
     decided = read_decisions(decisions).by_unit if decisions else {}
@@ -157,7 +159,7 @@ def write_feedback(
     for path in out.glob("feedback-*.html"):
         if path not in pages.values() and _NAME.fullmatch(path.name) and _OURS in path.read_text("utf-8", "replace"):
             path.unlink()
-    return WrittenFeedback(pages, found, tuple(name for name in everybody if name not in pages))
+    return WrittenFeedback(pages, found, tuple(name for name in everybody if name not in pages), left_out)
 
 
 def _check_practice(files: Iterable[Path]) -> None:

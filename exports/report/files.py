@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from annotation.argilla.labels import OWN_TASKS
 from annotation.quality.scores import AnnotatorScores
 from exports.csv.folder import made_parents
 from exports.reading.any_ratings import RatingOptions, is_of_others, read_ratings
@@ -30,7 +31,7 @@ from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
 from exports.statistics.agreement_schema import Agreement
 from exports.statistics.alt_test import EPSILON
 from exports.statistics.consensus import measure_audit
-from exports.statistics.disagreements import Disagreement, find_disagreements, rank_together, task_of
+from exports.statistics.disagreements import Disagreement, find_disagreements, rank_together
 from exports.statistics.judge import compare_judges, measure_judges
 from exports.statistics.ratings import Ratings
 from exports.statistics.results import measure_results
@@ -183,6 +184,11 @@ def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: Rea
             "A judge and the records that it judged belong together: they tell what nobody labelled. Give both."
         )
     findings = read_findings()
+    if not any(table.task in OWN_TASKS for table in tables.tables):
+        labels = {label for table in tables.tables for label in table.labels}
+        findings = {
+            name: each for name, each in findings.items() if labels & {term.removeprefix("not ") for term in each.any}
+        }
     judging = Judging(options.judge, options.records, options.judge_name) if options.judge else None
     read = read_study(
         paths, tables, runs=options.runs, weights=options.weights, decisions=options.decisions, judging=judging
@@ -342,7 +348,7 @@ def collect_disagreements(
             of_task = rank_together([of_task, find_scaled_disagreements(ratings, most)])
         if len(of_task) > DISAGREEMENTS_KEPT:
             remarks.append(
-                f"{task_of(ratings)}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; "
+                f"{ratings.measured_as}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; "
                 f"{_DISAGREEMENTS_FILE} holds the {DISAGREEMENTS_KEPT:,} that weigh most."
             )
         found += of_task[:DISAGREEMENTS_KEPT]

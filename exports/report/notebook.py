@@ -25,6 +25,7 @@ from exports.statistics.agreement_schema import Agreement
 from exports.statistics.disagreements import Disagreement, rank_together
 from exports.statistics.disagreements import find_disagreements as disagreements_of_task
 from exports.statistics.groups import Denominators
+from exports.statistics.scaled_disagreements import find_scaled_disagreements
 from exports.statistics.study import Consensus
 from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     import pandas
 
 
-_DETAIL_COLUMNS = (*dict.fromkeys(name for task in TASKS for name in text_columns(task)), "notes", "record_id")
 _Path: TypeAlias = str | PathLike[str]
 _ROW_MODELS = (
     *(figures.TaskAgreement, figures.LabelAgreement, figures.PairAgreement, figures.AnnotatorAgreement),
@@ -167,21 +167,27 @@ def find_disagreements(
         InputError: a source is no export, there is no such task or label, or `top` is negative.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
+    if top is not None and top < 0:
+        raise InputError(f"`top` is {top}; expected 0 or more.")
+    sources = sort_sources(source)
+    read = sources.read().tables  # which makes their tasks known
     wanted = LABELS[task] if task in TASKS else tuple(name for names in LABELS.values() for name in names)
     if task not in (None, *TASKS):
         raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
     if label not in (None, *wanted):
         raise InputError(f"There is no label {label!r}; the labels are {', '.join(wanted)}.")
-    if top is not None and top < 0:
-        raise InputError(f"`top` is {top}; expected 0 or more.")
-    sources = sort_sources(source)
-    tables = [table for table in sources.read().tables if task in (None, table.task)]
+    tables = [table for table in read if task in (None, table.task)]
     found = [
         disagreements_of_task(table, (label,) if label else (), top)
         for table in tables
         if label in (None, *table.labels)
     ]
-    return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
+    scaled = (item for table in tables for item in find_scaled_disagreements(table))
+    found.append([item for item in scaled if label in (None, item.label)])
+    texts = dict.fromkeys(name for table in tables for name in text_columns(table.task))
+    return DisagreementResult(
+        with_details(rank_together(found)[:top], sources.paths, sources.tables((*texts, "notes", "record_id")))
+    )
 
 
 @dataclass(frozen=True, repr=False, eq=False)

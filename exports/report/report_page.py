@@ -20,6 +20,7 @@ from annotation.argilla.labels import TASKS
 from annotation.argilla.pages import render
 from annotation.argilla.rendering import one_line
 from annotation.quality.scores import AnnotatorScores
+from exports.csv.schema import text_columns
 from exports.report.agreement_page import agreement_sections, methods_section
 from exports.report.disagreement_files import Pattern, count_patterns, said_vote
 from exports.report.sections import Section
@@ -38,12 +39,7 @@ PRINTED = 30
 """So many disagreements go on paper, as style.css says too, with their texts: all of them would fill forty pages."""
 _EXCERPT = 320  # longer texts are shown by so many characters, and as a whole on a click
 LONGEST_TEXT = 20_000  # of even longer texts the report holds so many characters
-_TEXT_NAMES = {
-    "retrieval": ("Query", "Passage"),
-    "grounding": ("Answer", "Context"),
-    "generation": ("Query", "Answer"),
-    RATINGS: ("Text", "Text"),
-}
+_TEXT_NAMES = {"input_query": "Query", "chunk": "Passage", "context_set": "Context"}  # Others as their column
 _LINKS: dict[str, str] = TEXTS["links"]
 _CODE = re.compile(r"`([a-z_. -]+)`")
 
@@ -186,9 +182,11 @@ def _choices(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Iter
 def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Entry:
     key = (item.task, item.label, item.pattern)
     named = {"record": item.record_uuid, "passage": item.chunk_id, "in Argilla": item.record_id}
-    texts = [
-        ("Query", "", item.query),
-        *zip(_TEXT_NAMES[item.task], ("", ""), (item.text, item.text_pair), strict=True),
+    columns = ("text", "text") if item.task == RATINGS else text_columns(item.task)
+    texts = [("Query", "", item.query)]
+    texts += [
+        (_TEXT_NAMES.get(name, name.capitalize()), "", text)
+        for name, text in zip(columns, (item.text, item.text_pair), strict=False)
     ]
     texts += [("Note of", name, note) for name, note in item.notes.items()]
     texts += [("Marked by", name, "\n".join(marks)) for name, marks in item.marks.items()]

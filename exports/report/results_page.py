@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.argilla.labels import TASKS
+from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, task_named
 from annotation.argilla.wording import read_wording
 from exports.report import results_words as words
 from exports.report.results_words import figures
@@ -335,11 +335,21 @@ def _labels_section(results: schema.Results) -> Section:
             compared = any(each.found.differences for each in shown if each.task == task)
             note = "" if compared or len(names) < 2 else "not to be compared between groups"
             rows.append((Named(task.capitalize(), note, heads_rows=True), *[""] * (len(names) + 1)))
-        question = read_wording("en").questions[figure.task][figure.name].title if figure.task in TASKS else figure.kind
+        question = _asked(figure) or figure.kind
         rates = (figure.found, *(of_label.get(name) for name in names))
         rows.append((Named(figure.title, question), *(_of_units(rate, figure) for rate in rates)))
     title = "Shares and means" if RATINGS in results.tasks else "Share of yes"
     return Section(title, tables=(Table(rows, left=1),), depth=0, look="shares")
+
+
+def _asked(figure: words.Figure) -> str:
+    """The question, in English where its task has English words; empty where the figure is not the share of its yes."""
+    if figure.task not in TASKS or figure.name not in LABELS[figure.task]:
+        return ""
+    if figure.task in OWN_TASKS:
+        return read_wording("en").questions[figure.task][figure.name].title
+    told = task_named(figure.task).wording
+    return told.get("en", next(iter(told.values()))).questions[figure.name].title
 
 
 def _name(group: schema.GroupRate) -> str:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from annotation.argilla.labels import is_of_passages
 from exports.report.sections import Figure as Number
 from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
@@ -14,7 +15,6 @@ from exports.statistics.ratings import RATINGS, MeasuredTask
 from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 
-UNITS: dict[str, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer", RATINGS: "unit"}
 GROUPS_SHOWN = 12
 NOT_KNOWN = "(not known)"
 _VALUES: dict[Consensus, str] = TEXTS["values"]
@@ -42,13 +42,14 @@ def figures(results: schema.Results) -> Iterator[Figure]:
     for name, finding in results.findings.items():
         yield Figure(None, name, finding.title, "answer", finding)
     for task, measured in results.tasks.items():
+        unit = "unit" if task == RATINGS else "passage" if is_of_passages(task) else "answer"
         for label, found in measured.labels.items():
-            yield Figure(task, label, label, UNITS[task], found)
+            yield Figure(task, label, label, unit, found)
         for label, scaled in (measured.scaled or {}).items():
             for value, found in scaled.shares.items():
-                yield Figure(task, f"{label}={value}", f"{label} = {value}", UNITS[task], found, "share")
+                yield Figure(task, f"{label}={value}", f"{label} = {value}", unit, found, "share")
             if scaled.mean:
-                yield Figure(task, f"mean {label}", f"mean {label}", UNITS[task], scaled.mean, "mean", NUMBERS)
+                yield Figure(task, f"mean {label}", f"mean {label}", unit, scaled.mean, "mean", NUMBERS)
 
 
 def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, schema.Rate]]:

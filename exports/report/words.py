@@ -10,6 +10,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
+from annotation.argilla.labels import is_of_passages
 from exports.report.sections import Figure
 from exports.statistics import agreement_schema as schema
 from exports.statistics.results_schema import RateInterval
@@ -239,7 +240,7 @@ def label_sentence(agreement: schema.Agreement, task: schema.MeasuredTask, label
         return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]} {_computed(figures, scale)}"
     interval = found.intervals.get("krippendorff_alpha")
     records = counted(found.n_cluster_records, cluster_noun(task, figures))
-    units = f"{records} / {counted(found.n_pairable_items, 'passage')}" if task == "retrieval" else records
+    units = f"{records} / {counted(found.n_pairable_items, 'passage')}" if is_of_passages(task) else records
     refused = found.refused_intervals.get("krippendorff_alpha")
     why = f", since {_REFUSED[refused]}" if refused else ""
     how = _interval_source(agreement, interval, units) if interval else f"{units}; no interval{why}"

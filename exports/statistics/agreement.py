@@ -372,7 +372,8 @@ def measure_agreement(
 def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) -> schema.TaskAgreement:
     """Agreement on every label of one task of so many; without responses every figure is undefined."""
     figures = measure_figures(ratings, resamples, seed)
-    told = (round_parts, week_parts, _language_parts) if ratings.own_labels is None else (_no_parts,) * 3
+    has_parts = ratings.own_labels is None and ratings.labels
+    told = (round_parts, week_parts, _language_parts) if has_parts else (_no_parts,) * 3
     rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in told)
     violations = by_label.count_violations(ratings) if ratings.own_labels is None else {}
     found = schema.TaskAgreement(
@@ -393,7 +394,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         conditional=tuple(
             by_label.conditional_agreement(ratings, rule.name, rule.implication, resamples, seed)
             for rule in (RULES[ratings.task] if ratings.own_labels is None else ())
-            if rule.implication
+            if rule.implication and {*rule.implication[:2]} <= {*ratings.labels}
         ),
         discards=_measure_discards(ratings),
         overlap=of_annotators.measure_overlap(ratings),

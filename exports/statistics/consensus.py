@@ -149,7 +149,7 @@ def consensus(
 
     The rule `ds` takes the more probable value where the Dawid–Skene model knows one, and the majority elsewhere.
     """
-    columns = [_labels_of_column(ratings, column, decisions or {}, rule) for column in range(len(LABELS[ratings.task]))]
+    columns = [_labels_of_column(ratings, column, decisions or {}, rule) for column in range(len(ratings.labels))]
     for unit in zip(*columns, strict=True):
         yield from unit
 
@@ -157,7 +157,7 @@ def consensus(
 def _labels_of_column(
     ratings: Ratings, column: int, decisions: Mapping[UnitLabel, bool], rule: ConsensusRule
 ) -> Iterator[ConsensusLabel]:
-    label = LABELS[ratings.task][column]
+    label = ratings.labels[column]
     counts = label_votes(ratings, column)
     posteriors = label_posterior(ratings, column)
     votes = zip(counts.ones.tolist(), counts.zeros.tolist(), posteriors.tolist(), strict=True)

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from exports.statistics.agreement_schema import RATINGS, MeasuredTask
 from exports.statistics.consensus import label_posterior
-from exports.statistics.ratings import MISSING, YES, Ratings, label_votes
+from exports.statistics.ratings import MISSING, YES, MeasuredTask, Ratings, label_votes
 from exports.statistics.table import unit_sums
 from pipeline.core.schema import Frozen
 
@@ -109,7 +108,7 @@ class _Label:
         lone = next((raters[0] for raters in sides if len(raters) == 1 and len(given) > 2), None)
         elsewhere = 0 if lone is None else int(self.compared[lone]) - 1  # here the others have a majority without them
         return Disagreement(
-            task=task_of(ratings),
+            task=ratings.measured_as,
             label=self.label,
             record_uuid=ratings.records[ratings.unit_records[unit]],
             chunk_id=ratings.unit_chunks[unit],
@@ -173,10 +172,6 @@ def _ranked(labels: Sequence[_Label]) -> list[tuple[int, int]]:
 def _entropy(probability: float) -> float:
     parts = (probability, 1 - probability)
     return -math.fsum(part * math.log2(part) for part in parts if part > 0) + 0.0
-
-
-def task_of(ratings: Ratings) -> MeasuredTask:
-    return ratings.task if ratings.own_labels is None else RATINGS
 
 
 def pattern(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import TASKS, TaskName
 from exports.statistics import agreement_schema as schema
 from exports.statistics import ratings as ratings_of
 from exports.statistics.alt_test import EPSILON, Answers, alternative_annotator_test
@@ -160,7 +160,7 @@ def _judged_columns(ratings: ratings_of.Ratings, judged: JudgedUnits) -> list[Ju
     numbers = {key: number for number, key in enumerate(ratings.unit_keys)}
     units = {numbers[key]: labels for key, labels in judged.labels.items() if key in numbers}
     found = []
-    for column, label in enumerate(LABELS[ratings.task]):
+    for column, label in enumerate(ratings.labels):
         if any(label in labels for labels in judged.labels.values()):
             values = np.full(len(ratings.unit_records), ratings_of.MISSING, dtype=np.int8)
             p_yes = np.full(len(values), np.nan)
@@ -214,7 +214,7 @@ def _measure_label(
 
 
 def _answers(ratings: ratings_of.Ratings, column: JudgedColumn) -> Answers:
-    values = ratings.values[:, LABELS[ratings.task].index(column.label)]
+    values = ratings.values[:, ratings.labels.index(column.label)]
     given = values != ratings_of.MISSING
     return Answers(
         ratings.annotators,
@@ -227,7 +227,7 @@ def _answers(ratings: ratings_of.Ratings, column: JudgedColumn) -> Answers:
 
 
 def _against_annotators(ratings: ratings_of.Ratings, column: JudgedColumn) -> tuple[schema.JudgeAgainstAnnotator, ...]:
-    place = LABELS[ratings.task].index(column.label)
+    place = ratings.labels.index(column.label)
     judge, answers = column.values[ratings.units], ratings.values[:, place]
     both = (judge != ratings_of.MISSING) & (answers != ratings_of.MISSING)
     wrong = judge[both] != answers[both]

@@ -460,7 +460,7 @@ class Helped:
 
 
 def _sheet(ratings: Ratings, values: Values, judged: Judged, places: Mapping[str, int]) -> _Sheet:
-    labels = LABELS[ratings.task]
+    labels = ratings.labels
     units = {unit: row for row, unit in enumerate(ratings.unit_keys)}
     n_voted = len(units)
     said = judged.tasks.get(ratings.task, {})

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, RULES
+from annotation.argilla.labels import RULES
 from exports.statistics import resampling, table
 from exports.statistics.agreement_schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason
 from exports.statistics.annotators import PairEstimators
 from exports.statistics.distributions import rounded
-from exports.statistics.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings, Votes, count_votes
+from exports.statistics.ratings import MISSING, NO, YES, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
 from exports.statistics.table import alphas
 from exports.statistics.warnings import required_items
 
@@ -160,24 +160,38 @@ def effect_of_errors(record_error: float, unit_error: float) -> float | None:
 
 def count_violations(ratings: Ratings) -> dict[str, dict[str, int]]:
     """Responses that break each rule of the task, by rule and annotator who broke it; a missing label breaks none."""
-    names = LABELS[ratings.task]
+    answers: dict[str, tuple[Sequence[str], IntArray]] = {
+        label: (("no", "yes"), column.astype(np.int64))
+        for label, column in zip(ratings.labels, ratings.values.T, strict=True)
+    }
+    people = len(ratings.annotators)
+    responses = ratings.units * people + ratings.response_annotators
+    for each in ratings.scaled:
+        codes = np.full(len(responses), MISSING)
+        codes[np.searchsorted(responses, each.units * people + each.raters)] = each.codes
+        answers[each.name] = each.values, codes
     found: dict[str, dict[str, int]] = {}
     for rule in RULES[ratings.task]:
-        if rule.implication:
-            antecedent, consequent, required = rule.implication
-            broken = (ratings.values[:, names.index(antecedent)] == YES) & (
-                ratings.values[:, names.index(consequent)] == (NO if required else YES)
-            )
-            counts = np.bincount(ratings.response_annotators[broken], minlength=len(ratings.annotators))
-            found[rule.name] = {ratings.annotators[person]: int(counts[person]) for person in np.flatnonzero(counts)}
+        broken = np.zeros(len(responses), np.bool_)
+        for label, wanted in rule.then.items():
+            broken |= (answers[label][1] != MISSING) & ~_is_one_of(answers[label], wanted)
+        for label, wanted in rule.condition.items():
+            broken &= _is_one_of(answers[label], wanted)
+        counts = np.bincount(ratings.response_annotators[broken], minlength=people)
+        found[rule.name] = {ratings.annotators[person]: int(counts[person]) for person in np.flatnonzero(counts)}
     return found
+
+
+def _is_one_of(answers: tuple[Sequence[str], IntArray], wanted: Sequence[str]) -> BoolArray:
+    values, codes = answers
+    return np.isin(codes, [code for code, value in enumerate(values) if value in wanted])
 
 
 def conditional_agreement(
     ratings: Ratings, rule: str, implication: tuple[str, str, bool], resamples: int, seed: int
 ) -> ConditionalAgreement:
     """Agreement on the rule's antecedent among annotators who say that its consequent holds, where two of them vote."""
-    names, (antecedent, consequent, required) = LABELS[ratings.task], implication
+    names, (antecedent, consequent, required) = ratings.labels, implication
     holds = ratings.values[:, names.index(consequent)] == (YES if required else NO)
     answers = np.where(holds, ratings.values[:, names.index(antecedent)], MISSING)
     votes = count_votes(answers[:, np.newaxis], ratings.units, len(ratings.unit_records))

@@ -13,17 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import TASKS, TaskName
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.distributions import holm, rounded, student_quantile
 from exports.statistics.groups import Denominators, Grouping, Pair, Records
-from exports.statistics.ratings import BoolArray, FloatArray, IntArray, MeasuredTask, Ratings, count_votes
+from exports.statistics.ratings import YES_AND_NO, BoolArray, FloatArray, IntArray, MeasuredTask, Ratings, count_votes
 from exports.statistics.results_schema import Difference, GroupRate, LabelResults, NoFigure, Rate, RateInterval
 from exports.statistics.study import Consensus, FindingDefinition
 from pipeline.core.errors import InputError
 
 _NOT = "not "
-_TASK_OF: Mapping[str, TaskName] = {label: task for task, labels in LABELS.items() for label in labels}
 
 
 class Values(NamedTuple):
@@ -93,14 +92,11 @@ def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Value
 def _part_values(part: str, tasks: Mapping[TaskName, Values], n_records: int) -> tuple[FloatArray, BoolArray]:
     """By the votes' majority, ½ for a tie, NaN without one, of passages the largest; and whether there are votes."""
     label = _label_of(part)
-    if label not in _TASK_OF:
-        raise InputError(
-            f"A finding names the label {label!r}, which no task has. The labels are {', '.join(_TASK_OF)}."
-        )
+    task_name = _task_of(part)
     values, voted = np.full(n_records, np.nan), np.zeros(n_records, np.bool_)
-    task = tasks.get(_TASK_OF[label])
+    task = tasks.get(task_name)
     if task is not None:
-        column = LABELS[_TASK_OF[label]].index(label)
+        column = YES_AND_NO[task_name].index(label)
         own = 1 - task.values[:, column] if part.startswith(_NOT) else task.values[:, column]
         settled = np.where(np.isnan(own) | (own == 0.5), own, own > 0.5)
         np.fmax.at(values, task.records, settled)
@@ -112,8 +108,17 @@ def _label_of(part: str) -> str:
     return part.removeprefix(_NOT).strip()
 
 
+def _task_of(part: str) -> TaskName:
+    label = _label_of(part)
+    found = next((task for task in TASKS if label in YES_AND_NO[task]), None)
+    if found is None:
+        there = ", ".join(label for task in TASKS for label in YES_AND_NO[task])
+        raise InputError(f"A finding names the label {label!r}, which no task has. The labels are {there}.")
+    return found
+
+
 def tasks_of(labels: Sequence[str]) -> tuple[TaskName, ...]:
-    return tuple(dict.fromkeys(_TASK_OF[_label_of(part)] for part in labels))
+    return tuple(dict.fromkeys(map(_task_of, labels)))
 
 
 class Cells(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import ByTask, TaskName
 from pipeline.core.schema import Frozen
 
 IntArray = npt.NDArray[np.int64]
@@ -23,6 +23,15 @@ ScaleName = Literal["boolean", "nominal", "ordinal", "interval"]
 Weights = Literal["identity", "linear", "quadratic", "ordinal"]
 MeasuredTask = TaskName | Literal["ratings"]
 RATINGS: Literal["ratings"] = "ratings"  # What stands for the task of anybody's ratings
+
+
+USUAL_WEIGHTS: dict[ScaleName, Weights] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
+
+
+YES_AND_NO: ByTask[tuple[str, ...]] = ByTask(
+    lambda task: tuple(question.name for question in task.questions if question.scale == "boolean")
+)
+"""The labels of yes and no of each task, in its order; of those that come with citejury all."""
 
 
 class ScaledLabel(NamedTuple):
@@ -53,7 +62,7 @@ class Ratings(NamedTuple):
     unit_languages: tuple[str, ...]  # Language code of each unit
     units: IntArray  # Number of the unit of each response, counted from 0
     response_annotators: IntArray  # Number of the annotator of each response, counted from 0
-    values: LabelArray  # Responses × labels of the task in their order: 1 yes, 0 no, -1 missing
+    values: LabelArray  # Responses × labels of yes and no in the task's order: 1 yes, 0 no, -1 missing
     moments: IntArray  # `created_at` of each response, in microseconds since 1970 UTC
     rounds: tuple[str, ...]  # Names of the rounds in order of their first response; empty where the files name none
     response_rounds: IntArray  # Number of the round of each response, counted from 0; -1 where its file names none
@@ -61,7 +70,7 @@ class Ratings(NamedTuple):
     discards: dict[str, int] | None  # Discarded responses by annotator; None where the files do not tell
     unit_ranks: IntArray | None = None  # `chunk_rank` of each unit, 0 where its file tells none
     own_labels: tuple[str, ...] | None = None  # Of anybody's ratings, which tell no times: their labels of yes and no
-    scaled: tuple[ScaledLabel, ...] = ()  # Their other labels
+    scaled: tuple[ScaledLabel, ...] = ()  # The labels on a scale, theirs or of a task from a file
     unit_groups: tuple[str, ...] = ()  # What each unit is compared by; empty where no column of theirs is named
 
     @property
@@ -71,7 +80,7 @@ class Ratings(NamedTuple):
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of `values`."""
-        return LABELS[self.task] if self.own_labels is None else self.own_labels
+        return YES_AND_NO[self.task] if self.own_labels is None else self.own_labels
 
     @property
     def latest(self) -> datetime | None:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from exports.statistics.disagreements import Disagreement, pattern, task_of
+from exports.statistics.disagreements import Disagreement, pattern
 from exports.statistics.ratings import FloatArray, Ratings
 from exports.statistics.scaled_labels import ScaledEstimators
 from exports.statistics.scales import ALPHA, figures
@@ -48,7 +48,7 @@ def _of(found: ScaledEstimators) -> list[Disagreement]:
         influence = alpha - float(rest[unit])
         made.append(
             Disagreement(
-                task=task_of(ratings),
+                task=ratings.measured_as,
                 label=label.name,
                 record_uuid=ratings.records[ratings.unit_records[unit]],
                 chunk_id=ratings.unit_chunks[unit],

@@ -91,15 +91,15 @@ def make_user(client: Argilla, name: str, role: str = "annotator") -> dict[str, 
 
 
 def full_bench(server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    return _bench(server, client, users, *TASKS)
+    return new_bench(server, client, users, *TASKS)
 
 
 def generation_bench(server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
     """A workspace with the dataset of one task, the quickest to make."""
-    return _bench(server, client, users, "generation")
+    return new_bench(server, client, users, "generation")
 
 
-def _bench(server: "ServerHandle", client: Argilla, users: dict[str, str], *tasks: TaskName) -> Bench:
+def new_bench(server: "ServerHandle", client: Argilla, users: dict[str, str], *tasks: TaskName) -> Bench:
     name = f"w-{uuid.uuid4().hex[:12]}"
     workspace_id = client.request("POST", "/workspaces", json={"name": name})["id"]
     datasets = {str(task): make_dataset(client, workspace_id, task) for task in tasks}
