@@ -72,6 +72,8 @@ def _problems(task: Task) -> Iterator[Problem]:
             there = f"a unit of {task.unit!r} has {', '.join(known)}"
             yield Problem(("fields",), f"has {name!r}, and {there}; mend it, or leave it out")
     yield from _doubled(("fields",), task.fields)
+    if (judged := {"answer": "answer", "passage": "chunk"}[task.unit]) not in task.fields:
+        yield Problem(("fields",), f"lacks {judged!r}, which is what a unit of {task.unit!r} is judged by; add it")
     for column, name in task.columns.items():
         if known.get(name) != column or name not in task.fields:
             yield Problem(("columns", column), f"is {name!r}; leave it out, or name the field whose text it is")

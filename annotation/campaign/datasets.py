@@ -257,7 +257,8 @@ def _log_in(properties: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]) -> None:
     """Write an entry with what of these metadata may change; the server dates it."""
     number = len(_log_in(properties_of(argilla, dataset_id))) + 1
-    value = {name: metadata[name] for name in ("guideline_version", "routing") if name in metadata}
+    kept = ("guideline_version", "routing", tasks.TASK_DOCUMENT)
+    value = {name: metadata[name] for name in kept if name in metadata}
     add_property(argilla, dataset_id, f"{_PROPERTY}{number}", f"citejury: settings {number}", value)
 
 

@@ -217,7 +217,7 @@ def _changes(
         body["distribution"] = definition.body["distribution"]
         words.append(f"overlap {now} becomes {then}")
     metadata = existing["metadata"] or {}
-    watched = [name for name in ("guideline_version", ROUTING) if name in definition.metadata]
+    watched = [name for name in ("guideline_version", defined.TASK_DOCUMENT, ROUTING) if name in definition.metadata]
     if any(metadata.get(name) != definition.metadata[name] for name in watched):
         body["metadata"] = {**metadata, **definition.metadata}
         if metadata.get(ROUTING) != body["metadata"].get(ROUTING):

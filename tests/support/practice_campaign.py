@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, OWN_TASKS, TaskName
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
@@ -32,7 +32,7 @@ class Practised(NamedTuple):
     def herself(self, who: str) -> Argilla:
         return Argilla(self.owner.api_url, self.keys[who])
 
-    def known(self) -> dict[str, dict[str, bool]]:
+    def known(self) -> dict[str, dict[str, bool | str]]:
         return {case.record.record_uuid: dict(case.answers) for case in self.cases}
 
     def queue(self, who: str, name: str) -> list[str]:
@@ -57,7 +57,11 @@ class Practised(NamedTuple):
 
 
 def practised(
-    owner: Argilla, people: dict[str, list[str]] | None = None, locales: tuple[str, ...] = ("en",), **settings: Any
+    owner: Argilla,
+    people: dict[str, list[str]] | None = None,
+    locales: tuple[str, ...] = ("en",),
+    asked: tuple[TaskName, ...] = OWN_TASKS,
+    **settings: Any,
 ) -> Practised:
     """A campaign with three records of each language in production and this practice."""
     workspace = f"practice-{uuid4().hex[:8]}"
@@ -66,6 +70,7 @@ def practised(
     wanted = Campaign.model_validate(
         {
             "locales": locales,
+            "tasks": asked,
             "annotators": [{"name": names[who], "locales": spoken} for who, spoken in people.items()],
             "practice": settings,
         }

@@ -111,6 +111,7 @@ MISTAKES = {
         r"line 4: `fields` has 'mood', and .* query, ans",
     ),
     "a field twice": ('"context", "sources"', '"context", "query"', r"line 4: `fields` has 'query' twice"),
+    "nothing to judge": ('"query", "answer", ', '"query", ', r"line 4: `fields` lacks 'answer'"),
     "a scale without order": (
         'values = ["wrong", "partly", "right"]',
         "",

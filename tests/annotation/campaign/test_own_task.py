@@ -117,6 +117,10 @@ def test_a_task_goes_from_its_file_to_answers_and_their_status(
     assert found["4-claims-en"]["broken_rules"] == {"right_is_complete": 2}
     assert TASKS[3:] == ["claims"]
     assert "right_is_complete 2×" in run("annotation", "status").stdout
+    task = folder / "claims.toml"
+    task.write_text(task.read_text(encoding="utf-8").replace("is right is", "is all right is"), encoding="utf-8")
+    assert "version of the wording" in run("annotation", "setup", "--yes").stdout
+    assert "nothing was changed" in run("annotation", "setup").output
     split = run("annotation", "escalate", code=1).output
     assert "2 units are split" in split
     sheets = run("annotation", "share", "--out", "sheets").stdout
