@@ -147,7 +147,7 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     return Section("What the answers cite", tables=tuple(tables), notes=notes)
 
 
-def _by_name(names: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> Table:
+def _by_name(names: Sequence[Cell], columns: Mapping[str, Sequence[Cell]]) -> Table:
     """A row for each name, from columns by their heads."""
     return Table([("", *columns), *zip(names, *columns.values(), strict=False)], left=1)
 
@@ -374,7 +374,9 @@ def _behind(results: schema.Results) -> Iterator[Section]:
         for counts in [[getattr(rate.denominators, name) for _, rate in rates]]
         if any(each is not None for each in counts)
     }
-    table = _by_name([n for n, _ in rates], {**columns, "in the chart": [f"{rate.n_units:,}" for _, rate in rates]})
+    table = _by_name(
+        [Named(name) for name, _ in rates], {**columns, "in the chart": [f"{rate.n_units:,}" for _, rate in rates]}
+    )
     yield Section("What stands behind these shares", tables=(table,), depth=0, look="behind")
 
 

@@ -215,6 +215,6 @@ def test_on_a_phone_no_name_in_the_denominators_is_broken_within_a_word(
     with as_wide_as(browser, 400):
         opened(browser, path)
         names = browser.execute_script(lines)
-    assert [title for title, _, _ in names] == ["All", *models]
+    assert [title for title, _, _ in names] == ["all", *models]
     assert len({height for _, height, _ in names}) == 1
     assert [is_cut for _, _, is_cut in names] == [False, False, False, True]
