@@ -153,6 +153,12 @@ def _ratings_of(wanted: dict[str, Any], **more: Any) -> "RatingOptions":
 @several(
     "--judge", "judges", type=PATH, metavar="JUDGEMENTS", help="Compare a judge's answers (JSON Lines) with the jury's"
 )
+@several(
+    "--judge-ratings",
+    type=FILE,
+    metavar="FILE",
+    help="Of anybody's ratings: a judge's values of the same units, with the columns of the ratings and `judge`",
+)
 @preset(
     "--epsilon",
     type=click.FloatRange(0, 1, max_open=True),
@@ -222,6 +228,7 @@ def agreement(
     Ratings of any other program do as well: a table (CSV, .xlsx, JSON Lines, Parquet), of which --unit, --rater and
     --value name the columns, a wide one with --rater-columns, and what Label Studio (JSON), Prodigy (JSON Lines) and
     Argilla or datasets (a folder) export. A label is yes or no, or on a nominal, ordinal or interval scale.
+    --judge-ratings compares judges with these people on every scale.
 
     --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
     exit code is 1. A label whose α is undefined fails too, since it has not shown anything.

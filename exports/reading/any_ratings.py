@@ -29,6 +29,7 @@ from exports.statistics.ratings import (
     ScaledLabel,
     ScaleName,
     Weights,
+    all_labels,
 )
 from exports.statistics.scales import MOST_VALUES
 from pipeline.core.errors import BadRowsError, InputError
@@ -150,6 +151,48 @@ def read_ratings(paths: Sequence[Path], options: RatingOptions, frames: Sequence
         names = [str(name) for name in frame.columns]
         rows = (dict(zip(names, cells, strict=True)) for cells in frame.itertuples(index=False, name=None))
         _read_table(reading, f"frame {number}", names, ((f"row {at}", row) for at, row in enumerate(rows)))
+    ratings, remarks = _gather(reading)
+    return ReadTables([ratings], inputs, remarks)
+
+
+def read_judge_ratings(paths: Sequence[Path], told: RatingOptions, people: Ratings) -> ReadTables:
+    """A judge's ratings of the same units and labels: `judge` says whose, the other columns are those of the ratings.
+
+    Columns that have no name there are `unit`, `value` and, of several labels, `label`.
+
+    Raises:
+        InputError, BadRowsError: as for the ratings.
+    """
+    labels = {label.name: label for label in all_labels(people)}
+    (only, *more), orders = labels, told.order if isinstance(told.order, Mapping) else {"": told.order}
+    orders = {name: orders.get(name, orders.get("", ())) for name in labels}
+    reading = _Reading(
+        told.model_copy(
+            update={
+                "unit": told.unit or "unit",
+                "rater": "judge",
+                "value": told.value if told.rater else "value",
+                "label": told.label or ("label" if more else ""),
+                "cluster": "",
+                "rater_columns": (),
+                # The values of an ordinal scale without a named order are numbers, and a judge may give others.
+                "scale": {
+                    name: "interval" if label.scale == "ordinal" and not orders[name] else label.scale
+                    for name, label in labels.items()
+                },
+                "order": orders,
+            }
+        )
+    )
+    inputs = [_read_path(reading, path) for path in paths]
+    votes = reading.votes if reading.options.label else [vote._replace(label=only) for vote in reading.votes]
+    reading.votes = [vote for vote in votes if vote.label in labels]
+    if unknown := len(votes) - len(reading.votes):
+        reading.skipped["Ratings of a judge left out, of labels that nobody else rated: {}."] += unknown
+    there = {vote.label for vote in reading.votes}
+    for name in ("scale", "order"):
+        known = {label: each for label, each in getattr(reading.options, name).items() if label in there}
+        reading.options = reading.options.model_copy(update={name: known})
     ratings, remarks = _gather(reading)
     return ReadTables([ratings], inputs, remarks)
 
@@ -514,5 +557,6 @@ def _arranged(labels: Sequence[_Label], records: Mapping[_Unit, str], repeated: 
         discards=None,
         own_labels=tuple(label.name for label in own),
         scaled=tuple(scaled),
+        unit_names=tuple(" ".join(filter(None, (name, group and f"[{group}]"))) for name, group in units),
         unit_groups=tuple(group for _, group in units) if any(group for _, group in units) else (),
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from annotation.argilla.labels import OWN_TASKS
 from annotation.quality.scores import AnnotatorScores
 from exports.csv.folder import made_parents
-from exports.reading.any_ratings import RatingOptions, is_of_others, read_ratings
+from exports.reading.any_ratings import RatingOptions, is_of_others, read_judge_ratings, read_ratings
 from exports.reading.controls import read_control_scores, read_control_votes
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import read_findings
@@ -28,11 +28,11 @@ from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import left_out_pairs
 from exports.statistics.agreement import RESAMPLES, measure_agreement
 from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
-from exports.statistics.agreement_schema import Agreement
+from exports.statistics.agreement_schema import Agreement, JudgeFile
 from exports.statistics.alt_test import EPSILON
 from exports.statistics.consensus import measure_audit
 from exports.statistics.disagreements import Disagreement, find_disagreements, rank_together
-from exports.statistics.judge import compare_judges, measure_judges
+from exports.statistics.judge import compare_judges, compare_rating_judges, measure_judges, measure_rating_judges
 from exports.statistics.ratings import Ratings
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
@@ -258,6 +258,8 @@ class AgreementOptions(Frozen):
     decisions: Path | None = None
     runs: tuple[Path, ...] = ()
     ratings: RatingOptions = RatingOptions()
+    judge_ratings: tuple[Path, ...] = ()
+    """Tables of judges' values of the units of `ratings`."""
 
 
 class Measured(NamedTuple):
@@ -293,11 +295,15 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
         measured = measure_tables(read, options.resamples, options.seed)
         disagreements, more = collect_disagreements(measured.tables)
         measured = measured._replace(remarks=[*measured.remarks, *more, *left_out_pairs(measured.agreement)])
+        if options.judge_ratings:
+            measured = _with_rating_judges(measured, options)
         if options.ratings.group:
             own = ResultsOptions(seed=options.seed, ratings=options.ratings)
             measured = measured._replace(results=results_of_files(paths, own, read._replace(remarks=[])))
         _write_agreement(measured, disagreements, folder, options.spreadsheet_safe)
         return measured
+    if options.judge_ratings:
+        raise InputError("`--judge-ratings` goes with anybody's ratings. Of exports of citejury give `--judge`.")
     read = read_tables(export_files(paths))
     agreement, tables, remarks, _, _ = measure_tables(read, options.resamples, options.seed)
     judges = read_judges(options.judges)
@@ -330,6 +336,20 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     measured = Measured(agreement, tables, remarks, results, scores)
     _write_agreement(measured, disagreements, folder, options.spreadsheet_safe)
     return measured
+
+
+def _with_rating_judges(measured: Measured, options: AgreementOptions) -> Measured:
+    (people,) = measured.tables
+    read = read_judge_ratings(options.judge_ratings, options.ratings, people)
+    judges = measure_rating_judges(people, read.tables[0], options.resamples, options.seed, options.epsilon)
+    files = [JudgeFile(file=each.file, sha256=each.sha256, lines=each.rows, bad_lines=0) for each in read.inputs]
+    update = {
+        "judge_files": tuple(files),
+        "judges": judges,
+        "judge_differences": compare_rating_judges(people, read.tables[0]),
+    }
+    agreement = measured.agreement.model_copy(update=update)
+    return measured._replace(agreement=agreement, remarks=[*measured.remarks, *read.remarks])
 
 
 def collect_disagreements(
@@ -372,7 +392,11 @@ def _write_agreement(
 
 def agreement_json(agreement: Agreement) -> str:
     whole = {
-        str(task): {name for name in AGREEMENT_OPTIONAL if not getattr(each, name)}
+        str(task): {name for name in AGREEMENT_OPTIONAL if not getattr(each, name, True)}
         for task, each in agreement.tasks.items()
     }
-    return agreement.model_dump_json(indent=2, exclude={"tasks": whole}) + "\n"
+    judged = {
+        number: {"tasks": {str(task): {"scaled"} for task, each in judge.tasks.items() if each.scaled is None}}
+        for number, judge in enumerate(agreement.judges)
+    }
+    return agreement.model_dump_json(indent=2, exclude={"tasks": whole, "judges": judged}) + "\n"

@@ -9,6 +9,7 @@ from exports.report.words import TEXTS
 from exports.statistics import agreement_schema as schema
 from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
 from exports.statistics.consensus import Audit, RightShare
+from exports.statistics.warnings import FEW_SHARED
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted
 
@@ -51,8 +52,33 @@ def left_out_sentences(found: schema.JudgedTask) -> Iterator[str]:
 
 
 def conclusion_sentences(found: schema.JudgedTask) -> Iterator[str]:
-    for label, figures in found.labels.items():
-        yield f"{label}: {conclusion(figures.alt_test)}"
+    scaled = {label: each.alt_test for label, each in (found.scaled or {}).items()}
+    for label, test in ({label: each.alt_test for label, each in found.labels.items()} | scaled).items():
+        yield f"{label}: {conclusion(test)}"
+
+
+_Scaled = tuple[str, schema.JudgedScale, schema.ScaledLabelAgreement | None]
+_SCALED: tuple[Column[_Scaled], ...] = (
+    Column("", lambda row: row[0]),
+    Column("scale", lambda row: row[2].scale if row[2] else words.UNDEFINED),
+    Column("n", lambda row: f"{row[1].n_compared:,}"),
+    Column("same", lambda row: words.decimal(row[2].percent_agreement if row[2] else None)),
+    Column("κ [95 %]", lambda row: _scaled_kappa(row[1])),
+    Column("α", lambda row: words.decimal(row[2].krippendorff_alpha if row[2] else None)),
+    Column("ω", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[0])),
+    Column("ρ", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[1])),
+)
+_SCALED_LEGEND = (
+    "Scales: n: units with a consensus of people: the most frequent value, the median or the mean, by scale; same: "
+    "share of equal values; κ with the weights and α with the distance of the scale."
+)
+
+
+def _scaled_kappa(found: schema.JudgedScale) -> str | Figure:
+    if found.agreement is None:
+        return words.UNDEFINED
+    interval = found.agreement.intervals.get("mean_pairwise_weighted_kappa") if found.n_compared >= FEW_SHARED else None
+    return words.estimate(found.agreement.mean_pairwise_weighted_kappa, interval)
 
 
 def conclusion(found: AltTest) -> str:
@@ -132,8 +158,11 @@ def judge_sections(agreement: schema.Agreement, place: Place) -> Iterator[Sectio
             yield Section(
                 title=f"{judge.model} against the jury: {task}",
                 lead=(*marked("= ", [coverage]), *marked("! ", left_out_sentences(found))),
-                tables=(described(_JUDGED, list(found.labels.items()), place),) if found.labels else (),
-                points=marked("* ", conclusion_sentences(found)) if found.labels else (),
+                tables=(
+                    *((described(_JUDGED, list(found.labels.items()), place),) if found.labels else ()),
+                    *((described(_SCALED, _scaled_rows(found), place, 2),) if found.scaled else ()),
+                ),
+                points=marked("* ", conclusion_sentences(found)),
                 parts=tuple(_details(found)) if found.labels and place == "report" else (),
             )
     others = [
@@ -150,7 +179,12 @@ def judge_sections(agreement: schema.Agreement, place: Place) -> Iterator[Sectio
             table = described(_APART, agreement.judge_differences, place, 3)
             yield Section("All differences of agreement with the majority", tables=(table,), folded=True)
     if agreement.judges:
-        yield Section(notes=(JUDGE_LEGEND,))
+        of_ratings = any(found.scaled for judge in agreement.judges for found in judge.tasks.values())
+        yield Section(notes=(JUDGE_LEGEND, *((_SCALED_LEGEND,) if of_ratings else ())))
+
+
+def _scaled_rows(found: schema.JudgedTask) -> list[_Scaled]:
+    return [(label, each, each.agreement) for label, each in (found.scaled or {}).items()]
 
 
 _APART: tuple[Column[schema.JudgeDifference], ...] = (

@@ -392,7 +392,8 @@ def short_section(results: schema.Results, people: int) -> Section:
         sentences = list(found)
         more = len(sentences) - _FIRST
         if more > 0:
-            sentences[_FIRST - 1] += f" {more:,} more in report.html."
+            where = "agreement.md" if RATINGS in results.tasks else "report.html"
+            sentences[_FIRST - 1] += f" {more:,} more in {where}."
         points += marked(mark, sentences[:_FIRST])
     return Section(
         title=f"Found in {words.extent(results, people).removesuffix('.')}:",

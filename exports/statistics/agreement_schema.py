@@ -60,7 +60,7 @@ class Interval(Frozen):
     conservative: bool = False
     """Whether it is rather too wide: of alpha, with a disagreement on fewer than five records."""
     unit: Literal["record_uuid"] = "record_uuid"
-    """What was resampled: whole records, with all their units and labels; of anybody's ratings groups or units."""
+    """What was resampled: whole records, with all their units and labels; of anybody's ratings clusters or units."""
 
 
 class LabelAgreement(LabelFigures):
@@ -372,8 +372,8 @@ class JudgeAgainstAnnotator(Frozen):
     """Over the units that both answered; her answers count as right."""
 
 
-class JudgedLabel(Frozen):
-    """The judge on one label, against the majority of the jury."""
+class JudgedCounts(Frozen):
+    """What a judge answered of one label."""
 
     n_judged: int
     """Units of the export that the judge answered."""
@@ -385,6 +385,11 @@ class JudgedLabel(Frozen):
     """Those of them on which the jury ties; they are left out."""
     n_without_votes: int
     """Those of them on which nobody of the jury answered this label."""
+
+
+class JudgedLabel(JudgedCounts):
+    """The judge on one label, against the majority of the jury."""
+
     confusion: Confusion
     """Over the compared units; the majority counts as right."""
     interval: Interval | None
@@ -397,6 +402,20 @@ class JudgedLabel(Frozen):
     """Against each annotator who shares a unit with the judge, by name."""
     alt_test: AltTest
     """Whether the judge may stand in for one of the annotators."""
+
+
+class JudgedScale(JudgedCounts):
+    """The judge on one label on a scale against people's consensus: majority, median or mean of each unit."""
+
+    agreement: ScaledLabelAgreement | None
+    """Of two raters, people's consensus and the judge, over the compared units; None without any."""
+    confusion: tuple[tuple[int, ...], ...]
+    """Compared units by consensus and judge, in the order of `agreement.values`; empty on an interval scale."""
+    annotators: tuple[ScaledPair, ...]
+    """Each annotator and the judge."""
+    scoring: Literal["accuracy", "neg_rmse"]
+    """How `alt_test` tells who is nearer to the others: by equal answers, or by the distance on the scale."""
+    alt_test: AltTest
 
 
 class JudgedTask(Frozen):
@@ -414,6 +433,8 @@ class JudgedTask(Frozen):
     """Judgements that cannot be used, by their status."""
     labels: dict[str, JudgedLabel]
     """The labels that the judge answered, in the order of the task."""
+    scaled: dict[str, JudgedScale] | None = None
+    """Of anybody's ratings all labels that it answered; the key is absent elsewhere."""
 
 
 class JudgeAgreement(Frozen):
@@ -421,7 +442,7 @@ class JudgeAgreement(Frozen):
 
     model: str
     """Its name as its lines state it; the name of the file where they state none."""
-    tasks: dict[TaskName, JudgedTask]
+    tasks: dict[MeasuredTask, JudgedTask]
     """The tasks of the export on which it has a judgement."""
     other_tasks: dict[TaskName, int]
     """Its judgements on tasks that have no file in the export."""
@@ -430,7 +451,7 @@ class JudgeAgreement(Frozen):
 class JudgeDifference(Frozen):
     """Two judges on one label, over the units that both answered and on which the jury has a majority."""
 
-    task: TaskName
+    task: MeasuredTask
     """The task."""
     label: str
     """The label."""
@@ -445,7 +466,7 @@ class JudgeDifference(Frozen):
     n_differing: int
     """Records on which one of the two is right more often than the other."""
     agreement_a: float
-    """Share of the units on which the first says what the majority says."""
+    """Share of the units on which the first says what the majority says; of ordinal and interval labels is as near."""
     agreement_b: float
     """The same of the second."""
     difference: float
@@ -547,7 +568,11 @@ class TaskAgreement(Frozen):
     """As `pairs`, on labels that are no yes or no; the key is absent where there is none."""
 
 
-OPTIONAL = {"pairs_left_out", "scaled_pairs"}  # Fields of a task that `agreement.json` leaves out where they are empty
+OPTIONAL = {
+    "pairs_left_out",
+    "scaled_pairs",
+    "scaled",
+}  # Fields of a task that `agreement.json` leaves out where they are empty
 
 
 class Agreement(Frozen):

@@ -1,7 +1,8 @@
 """The alternative annotator test: whether a judge stands for the others at least as well as one of them does.
 
 Each annotator is left out in turn. On each of their units that the judge answered, they and the judge are compared by
-the share of the other people's answers that are theirs; who has the larger share wins the unit, and both win a tie.
+the share of the other people's answers that are theirs or, on an ordinal or interval scale, by the root of the mean
+squared distance to them; who has the larger share or is nearer wins the unit, and both win a tie.
 
 Source: Calderon, Reichart & Dror 2025; exports/contracts/agreement.md#may-a-judge-stand-in.
 """
@@ -21,6 +22,7 @@ LEAST_UNITS = 30  # Units that a person shares with another one and with the jud
 LEAST_PEOPLE = 3  # People tested, behind a conclusion: of two who differ nobody can tell which one is off
 LEAST_RECORDS = 30  # Records of a person behind a conclusion: fewer say too little of how much records differ
 _LEVEL = 0.05  # False discovery rate of Benjamini and Yekutieli
+_ROUNDING = 1e-12  # What is left of it, as a share of what is summed
 _PASSED = 0.5  # Winning rate from which a judge passes
 
 Conclusion = Literal["any", "most", "not_shown", "by_chance", "few_people", "few_units"]
@@ -89,6 +91,7 @@ class Answers(NamedTuple):
     values: IntArray
     judge: IntArray  # The judge's answer to each unit; below 0 where it gave none
     records: IntArray  # Number of the record of each unit
+    places: FloatArray | None = None  # Where each value stands; None where only the same answer is near
 
 
 class _Compared(NamedTuple):
@@ -154,14 +157,21 @@ def _compare(answers: Answers) -> _Compared:
     kept = (others >= 1) & (answers.judge[answers.units] >= 0)
     units, values = answers.units[kept], answers.values[kept]
     judge = answers.judge[units]
-    like_her = votes[units, values] - 1
-    like_judge = votes[units, judge] - (values == judge)
+    ahead = votes[units, judge] - (values == judge) - (votes[units, values] - 1.0)
+    if answers.places is not None:
+        # By how much her sum of squared distances to the others is greater than the judge's.
+        places = answers.places - np.median(answers.places)
+        own, theirs, said = places[values], places[judge], places[answers.values]
+        others_sum = np.bincount(answers.units, said, n_units)[units] - own
+        ahead = 2 * others_sum - others[kept] * (theirs + own)
+        size = np.bincount(answers.units, np.abs(said), n_units)[units] + others[kept] * (np.abs(theirs) + np.abs(own))
+        ahead = np.where(np.abs(ahead) <= _ROUNDING * size, 0, ahead * (theirs - own))
     return _Compared(
         answers.people[kept],
         answers.records[units],
         others[kept],
-        (like_judge >= like_her).astype(np.int64),
-        (like_her >= like_judge).astype(np.int64),
+        (ahead >= 0).astype(np.int64),
+        (ahead <= 0).astype(np.int64),
     )
 
 

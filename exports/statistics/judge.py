@@ -14,8 +14,11 @@ from exports.statistics import agreement_schema as schema
 from exports.statistics import ratings as ratings_of
 from exports.statistics.alt_test import EPSILON, Answers, alternative_annotator_test
 from exports.statistics.annotators import kappas
+from exports.statistics.consensus import scale_consensus
 from exports.statistics.distributions import holm, rounded, student_quantile
 from exports.statistics.resampling import Estimator, bootstrap, interval
+from exports.statistics.scaled_labels import ScaledEstimators, pairs_with_last
+from exports.statistics.scales import MOST_VALUES
 from exports.statistics.table import ratio
 from exports.statistics.warnings import FEW_SHARED
 
@@ -256,6 +259,137 @@ def confusion(tp: int, fp: int, fn: int, tn: int) -> schema.Confusion:
     return schema.Confusion(tp=tp, fp=fp, fn=fn, tn=tn, **figures, undefined=undefined)
 
 
+class ScaledAnswers(NamedTuple):
+    """A judge's answers to one label of anybody's ratings."""
+
+    label: ratings_of.ScaledLabel  # People's ratings, of all values that they or the judge give
+    judge: ratings_of.IntArray  # Number of the judge's value of each unit; -1 where it gave none
+
+    @property
+    def truth(self) -> ratings_of.FloatArray:
+        return scale_consensus(self.label, len(self.judge))
+
+
+def answers_of_judges(people: ratings_of.Ratings, judges: ratings_of.Ratings) -> dict[str, dict[str, ScaledAnswers]]:
+    """By judge and label; `judges` has judges for annotators, and units and labels of the same names."""
+    number = {name: at for at, name in enumerate(people.unit_names)}
+    unit_of = np.array([number.get(name, -1) for name in judges.unit_names], np.int64)
+    theirs = {label.name: label for label in ratings_of.all_labels(judges)}
+    found: dict[str, dict[str, ScaledAnswers]] = {name: {} for name in judges.annotators}
+    for label in ratings_of.all_labels(people):
+        if label.name in theirs:
+            other = theirs[label.name]
+            whole, codes = _with_values(label, other)
+            for judge, name in enumerate(judges.annotators):
+                said = np.full(len(people.unit_records), -1)
+                own = (other.raters == judge) & (unit_of[other.units] >= 0)
+                said[unit_of[other.units[own]]] = codes[other.codes[own]]
+                if (said >= 0).any():
+                    found[name][label.name] = ScaledAnswers(whole, said)
+    return found
+
+
+def _with_values(
+    label: ratings_of.ScaledLabel, other: ratings_of.ScaledLabel
+) -> tuple[ratings_of.ScaledLabel, ratings_of.IntArray]:
+    """The label with the values of the other one too, and the numbers of the latter's in it."""
+    values = [*label.values, *(value for value in other.values if value not in label.values)]
+    if len(values) > len(label.values) and label.scale in ("ordinal", "interval"):
+        values.sort(key=float)  # Words have an order that names all of them
+    number = {value: at for at, value in enumerate(values)}
+    codes, own = (np.array([number[each] for each in of.values], np.int64) for of in (other, label))
+    places = np.array(values if label.scale == "interval" else range(len(values)), np.float64)
+    return label._replace(values=tuple(values), places=places, codes=own[label.codes]), codes
+
+
+def measure_rating_judges(
+    people: ratings_of.Ratings, judges: ratings_of.Ratings, resamples: int, seed: int, epsilon: float = EPSILON
+) -> tuple[schema.JudgeAgreement, ...]:
+    """Judges of anybody's ratings, on every scale."""
+    there = set(people.unit_names)
+    found = []
+    for name, labels in answers_of_judges(people, judges).items():
+        own = {
+            judges.unit_names[unit]
+            for label in ratings_of.all_labels(judges)
+            for unit in label.units[label.raters == judges.annotators.index(name)].tolist()
+        }
+        task = schema.JudgedTask(
+            n_units=len(there),
+            n_judged=len(own & there),
+            n_not_judged=len(there - own),
+            n_unknown=len(own - there),
+            statuses={},
+            labels={},
+            scaled={
+                label: _measure_scale(people, answers, len(own & there), (name, resamples, seed, epsilon))
+                for label, answers in labels.items()
+            },
+        )
+        found.append(schema.JudgeAgreement(model=name, tasks={ratings_of.RATINGS: task}, other_tasks={}))
+    return tuple(found)
+
+
+def _measure_scale(
+    people: ratings_of.Ratings, answers: ScaledAnswers, n_units: int, asked: tuple[str, int, int, float]
+) -> schema.JudgedScale:
+    (name, resamples, seed, epsilon), (label, judge), truth = asked, answers, answers.truth
+    judged, rated = judge >= 0, np.bincount(label.units, minlength=len(judge)) > 0
+    compared = np.flatnonzero(judged & ~np.isnan(truth))
+    agreement, kappa = None, None
+    confused: tuple[tuple[int, ...], ...] = ()
+    if len(compared):
+        pair = _of_two(label, compared, truth[compared], judge[compared])
+        estimators = ScaledEstimators(people._replace(annotators=("people", name)), pair)
+        agreement = estimators.read(bootstrap(estimators.estimators, resamples, seed))
+        agreement = agreement.model_copy(update={"warnings": estimators.warnings(agreement)})
+        kappa = agreement.intervals.get("mean_pairwise_weighted_kappa")
+        k = len(pair.values)
+        if label.scale != "interval" and k <= MOST_VALUES:
+            cells = np.bincount(pair.codes[::2] * k + pair.codes[1::2], minlength=k * k).reshape(k, k)
+            confused = tuple(map(tuple, cells.tolist()))
+    beyond_chance = kappa is not None and kappa.low > 0 and len(compared) >= FEW_SHARED
+    is_near = label.scale in ("ordinal", "interval")
+    told = Answers(people.annotators, label.units, label.raters, label.codes, judge, people.unit_records)
+    test = alternative_annotator_test(told._replace(places=label.places if is_near else None), epsilon, beyond_chance)
+    return schema.JudgedScale(
+        n_judged=int(judged.sum()),
+        n_left_out=n_units - int(judged.sum()),
+        n_compared=len(compared),
+        n_ties=int((judged & rated & np.isnan(truth)).sum()),
+        n_without_votes=int((judged & ~rated).sum()),
+        agreement=agreement,
+        confusion=confused,
+        annotators=_with_each(people, answers, name, resamples, seed),
+        scoring="neg_rmse" if is_near else "accuracy",
+        alt_test=test,
+    )
+
+
+def _of_two(
+    label: ratings_of.ScaledLabel, units: ratings_of.IntArray, truth: ratings_of.FloatArray, judge: ratings_of.IntArray
+) -> ratings_of.ScaledLabel:
+    """People's consensus and the judge as the ratings of two annotators; means have values of their own."""
+    both = np.stack([truth, label.places[judge]], axis=1).ravel()
+    codes, raters = both.astype(np.int64), np.tile([0, 1], len(units))
+    if label.scale == "interval":
+        places, codes = np.unique(both, return_inverse=True)
+        label = label._replace(values=tuple(f"{place:.15g}" for place in places), places=places)
+    return label._replace(units=np.repeat(units, 2), raters=raters, codes=codes)
+
+
+def _with_each(
+    people: ratings_of.Ratings, answers: ScaledAnswers, name: str, resamples: int, seed: int
+) -> tuple[schema.ScaledPair, ...]:
+    (label, judge), judged = answers, np.flatnonzero(answers.judge >= 0)
+    units = np.concatenate([label.units, judged])
+    raters = np.concatenate([label.raters, np.full(len(judged), len(people.annotators))])
+    order = np.lexsort((raters, units))
+    codes = np.concatenate([label.codes, judge[judged]])[order]
+    whole = label._replace(units=units[order], raters=raters[order], codes=codes)
+    return pairs_with_last(people._replace(annotators=(*people.annotators, name)), whole, resamples, seed)
+
+
 _LEVEL = 0.05
 _LEAST_DIFFERING = 6  # Records on which the two differ: fewer could not show a difference, all of them one way
 _MOST_EXACT = 2_000
@@ -265,7 +399,7 @@ def compare_judges(
     tables: Sequence[ratings_of.Ratings], judges: Mapping[str, Mapping[TaskName, JudgedUnits]]
 ) -> tuple[schema.JudgeDifference, ...]:
     by_task = {ratings.task: ratings for ratings in tables}
-    found = []
+    found: list[schema.JudgeDifference] = []
     for task in TASKS:
         if task in by_task:
             ratings = by_task[task]
@@ -276,7 +410,33 @@ def compare_judges(
             }
             for a, b in itertools.combinations(columns, 2):
                 for label in (each for each in columns[a] if each in columns[b]):
-                    found += _compare(ratings, a, columns[a][label], b, columns[b][label])
+                    first, second = columns[a][label], columns[b][label]
+                    shared = first.compared & second.compared
+                    right = [((each.values == 1) == each.majority)[shared] for each in (first, second)]
+                    found += _compare(ratings, label, (a, b), shared, right)
+    return _corrected(found)
+
+
+def compare_rating_judges(people: ratings_of.Ratings, judges: ratings_of.Ratings) -> tuple[schema.JudgeDifference, ...]:
+    """On an ordinal or interval scale one is right where it is as near to the consensus as the other, or nearer."""
+    answers = answers_of_judges(people, judges)
+    found: list[schema.JudgeDifference] = []
+    for a, b in itertools.combinations(answers, 2):
+        for label in (each for each in answers[a] if each in answers[b]):
+            first, second = answers[a][label], answers[b][label]
+            truth = first.truth
+            shared = (first.judge >= 0) & (second.judge >= 0) & ~np.isnan(truth)
+            places = [each.label.places[each.judge][shared] for each in (first, second)]
+            far = [np.round(np.abs(each - truth[shared]), 12) for each in places]
+            if first.label.scale in ("ordinal", "interval"):
+                right = [far[0] <= far[1], far[1] <= far[0]]
+            else:
+                right = [each == 0 for each in far]
+            found += _compare(people, label, (a, b), shared, right)
+    return _corrected(found)
+
+
+def _corrected(found: Sequence[schema.JudgeDifference]) -> tuple[schema.JudgeDifference, ...]:
     corrected = holm([each.p for each in found])
     return tuple(
         each.model_copy(update={"p_holm": rounded(p_holm), "differs": p_holm < _LEVEL})
@@ -285,12 +445,14 @@ def compare_judges(
 
 
 def _compare(
-    ratings: ratings_of.Ratings, a: str, first: JudgedColumn, b: str, second: JudgedColumn
+    ratings: ratings_of.Ratings,
+    label: str,
+    models: tuple[str, str],
+    shared: ratings_of.BoolArray,
+    right: Sequence[ratings_of.BoolArray],
 ) -> list[schema.JudgeDifference]:
-    shared = first.compared & second.compared
     if not shared.any():
         return []
-    right = [((column.values == 1) == column.majority)[shared] for column in (first, second)]
     _, places = np.unique(ratings.unit_records[shared], return_inverse=True)
     ahead = right[0].astype(np.int64) - right[1]
     by_record = np.bincount(places, ahead).astype(np.int64)
@@ -298,10 +460,10 @@ def _compare(
     ends = _ends(ahead, places, difference)
     return [
         schema.JudgeDifference(
-            task=ratings.task,
-            label=first.label,
-            model_a=a,
-            model_b=b,
+            task=ratings.measured_as,
+            label=label,
+            model_a=models[0],
+            model_b=models[1],
             n_units=n_units,
             n_records=len(by_record),
             n_differing=int(np.count_nonzero(by_record)),

@@ -72,6 +72,7 @@ class Ratings(NamedTuple):
     own_labels: tuple[str, ...] | None = None  # Of anybody's ratings, which tell no times: their labels of yes and no
     scaled: tuple[ScaledLabel, ...] = ()  # The labels on a scale, theirs or of a task from a file
     unit_groups: tuple[str, ...] = ()  # What each unit is compared by; empty where no column of theirs is named
+    unit_names: tuple[str, ...] = ()  # What anybody's units are called, with their group
 
     @property
     def measured_as(self) -> MeasuredTask:
@@ -91,6 +92,19 @@ class Ratings(NamedTuple):
     @property
     def unit_keys(self) -> list[UnitKey]:
         return [(self.records[at], chunk) for at, chunk in zip(self.unit_records, self.unit_chunks, strict=True)]
+
+
+def all_labels(ratings: Ratings) -> list[ScaledLabel]:
+    """Those of yes and no too, as a scale of two values."""
+    found = list(ratings.scaled)
+    for column, name in enumerate(ratings.labels):
+        given = ratings.values[:, column] != MISSING
+        people, codes = ratings.response_annotators[given], ratings.values[given, column].astype(np.int64)
+        places = np.array([0.0, 1.0])
+        found.append(
+            ScaledLabel(name, "boolean", "identity", ("no", "yes"), places, ratings.units[given], people, codes)
+        )
+    return sorted(found, key=lambda label: label.name)
 
 
 class Votes(NamedTuple):

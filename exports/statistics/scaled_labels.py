@@ -221,6 +221,17 @@ def _support(label: ScaledLabel, total: Sums, measure: Measure, carried: int, ra
     )
 
 
+def pairs_with_last(ratings: Ratings, label: ScaledLabel, resamples: int, seed: int) -> tuple[schema.ScaledPair, ...]:
+    """The last annotator, such as a judge, with each other one."""
+    met = _meetings(label)
+    kept = met.raters[1] == len(ratings.annotators) - 1
+    raters, codes = ((first[kept], second[kept]) for first, second in (met.raters, met.codes))
+    met = _Meetings(met.units[kept], raters, codes)
+    frame = np.bincount(ratings.unit_records[met.units], minlength=len(ratings.records)) > 0
+    pairs = _Pairs(Measure(label), met, ratings, frame)
+    return tuple(pairs.read(resampling.bootstrap([pairs.estimator], resamples, seed)))
+
+
 class ScaledEstimators:
     """One label on a scale: what it asks of the resamples, and how it reads them."""
 
