@@ -270,7 +270,7 @@ class ScaledAnswers(NamedTuple):
         return scale_consensus(self.label, len(self.judge))
 
 
-def answers_of_judges(people: ratings_of.Ratings, judges: ratings_of.Ratings) -> dict[str, dict[str, ScaledAnswers]]:
+def _answers_of_judges(people: ratings_of.Ratings, judges: ratings_of.Ratings) -> dict[str, dict[str, ScaledAnswers]]:
     """By judge and label; `judges` has judges for annotators, and units and labels of the same names."""
     number = {name: at for at, name in enumerate(people.unit_names)}
     unit_of = np.array([number.get(name, -1) for name in judges.unit_names], np.int64)
@@ -308,7 +308,7 @@ def measure_rating_judges(
     """Judges of anybody's ratings, on every scale."""
     there = set(people.unit_names)
     found = []
-    for name, labels in answers_of_judges(people, judges).items():
+    for name, labels in _answers_of_judges(people, judges).items():
         own = {
             judges.unit_names[unit]
             for label in ratings_of.all_labels(judges)
@@ -419,7 +419,7 @@ def compare_judges(
 
 def compare_rating_judges(people: ratings_of.Ratings, judges: ratings_of.Ratings) -> tuple[schema.JudgeDifference, ...]:
     """On an ordinal or interval scale one is right where it is as near to the consensus as the other, or nearer."""
-    answers = answers_of_judges(people, judges)
+    answers = _answers_of_judges(people, judges)
     found: list[schema.JudgeDifference] = []
     for a, b in itertools.combinations(answers, 2):
         for label in (each for each in answers[a] if each in answers[b]):

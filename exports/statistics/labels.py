@@ -1,23 +1,21 @@
 """Agreement on each label of a task, with intervals from the joint bootstrap (exports/contracts/agreement.md)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from annotation.argilla.labels import RULES
 from exports.statistics import resampling, table
-from exports.statistics.agreement_schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason
+from exports.statistics.agreement_schema import ConditionalAgreement, Interval, LabelAgreement
 from exports.statistics.annotators import PairEstimators
-from exports.statistics.distributions import rounded
 from exports.statistics.ratings import MISSING, NO, YES, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
+from exports.statistics.scaled_labels import alpha_spread, effect_of_errors
 from exports.statistics.table import alphas
 from exports.statistics.warnings import required_items
-
-_THRESHOLDS = ("0.667", "0.800")  # Krippendorff's: nothing follows below the first, firm conclusions above the second
 
 
 class LabelEstimators:
@@ -105,36 +103,6 @@ class MacroAlpha:
         return MacroFigures(mean, resampling.joint_interval(resampled[self.estimator], 0, *behind), len(alphas))
 
 
-def alpha_spread(
-    replicates: resampling.Replicates,
-    alpha: int,
-    found: Interval | RefusedReason,
-    n_pairable: int,
-    effect_of: Callable[[float], float | None],
-) -> dict[str, Any]:
-    """How alpha, the figure in that column, varies; `effect_of` its jackknife error is the design effect."""
-    unknown: dict[str, Any] = {"p_below": {}, "standard_error": None, "design_effect": None, "n_effective": None}
-    if math.isnan(replicates.estimates[alpha]):
-        return {"undefined_resamples": None, **unknown}
-    resampled = replicates.resampled[:, alpha]
-    undefined = resampling.undefined_share(resampled)
-    if found != "too_few_rare_ratings" and (isinstance(found, str) or found.method == "one-sided"):
-        return {"undefined_resamples": undefined, **unknown}
-    defined = resampled[~np.isnan(resampled)]
-    spread = rounded(float(defined.std(ddof=1)))
-    if spread == 0:  # no disagreement: resamples tell nothing of how alpha varies
-        return {"undefined_resamples": undefined, **unknown}
-    effect = effect_of(float(replicates.jackknife_se[alpha]))
-    is_resampled = isinstance(found, Interval) and found.method in ("bca", "expanded_percentile")
-    return {
-        "undefined_resamples": undefined,
-        "p_below": {each: resampling.share_below(defined, float(each)) for each in _THRESHOLDS} if is_resampled else {},
-        "standard_error": spread,
-        "design_effect": None if effect is None else rounded(effect),
-        "n_effective": rounded(n_pairable / max(effect, 1.0)) if effect else None,
-    }
-
-
 def _design_effect(task: resampling.TaskPatterns, label: resampling.LabelPatterns, record_error: float) -> float | None:
     """Squared ratio of alpha's jackknife errors, records against units left out; None where one leaves it undefined."""
     pairable = label.ratings >= 2
@@ -150,12 +118,6 @@ def _design_effect(task: resampling.TaskPatterns, label: resampling.LabelPattern
         resampling.shifted_powers(shifts[:, np.newaxis], label.units[pairable].astype(np.float64)), n_units
     )
     return effect_of_errors(record_error, float(moments.standard_error[0]))
-
-
-def effect_of_errors(record_error: float, unit_error: float) -> float | None:
-    if not unit_error or math.isnan(unit_error) or math.isnan(record_error):
-        return None
-    return (record_error / unit_error) ** 2
 
 
 def count_violations(ratings: Ratings) -> dict[str, dict[str, int]]:

@@ -11,7 +11,7 @@ import numpy as np
 from exports.statistics import agreement_schema as schema
 from exports.statistics import resampling
 from exports.statistics.annotators import mean_of_defined
-from exports.statistics.labels import alpha_spread, effect_of_errors
+from exports.statistics.distributions import rounded
 from exports.statistics.ratings import BoolArray, FloatArray, IntArray, Ratings, ScaledLabel, Votes
 from exports.statistics.scales import (
     ALPHA,
@@ -30,6 +30,7 @@ from exports.statistics.scales import (
 from exports.statistics.table import STATISTICS, UndefinedReason
 from exports.statistics.warnings import FEW_SHARED, label_warnings
 
+_THRESHOLDS = ("0.667", "0.800")  # Krippendorff's: nothing follows below the first, firm conclusions above the second
 _Part = tuple[IntArray, IntArray, FloatArray]
 
 
@@ -230,6 +231,42 @@ def pairs_with_last(ratings: Ratings, label: ScaledLabel, resamples: int, seed: 
     frame = np.bincount(ratings.unit_records[met.units], minlength=len(ratings.records)) > 0
     pairs = _Pairs(Measure(label), met, ratings, frame)
     return tuple(pairs.read(resampling.bootstrap([pairs.estimator], resamples, seed)))
+
+
+def alpha_spread(
+    replicates: resampling.Replicates,
+    alpha: int,
+    found: schema.Interval | schema.RefusedReason,
+    n_pairable: int,
+    effect_of: Callable[[float], float | None],
+) -> dict[str, Any]:
+    """How alpha, the figure in that column, varies; `effect_of` its jackknife error is the design effect."""
+    unknown: dict[str, Any] = {"p_below": {}, "standard_error": None, "design_effect": None, "n_effective": None}
+    if math.isnan(replicates.estimates[alpha]):
+        return {"undefined_resamples": None, **unknown}
+    resampled = replicates.resampled[:, alpha]
+    undefined = resampling.undefined_share(resampled)
+    if found != "too_few_rare_ratings" and (isinstance(found, str) or found.method == "one-sided"):
+        return {"undefined_resamples": undefined, **unknown}
+    defined = resampled[~np.isnan(resampled)]
+    spread = rounded(float(defined.std(ddof=1)))
+    if spread == 0:  # no disagreement: resamples tell nothing of how alpha varies
+        return {"undefined_resamples": undefined, **unknown}
+    effect = effect_of(float(replicates.jackknife_se[alpha]))
+    is_resampled = isinstance(found, schema.Interval) and found.method in ("bca", "expanded_percentile")
+    return {
+        "undefined_resamples": undefined,
+        "p_below": {each: resampling.share_below(defined, float(each)) for each in _THRESHOLDS} if is_resampled else {},
+        "standard_error": spread,
+        "design_effect": None if effect is None else rounded(effect),
+        "n_effective": rounded(n_pairable / max(effect, 1.0)) if effect else None,
+    }
+
+
+def effect_of_errors(record_error: float, unit_error: float) -> float | None:
+    if not unit_error or math.isnan(unit_error) or math.isnan(record_error):
+        return None
+    return (record_error / unit_error) ** 2
 
 
 class ScaledEstimators:
