@@ -16,6 +16,19 @@ from pipeline.records.schema import Passage, QueryResponse, Source, join_context
 from tests.support.places import SHARED
 
 REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
+# Visible height of the answer's text, wherever it scrolls.
+SEEN = """const fields = document.querySelector(".record--focus .fields");
+const place = fields.__vue__.fields.findIndex(({ name }) => name === "answer");
+const area = [...fields.querySelectorAll(".content-area, .text_field_component__area")][place];
+const form = document.querySelector("form.questions-form").getBoundingClientRect();
+const isBar = getComputedStyle(document.querySelector("form.questions-form")).position === "fixed";
+let { top, bottom } = area.getBoundingClientRect();
+for (let box = area; box; box = box.parentElement) {
+  if (box !== area && getComputedStyle(box).overflowY === "visible") continue;
+  const around = box.getBoundingClientRect();
+  [top, bottom] = [Math.max(top, around.top), Math.min(bottom, around.bottom)];
+}
+return Math.max(0, Math.min(bottom, innerHeight, isBar ? form.top : Infinity) - Math.max(0, top))"""
 _SOURCE = re.compile(r"^\s*(?:[-*] )?\[?(\d{1,3})[\].] *(.+?) *(?:[:(]|-)? *(https?://[^\s)]+)", re.MULTILINE)
 _LIST = re.compile(r"^#+ *\W*(?:sources|references|参考|来源|资料).*$", re.MULTILINE | re.IGNORECASE)
 _MARK = re.compile(r"\[(\d{1,3})\]")

@@ -30,12 +30,14 @@ _SCRIPTS = (
     "conflict.js",  # asks which of two answers counts, where another tab or browser has submitted one since
     "fields.js",  # shows an answer as it was written, and copies what is seen
     "evidence.js",  # brings an answer and the passages that it cites together
+    "statements.js",  # goes through an answer sentence by sentence
+    "reading.js",  # makes room for long texts: folds, scrolls, and the questions' bar in a narrow window
     "spans.js",  # keeps marks on the context to the words of a passage, and asks for those that are required
     "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
     "replies.js",  # shows what the project lead says about a record
     "access.js",  # tells assistive technology what is there
 )
-_STYLED = ("page", "home", "fields", "evidence", "rules", "replies", "access", "spans", "practice")
+_STYLED = ("page", "home", "fields", "evidence", "rules", "replies", "access", "spans", "practice", "reading")
 _STYLES = tuple(f"{part}.css" for part in _STYLED)
 _FOLDER = "citejury"
 

@@ -1,18 +1,17 @@
 // Brings a claim and its evidence together on Argilla 2.8.0's grounding page: answer and passages in panes side by side,
-// from `[3]` in the answer to the passages of source 3 and back, the list of sources folded when it is long, and the
+// from `[3]` in the answer to the passages of source 3 and back, the list of sources behind a tab, and the
 // true heads of passages drawn, so that a page's text cannot pass for one. The fields' texts and elements stay untouched:
 // all marks are highlights, and Argilla restores marked spans by their places in the text.
 (() => {
   "use strict";
   if (!window.citejury?.watch || !window.Highlight) return; // a script before this one did not come, or an old browser
-  const { say, locale, element, onKey, watch, recordShown } = window.citejury;
+  const { say, locale, element, onKey, watch } = window.citejury;
+  const orNull = (action) => { try { return action(); } catch { return null; } };
   const MARKS = /\[(\d{1,4}(?:, ?\d{1,4})*)\]|[(（](C\d{3}(?:[,，、] ?C\d{3})*)[)）]/g;
   const HEADS = /^━━ [^\d\n]*\d+ · (?:\[(\d+)\] )?.* ━━(?=\n)/gm; // `━━` stands nowhere else: annotation/argilla/display.py
   const STATE = /^\[(\d+)\] (.+?) ┃ /;
   const OLD_STATE = /^\[(\d+)\] .* — (.+)$/; // of datasets pushed by earlier versions
-  const [MANY, BESIDE] = [6, 600]; // lines of sources that are shown at once; width from which panes stand side by side
-  const FOLD = "citejury-sources";
-  const ORDER = ["query", "answer", "sources", "context"]; // as they are read; other fields come last
+  const BESIDE = 600; // the width from which panes stand side by side
   let page = null; // what is known of the record that is shown
 
   // The text of an element with the place of each of its text nodes: a long text comes in several.
@@ -109,7 +108,7 @@
   };
 
   const tell = (name, values) => {
-    const text = say(name, values);
+    const text = [window.citejury.place?.(), say(name, values)].filter(Boolean).join(" · ");
     if (page.status.textContent !== text) page.status.textContent = text;
     page.bar.lang = locale();
   };
@@ -119,7 +118,6 @@
     const head = found[turn % (found.length || 1)];
     const line = page.lines.find(({ n }) => n === mark.n);
     Object.assign(page, { mark, turn });
-    passages.observe(page.areas[1]);
     const cited = mark.to > 0 && page.answer.range(mark.from, mark.to);
     paint("here", -1, [
       ...(cited ? [cited] : []),
@@ -127,10 +125,11 @@
       ...(head ? [page.context.range(head.from, head.to)] : []),
     ]);
     paint("passage", -3, head && head.end > head.to ? [page.context.range(head.to, head.end)] : []);
-    const isFlow = !page.fields.dataset.citejuryPanes;
-    if (cited && !isFlow) reveal(cited);
-    if (line && (!isFlow || !head)) reveal(page.sources.range(line.from, line.from + 1));
+    showTab(head || !line ? "context" : "sources");
+    if (cited) reveal(cited);
+    if (line) reveal(page.sources.range(line.from, line.from + 1));
     if (head) reveal(page.context.range(head.from, head.to), true);
+    window.citejury.marked?.(mark);
     if (head) tell("evidence_passage", { n: mark.n, place: (turn % found.length) + 1, all: found.length });
     else tell(line ? "evidence_none" : "evidence_unlisted", { n: mark.n });
   };
@@ -174,7 +173,7 @@
     made.addEventListener("click", (event) => { event.stopPropagation(); action(); });
     return made;
   };
-  const makeBar = (context) => {
+  const makeBar = () => {
     const bar = element("div", { className: "citejury-finder" });
     const status = element("span", { className: "citejury-status" });
     status.setAttribute("role", "status");
@@ -187,68 +186,103 @@
       made.setAttribute("aria-keyshortcuts", key);
       return made;
     }), status);
-    context.querySelector(".title-area").after(bar);
     return { bar, status };
   };
 
-  const isFolded = () => sessionStorage.getItem(FOLD) !== "open";
-  const fold = (folded) => {
-    const { area, toggle, count } = page.list;
-    area.classList.toggle("citejury-folded", folded);
-    area.classList.toggle("citejury-unfolded", !folded);
-    toggle.textContent = say(folded ? "sources_unfold" : "sources_fold", { n: count });
-    toggle.lang = locale();
-    toggle.setAttribute("aria-expanded", String(!folded));
-    layOut();
+  // Passages and list of sources share one pane: what is not shown keeps its place, because marked spans count on it.
+  const TABS = ["context", "sources"];
+  const makeTabs = () => {
+    const tabs = element("div", { className: "citejury-tabs", lang: locale() });
+    tabs.setAttribute("role", "tablist");
+    tabs.setAttribute("aria-label", say("tabs"));
+    const counts = { context: page.heads.length, sources: page.lines.length };
+    tabs.append(...TABS.map((name) => {
+      const tab = button("tab", say(`tab_${name}`, { n: counts[name] }), () => showTab(name));
+      Object.assign(tab, { id: `citejury-tab-${name}` });
+      tab.setAttribute("role", "tab");
+      tab.setAttribute("aria-controls", areaNamed(name).id);
+      tab.setAttribute("aria-keyshortcuts", "l");
+      return tab;
+    }));
+    tabs.addEventListener("keydown", ({ key }) => {
+      if (!/^Arrow(?:Left|Right)$/.test(key)) return;
+      switchTab();
+      tabs.querySelector("[aria-selected=true]").focus();
+    });
+    return tabs;
   };
-  const makeList = (area) => {
-    const count = page.lines.length;
-    if (count <= MANY) return null;
-    const toggle = button("fold", "", () => toggleList());
-    toggle.setAttribute("aria-controls", area.id);
-    toggle.setAttribute("aria-keyshortcuts", "l");
-    area.parentElement.querySelector(".title-area > span").after(toggle);
-    return { area, toggle, count };
+  const areaNamed = (name) => page.areas[["answer", "context", "sources"].indexOf(name)];
+  const showTab = (name) => {
+    page.tab = name;
+    page.fields.dataset.citejuryTab = name;
+    TABS.forEach((each) => {
+      const tab = page.tabs.querySelector(`#citejury-tab-${each}`);
+      tab.setAttribute("aria-selected", String(each === name));
+      tab.tabIndex = each === name ? 0 : -1;
+    });
   };
-  const toggleList = () => {
-    if (!page.list) return false;
-    sessionStorage.setItem(FOLD, isFolded() ? "open" : "");
-    return fold(isFolded());
+  const switchTab = () => showTab(page.tab === "context" ? "sources" : "context");
+
+  // The border between answer and evidence: moved by mouse, finger or keys, and remembered in this browser.
+  const SHARE = "citejury-share";
+  const shareOf = (kept) => Math.min(80, Math.max(20, Number(kept) || 50));
+  const setShare = (share) => {
+    const now = shareOf(share);
+    page.fields.style.setProperty("--citejury-first", `${now}fr`);
+    page.fields.style.setProperty("--citejury-second", `${100 - now}fr`);
+    page.divider.setAttribute("aria-valuenow", String(Math.round(now)));
+    try { localStorage.setItem(SHARE, now); } catch { /* a browser may forbid it */ }
+    page.share = now;
+  };
+  const makeDivider = () => {
+    const divider = element("div", { className: "citejury-divider", tabIndex: 0, title: say("divider") });
+    const attributes = { role: "separator", "aria-label": say("divider"), "aria-valuemin": 20, "aria-valuemax": 80 };
+    Object.entries(attributes).forEach(([name, value]) => divider.setAttribute(name, value));
+    divider.addEventListener("pointerdown", (event) => {
+      event.preventDefault(); // the question keeps the focus
+      divider.setPointerCapture(event.pointerId);
+    });
+    divider.addEventListener("pointermove", ({ pointerId, clientX, clientY }) => {
+      if (!divider.hasPointerCapture(pointerId)) return;
+      const [here, first] = [page.fields.getBoundingClientRect(), areaNamed("answer").getBoundingClientRect()];
+      setShare(beside ? (100 * (clientX - here.left)) / here.width
+        : (100 * (clientY - first.top)) / (here.bottom - first.top));
+    });
+    divider.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -5, ArrowUp: -5, ArrowRight: 5, ArrowDown: 5 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation(); // the arrows are the page's for going to other records
+      setShare(page.share + by);
+    });
+    return divider;
   };
 
-  const rank = (name) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
   const areaOf = (wrapper) => wrapper.querySelector(".content-area, .text_field_component__area");
   let beside = true;
-  const arrange = ({ fields, names }) => {
-    const rows = names.toSorted((a, b) => rank(a) - rank(b)).filter((name) => name !== "context" || !beside)
-      .map((name) => ({ answer: "minmax(8rem, 1fr)", context: "minmax(8rem, 2fr)" })[name] || "auto");
-    fields.dataset.citejuryPanes = beside ? "beside" : "stacked";
-    fields.style.gridTemplateRows = rows.join(" ");
-    fields.style.setProperty("--citejury-rows", String(rows.length));
-  };
-  const layOut = () => { // panes where the window is wide enough for Argilla's own columns; CSS has the rest
+  const layOut = () => { // panes beside each other or one above the other; CSS has the rest
     if (!page) return;
     const { fields } = page;
-    const before = fields.dataset.citejuryPanes;
-    if (!wide.matches) delete fields.dataset.citejuryPanes;
-    else {
-      if (!before) arrange(page); // first as last time: a long context takes its time for each arrangement
-      if (beside !== fields.clientWidth >= BESIDE) {
-        beside = !beside;
-        arrange(page);
-      }
+    const now = fields.clientWidth >= BESIDE ? "beside" : "stacked";
+    beside = now === "beside";
+    const isNew = fields.dataset.citejuryPanes !== now;
+    if (isNew) {
+      fields.dataset.citejuryPanes = now;
+      page.divider.setAttribute("aria-orientation", beside ? "vertical" : "horizontal");
     }
-    [...fields.children].map(areaOf).forEach((area) => { // what scrolls can be reached by keyboard, and only that
+    if (!wide.matches) { // as high as what is seen between the page's head and the questions
+      const top = document.querySelector(".resizable-v.wrapper")?.getBoundingClientRect().top || 0;
+      fields.style.setProperty("--citejury-room", `${window.innerHeight - top}px`);
+    }
+    page.areas.forEach((area) => { // what scrolls can be reached by keyboard, and only that
       const scrolls = area.scrollHeight > area.clientHeight + 1 && getComputedStyle(area).overflowY === "auto";
       if (scrolls && !area.firstElementChild.hasAttribute("tabindex")) area.tabIndex = 0;
       else area.removeAttribute("tabindex");
     });
-    if (page.mark && before !== fields.dataset.citejuryPanes) go(page.mark, page.turn); // its lines break elsewhere now
+    if (page.mark && isNew) go(page.mark, page.turn); // its lines break elsewhere now
   };
-  const wide = window.matchMedia("(min-width: 1100px)"); // below it Argilla's page is one column
+  const wide = window.matchMedia("(min-width: 1100px)"); // below it the questions are a bar at the bottom: reading.js
   const sizes = new ResizeObserver(layOut);
-  const passages = new IntersectionObserver( // the last entry is the newest
-    (entries) => page?.bar.classList.toggle("near", entries.at(-1).isIntersecting));
   const texts = new MutationObserver(() => { // a field's text is shown anew, perhaps as it was written
     if (page?.fields.isConnected) read();
   });
@@ -260,22 +294,26 @@
     paintAll();
   };
   const show = (fields, names) => {
-    const wrappers = [...fields.children];
+    const wrappers = [...fields.children].slice(0, names.length);
     wrappers.forEach((wrapper, place) => {
       wrapper.dataset.citejuryField = names[place];
-      wrapper.style.order = String(rank(names[place]));
       const area = areaOf(wrapper);
       area.setAttribute("role", "region");
       area.setAttribute("aria-label", wrapper.querySelector(".title-area > span").textContent);
     });
     const areas = ["answer", "context", "sources"].map((name) => areaOf(wrappers[names.indexOf(name)]));
-    page = { fields, names, areas };
+    page = { fields, areas };
     read();
-    Object.assign(page, makeBar(wrappers[names.indexOf("context")]), { list: makeList(areas[2]) });
-    if (page.list) fold(isFolded());
+    Object.assign(page, makeBar(), { tabs: makeTabs(), divider: makeDivider() });
+    page.head = element("div", { className: "citejury-evidence-head" });
+    page.head.append(page.tabs, page.bar);
+    wrappers[names.indexOf("context")].before(page.head); // where Tab goes from the answer
+    fields.append(page.divider);
+    showTab("context");
+    setShare(orNull(() => localStorage.getItem(SHARE)));
     page.bar.setAttribute("aria-label", say("evidence_finder"));
     tell("evidence_hint");
-    if (!page.list) layOut();
+    layOut();
     sizes.observe(fields);
     areas.forEach((area, place) => { // beside a text with marked spans Argilla puts their labels, at every scroll
       const root = place === 1 ? area.firstElementChild : area;
@@ -286,7 +324,8 @@
   const leave = () => {
     sizes.disconnect();
     texts.disconnect();
-    passages.disconnect();
+    [page.head, page.divider].forEach((each) => each?.remove());
+    delete page.fields.dataset.citejuryPanes;
     ["head", "mark", "state", "here", "passage"].forEach((name) => CSS.highlights.delete(`citejury-${name}`));
     page = null;
   };
@@ -294,7 +333,8 @@
     const fields = document.querySelector(".record--focus .fields");
     if (page && (fields !== page.fields || !page.bar?.isConnected)) leave();
     const names = !page && fields?.__vue__?.fields?.map(({ name }) => name);
-    if (names && ["sources", "answer", "context"].every((name) => names.includes(name))) show(fields, names);
+    if (!names || !["sources", "answer", "context"].every((name) => names.includes(name))) return;
+    show(fields, names);
   });
 
   wide.addEventListener("change", layOut);
@@ -305,18 +345,17 @@
     event.stopPropagation();
     if (name === "click") go(mark, mark.from === page.mark?.from ? page.turn + 1 : 0);
   }, true));
-  // In one column Argilla, which gives the focus to the first question, would begin each record at its end.
-  let begun = null;
-  window.addEventListener("focusin", ({ target }) => {
-    const id = recordShown?.()?.id;
-    if (wide.matches || begun === id || !target.closest("form.questions-form")) return;
-    begun = id;
-    requestAnimationFrame(() => document.querySelector(".wrapper")?.scrollTo(0, 0));
-  });
+  window.addEventListener("resize", layOut);
   const whenShown = (action) => () => (page ? action() : false);
   onKey("c", whenShown(() => step(1)));
   onKey("C", whenShown(() => step(-1)));
   onKey("b", whenShown(back));
-  onKey("l", whenShown(toggleList));
-  window.citejury.readHeads = readHeads;
+  onKey("l", whenShown(switchTab));
+  onKey("<", whenShown(() => setShare(page.share - 5)));
+  onKey(">", whenShown(() => setShare(page.share + 5)));
+  const pages = () => page; // for statements.js and reading.js
+  const withoutMarks = (text) => text.replace(MARKS, (mark) => " ".repeat(mark.length));
+  Object.assign(window.citejury, {
+    readHeads, readText, readMarks, withoutMarks, reveal, paint, evidence: { page: pages, go, tell },
+  });
 })();

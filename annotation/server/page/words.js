@@ -44,8 +44,17 @@
   XMLHttpRequest.prototype.open = function (method, url, ...rest) { // the dataset knows in which language she works
     const path = new URL(url, document.baseURI).pathname.replace(API, "");
     if (/^datasets\/[0-9a-f-]{36}$/.test(path)) this.addEventListener("load", () => { dataset = learnt(this, dataset); });
+    if (/^datasets\/[0-9a-f-]{36}\/fields$/.test(path)) this.addEventListener("load", () => inOrder(this));
     if (path === "me") this.addEventListener("load", () => { me = learnt(this, me); });
     return open.call(this, method, url, ...rest);
+  };
+  const ORDER = ["query", "answer", "context", "sources"]; // as they are seen and read, and so as Tab goes
+  const rank = ({ name }) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+  const inOrder = (request) => {
+    const fields = learnt(request, null);
+    if (!fields?.items?.some(({ name }) => name === "answer")) return;
+    fields.items.sort((a, b) => rank(a) - rank(b));
+    Object.defineProperty(request, "responseText", { value: JSON.stringify(fields) });
   };
   const learnt = (request, before) => { // a network's own log-in page answers 200 as well
     try { return request.status < 300 ? JSON.parse(request.responseText) : before; } catch { return before; }

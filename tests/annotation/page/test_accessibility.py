@@ -89,6 +89,24 @@ def test_a_tasks_page_shuts_nobody_out_in_any_state(task: TaskName, owner: Argil
 
 
 @pytest.mark.rare
+def test_panes_search_and_a_narrow_window_shut_nobody_out(owner: Argilla, browser: Chrome, axe: str) -> None:
+    work = campaign(owner, records=1, annotators=1, task="grounding")
+    opened(browser, work, owner.api_url)
+    press(browser, "n", "l")
+    browser.find_element(By.CSS_SELECTOR, ".search-area, .search__icon, [class*=search] svg").click()
+    check(browser, axe, "search-and-sources")
+    for width, height in ((683, 384), (400, 800)):
+        with window_size(browser, width, height):
+            open_form(browser, owner.api_url, work.dataset)
+            check(browser, axe, f"bar-{width}")
+            press(browser, "q")
+            check(browser, axe, f"all-questions-{width}")
+    browser.get(f"{owner.api_url}/user-settings")
+    wait(browser, lambda: shown_text(browser, "main, .wrapper, [role=main], .user-settings"))
+    check(browser, axe, "settings")
+
+
+@pytest.mark.rare
 def test_marks_that_are_required_shut_nobody_out(owner: Argilla, browser: Chrome, axe: str) -> None:
     work = campaign(owner, records=1, annotators=1, locale="de", task="grounding", evidence="required")
     opened(browser, work, owner.api_url)

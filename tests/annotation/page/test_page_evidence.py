@@ -5,9 +5,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from selenium.webdriver import Chrome
+from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS, TaskName
@@ -16,6 +17,7 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import NewUser, set_up
 from annotation.push.push import push_records
 from pipeline.records.schema import Passage, QueryResponse, Source, join_context
+from tests.support.long_reports import SEEN, long_reports
 from tests.support.page_driver import (
     RECORD_ID,
     answer,
@@ -52,6 +54,16 @@ PLACES = """return [...CSS.highlights.get(arguments[0]) || []].map((range) => {
 TOP_OF = (
     "return document.querySelector(`[data-citejury-field=${arguments[0]}] [role=region]`).getBoundingClientRect().top"
 )
+WIDTH_OF = TOP_OF.replace(".top", ".width")
+IN_VIEW = """const box = document.getElementById(arguments[0]).parentElement;
+const { top, bottom, height } = box.getBoundingClientRect();
+return top >= 0 && bottom <= innerHeight && height > 20"""
+# What can be pressed and is smaller than 24 pixels; links in texts there are none.
+SMALL = """return [...document.querySelectorAll("button, a, [role=tab], .input-button, [role=separator]")]
+  .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.closest(".citejury-unseen"))
+  .map((each) => [each.id || each.className, each.getBoundingClientRect()])
+  .filter(([, { width, height, top }]) => top >= 0 && top < innerHeight && width > 2 && Math.min(width, height) < 23.5)
+  .map(([name, { width, height }]) => `${name} ${width} × ${height}`)"""
 FORGED = "━━ Passage 2 · [2] Page 2 — site2.example ━━"
 
 
@@ -68,7 +80,7 @@ def record(sources: int, passages: int, locale: str = "en") -> QueryResponse:
         listed.append(Source(n=n, host=f"site{n}.example", state="read" if n <= passages else "gone", **page))
         text = (SENTENCES[locale] * 12).strip()
         chunks += [Passage(chunk_id=f"d{n}#0", doc_id=f"d{n}", chunk_rank=n, text=text, **page)][: n <= passages]
-    answer = "\n\n".join(f"{SENTENCES[locale]}**Claim {n}** is backed [{n}]." for n in range(1, sources + 1))
+    answer = "\n\n".join(f"{SENTENCES[locale] * 3}**Claim {n}** is backed [{n}]." for n in range(1, sources + 1))
     said = {"query": SENTENCES[locale], "answer": answer, "language": locale}
     return QueryResponse(
         record_uuid=str(uuid4()), sources=tuple(listed), chunks=tuple(chunks), context_set=join_context(chunks), **said
@@ -118,6 +130,10 @@ def opened(driver: Chrome, owner: Argilla, records: list[QueryResponse], locale:
     wait(driver, lambda: places(driver, "head"))
 
 
+def shown_tab(driver: Chrome) -> str:
+    return str(driver.execute_script("return document.querySelector('[role=tab][aria-selected=true]').id"))
+
+
 def status(driver: Chrome) -> str:
     return shown_text(driver, ".citejury-status")
 
@@ -136,27 +152,28 @@ def test_a_mark_leads_to_its_passages_and_back_with_all_in_sight(owner: Argilla,
     shown = {"sources": (*cited.sources, found), "answer": f"{cited.answer}\n\n[9]"}
     opened(driver, owner, [cited.model_copy(update={"chunks": chunks, "context_set": join_context(chunks), **shown})])
     wait(driver, lambda: focused(driver).startswith("support_present"))
-    assert "press c" in status(driver)
+    assert "press n" in status(driver)
     marks = places(driver, "mark")
     assert [mark["text"] for mark in marks] == [f"[{n}]" for n in range(1, 9)]
+    press(driver, "l")
     assert read_wording("en").without_place in shown_text(driver, "[data-citejury-field=sources]")
     assert len(places(driver, "state")) == 9
 
     click_at(driver, marks[2])
     (head,) = wait(driver, lambda: heads_here(driver))
     assert (head["text"], head["seen"]) == ("━━ Passage 3 · [3] Page 3 — site3.example ━━", True)
-    assert status(driver) == "[3]: passage 1 of 2"
+    assert "[3]: passage 1 of 2" in status(driver)
     assert [place["seen"] for place in places(driver, "here")] == [True, True, True]  # also mark and line in the list
     assert driver.find_element(By.ID, "support_present_yes").is_displayed()
     assert driver.execute_script("return document.scrollingElement.scrollTop") == 0
 
     click_at(driver, places(driver, "mark")[2])
-    wait(driver, lambda: status(driver) == "[3]: passage 2 of 2")
+    wait(driver, lambda: "[3]: passage 2 of 2" in status(driver))
     assert heads_here(driver)[0]["text"].startswith("━━ Passage 6 · [3]")
     press(driver, "c")
-    wait(driver, lambda: status(driver) == "[4]: passage 1 of 1")
+    wait(driver, lambda: "[4]: passage 1 of 1" in status(driver))
     press(driver, "C")
-    wait(driver, lambda: status(driver) == "[3]: passage 2 of 2")
+    wait(driver, lambda: "[3]: passage 2 of 2" in status(driver))
     press(driver, "c", "c", "c")
     wait(driver, lambda: "[6]: no passage is from this source" in status(driver))
     assert [place["text"] for place in places(driver, "here")] == ["[6]", "[6]"]
@@ -172,22 +189,31 @@ def test_a_mark_leads_to_its_passages_and_back_with_all_in_sight(owner: Argilla,
 
 
 @pytest.mark.rare
-def test_a_long_list_of_sources_is_folded_and_stays_as_she_leaves_it(owner: Argilla, driver: Chrome) -> None:
+def test_passages_and_list_of_sources_share_a_pane_and_the_border_stays_where_it_was_put(
+    owner: Argilla, driver: Chrome
+) -> None:
     opened(driver, owner, [record(30, 2)])
-    assert driver.execute_script("return document.querySelector('.citejury-folded').clientHeight") < 120
-    assert driver.execute_script(TOP_OF, "answer") < 330
-    assert driver.execute_script(TOP_OF, "context") < 330
-    click_at(driver, places(driver, "mark")[0])
-    press(driver, *"cccc")  # a source whose line the folded list must be scrolled to
-    wait(driver, lambda: all(place["seen"] for place in places(driver, "here")))
+    wait(driver, lambda: focused(driver) == "support_present_yes")
+    assert shown_tab(driver) == "citejury-tab-context"
     press(driver, "l")
-    wait(driver, lambda: not driver.find_elements(By.CSS_SELECTOR, ".citejury-folded"))
-    assert driver.find_element(By.CSS_SELECTOR, ".citejury-fold").get_attribute("aria-expanded") == "true"
+    assert shown_tab(driver) == "citejury-tab-sources"
+    assert "site30.example" in shown_text(driver, "[data-citejury-field=sources] [role=region]")
+    press(driver, "c")  # to the passages of the first marker
+    wait(driver, lambda: shown_tab(driver) == "citejury-tab-context")
+    press(driver, *"cc")
+    wait(driver, lambda: shown_tab(driver) == "citejury-tab-sources")  # from the third source there is none
+    before = driver.execute_script(WIDTH_OF, "answer")
+    press(driver, ">", ">", ">")
+    wait(driver, lambda: driver.execute_script(WIDTH_OF, "answer") > before + 40)
+    wider = driver.execute_script(WIDTH_OF, "answer")
+    assert focused(driver) == "support_present_yes"
+    divider = driver.find_element(By.CSS_SELECTOR, ".citejury-divider")
+    ActionChains(driver).drag_and_drop_by_offset(divider, -200, 0).perform()
+    wait(driver, lambda: driver.execute_script(WIDTH_OF, "answer") < wider - 150)
+    narrower = driver.execute_script(WIDTH_OF, "answer")
     driver.refresh()
     wait(driver, lambda: places(driver, "head"))
-    assert not driver.find_elements(By.CSS_SELECTOR, ".citejury-folded")
-    driver.find_element(By.CSS_SELECTOR, ".citejury-fold").click()
-    assert driver.find_elements(By.CSS_SELECTOR, ".citejury-folded")
+    assert driver.execute_script(WIDTH_OF, "answer") == narrower
 
 
 @pytest.mark.rare
@@ -213,7 +239,7 @@ def test_heads_and_states_that_a_page_forges_are_plain_text(owner: Argilla, driv
     assert {place["text"] for place in places(driver, "state")} == {read_wording("en").states["unread"]}
     assert [mark["text"] for mark in places(driver, "mark")] == ["[1]", "[2]", "(C003)"]
     press(driver, *"ccc")
-    wait(driver, lambda: status(driver) == "[3]: passage 1 of 1")
+    wait(driver, lambda: "[3]: passage 1 of 1" in status(driver))
     drawn = driver.execute_script(HIGHLIGHTS)
     colours = {name: colour for name, _, colour in drawn}
     assert len({colours["citejury-head"], colours["citejury-here"], colours["citejury-passage"]}) == 3
@@ -230,20 +256,88 @@ def test_heads_and_states_that_a_page_forges_are_plain_text(owner: Argilla, driv
 
 @pytest.mark.rare
 @pytest.mark.parametrize("driver", [(400, 850)], indirect=True, ids=["400x850"])
-def test_on_a_phone_a_mark_leads_to_its_passage_and_a_button_back(owner: Argilla, driver: Chrome) -> None:
+def test_on_a_phone_a_mark_leads_to_its_passage_with_the_question_in_reach(owner: Argilla, driver: Chrome) -> None:
     opened(driver, owner, [record(8, 3)])
     assert driver.execute_script("return document.documentElement.scrollWidth") <= 400
-    fields = ("sources", "answer", "context")
-    tops = {name: driver.execute_script(TOP_OF, name) for name in fields}
-    assert tops["answer"] < tops["sources"] < tops["context"]
     wait(driver, lambda: focused(driver).startswith("support_present"))
-    wait(driver, lambda: places(driver, "mark")[0]["seen"])  # the focus has not taken her to the questions
+    wait(driver, lambda: places(driver, "mark")[0]["seen"])  # the focus has not taken them to the questions
     click_at(driver, places(driver, "mark")[0])
     (head,) = wait(driver, lambda: heads_here(driver))
     assert head["seen"]
-    back = wait(driver, lambda: driver.find_element(By.CSS_SELECTOR, ".citejury-finder.near .citejury-back"))
-    bar = "return document.querySelector('header, .topbar').getBoundingClientRect().bottom"
-    assert heads_here(driver)[0]["y"] > driver.execute_script(bar)  # the buttons, which moved, have moved nothing else
-    back.click()
-    wait(driver, lambda: places(driver, "here")[0]["seen"])
+    assert places(driver, "here")[0]["seen"]  # the marker is above its passage, and the question below
+    assert driver.find_element(By.ID, "support_present_yes").is_displayed()
+    press(driver, "1", "1")
+    wait(driver, lambda: focused(driver).startswith("contradicted_claim_present"))
+    assert driver.execute_script(IN_VIEW, "contradicted_claim_present_yes")
+    press(driver, "q")
+    wait(driver, lambda: driver.execute_script(IN_VIEW, "source_cited_yes"))
+    press(driver, "q")
+    assert [each for each in driver.execute_script(SMALL) if each] == []
+    assert complaints(driver) == []
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("locale", ["en", "ja"])
+def test_a_key_goes_from_sentence_to_sentence_with_their_passages(owner: Argilla, driver: Chrome, locale: str) -> None:
+    said = "# Head\n\nFirst claim.[1] Second claim [2][3]. No marker here.\n\n- An item. [3]\n- Plain."
+    if locale == "ja":
+        said = "最初の主張。[1]二番目の主張[2][3]。引用なし。\n\n- 項目。[3]\n- 無印。"
+    plain = record(3, 3, locale).model_copy(update={"answer": "One thing. Another thing.\n\nA third."})
+    opened(driver, owner, [record(3, 3, locale).model_copy(update={"answer": said})], locale)
+    wait(driver, lambda: focused(driver) == "support_present_yes")
+
+    def sentence() -> str:
+        return str(places(driver, "sentence")[0]["text"])
+
+    wanted = {
+        "en": ["First claim.[1]", "Second claim [2][3].", "An item. [3]"],
+        "ja": ["最初の主張。[1]", "二番目の主張[2][3]。", "項目。[3]"],
+    }[locale]
+    seen = []
+    for passage in (1, 2, 3):
+        press(driver, "n")
+        wait(driver, lambda passage=passage: f" {passage} · [{passage}]" in heads_here(driver)[0]["text"])
+        seen.append(sentence())
+    assert seen == wanted
+    press(driver, "p")
+    assert sentence() == wanted[1]
+    press(driver, "c")  # the other marker of the same sentence
+    wait(driver, lambda: "[3]" in heads_here(driver)[0]["text"])
+    assert (sentence(), focused(driver)) == (wanted[1], "support_present_yes")
+
+    opened(driver, owner, [plain], locale)
+    wait(driver, lambda: focused(driver) == "support_present_yes")
+    press(driver, "n", "n", "n")
+    assert (sentence(), places(driver, "here"), complaints(driver)) == ("A third.", [], [])
+
+
+TOPS = """return ["answer", "context"].map((name) =>
+  document.querySelector(`[data-citejury-field=${name}] [role=region]`).scrollTop)"""
+STOPS = """const { id, className } = document.activeElement;
+return document.activeElement.matches("[data-citejury-field=answer] [role=region]") ? "answer" : id || className"""
+
+
+@pytest.mark.parametrize("driver", [(1366, 768)], indirect=True, ids=["1366x768"])
+def test_real_reports_are_read_without_leaving_the_question(owner: Argilla, driver: Chrome) -> None:
+    opened(driver, owner, long_reports(3))
+    wait(driver, lambda: focused(driver) == "support_present_yes")
+    assert driver.execute_script(SEEN) >= 0.45 * 768
+    heights = "return [...document.querySelectorAll('.citejury-answer :is(h1, h2, p)')]"
+    heights += ".map((each) => getComputedStyle(each).fontSize)"
+    assert set(driver.execute_script(heights)) == {"16px"}
+    query = "return document.querySelector('.citejury-query > :first-child').clientHeight"
+    assert driver.execute_script(query) <= 48
+    press(driver, "j")
+    upper, context = driver.execute_script(TOPS)
+    assert (upper > 200, context) == (True, 0)
+    press(driver, Keys.PAGE_DOWN, "J")
+    lower = driver.execute_script(TOPS)
+    assert (lower[0] > upper, lower[1] > 200) == (True, True)
+    press(driver, Keys.PAGE_UP, "k", "K")
+    assert (driver.execute_script(TOPS), focused(driver)) == ([0, 0], "support_present_yes")
+    stops: list[str] = []
+    while "answer" not in stops:
+        ActionChains(driver).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
+        stops.append(str(driver.execute_script(STOPS)))
+        assert len(stops) <= 6, stops
     assert complaints(driver) == []
