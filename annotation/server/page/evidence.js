@@ -351,8 +351,7 @@
   onKey("C", whenShown(() => step(-1)));
   onKey("b", whenShown(back));
   onKey("l", whenShown(switchTab));
-  onKey("<", whenShown(() => setShare(page.share - 5)));
-  onKey(">", whenShown(() => setShare(page.share + 5)));
+  [["<", -5], [">", 5]].forEach(([key, by]) => onKey(key, whenShown(() => setShare(page.share + by))));
   const pages = () => page; // for statements.js and reading.js
   const withoutMarks = (text) => text.replace(MARKS, (mark) => " ".repeat(mark.length));
   Object.assign(window.citejury, {

@@ -55,7 +55,10 @@
     return true;
   };
   [["PageDown", 1], ["PageUp", -1]].forEach(([key, by]) => onKey(key, scroll(by)));
-  [["j", 1], ["k", -1]].forEach(([key, by]) => { onKey(key, scroll(by, false)); onKey(key.toUpperCase(), scroll(by, true)); });
+  onKey("j", scroll(1, false));
+  onKey("k", scroll(-1, false));
+  onKey("J", scroll(1, true));
+  onKey("K", scroll(-1, true));
 
   const questions = () => [...(form()?.$el.querySelectorAll(".questions > div") || [])];
   const isOpen = () => root.classList.contains("citejury-all-questions");
