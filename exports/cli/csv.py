@@ -61,7 +61,7 @@ SINCE = click.Option(
 @click.argument("out", type=PATH)
 @options.flag("--update", help="Bring the export in OUT up to date; it keeps its own options.")
 @options.workspaces_option
-@options.tasks_option
+@options.several("--task", "tasks", metavar="TASK", help="Only this task")
 @click.option(
     "--until",
     metavar="TIME",
@@ -208,7 +208,7 @@ _KINDS = {"insert": "given", "update": "changed", "delete": "deleted"}
 @click.command(cls=SectionedCommand, rare="--annotator --key-file --spreadsheet-safe --api-url")
 @click.argument("out", type=PATH)
 @options.workspaces_option
-@options.tasks_option
+@options.several("--task", "tasks", metavar="TASK", help="Only this task")
 @options.rounds_option
 @options.annotators_option
 @options.anonymized_option

@@ -1,6 +1,7 @@
-"""A task of four questions on different scales, from its file to the status of the work, over HTTP and without code."""
+"""A task of four questions on different scales, from its file to findings, over HTTP and without code."""
 
 import json
+import shutil
 import tomllib
 from contextlib import ExitStack
 from pathlib import Path
@@ -70,7 +71,7 @@ def answer(player: Player, dataset_id: str, **said: str | int) -> int:
     return len(queue)
 
 
-def test_a_task_goes_from_its_file_to_answers_and_their_status(
+def test_a_task_goes_from_its_file_to_answers_their_status_and_findings(
     project: tuple[Path, dict[str, str]], argilla_server: "ServerHandle", owner: Argilla
 ) -> None:
     folder, names = project
@@ -126,6 +127,24 @@ def test_a_task_goes_from_its_file_to_answers_and_their_status(
     sheets = run("annotation", "share", "--out", "sheets").stdout
     assert "guidelines-claims-en.html" in sheets
     assert "<h1>Claims</h1>" in (folder / "sheets" / "guidelines-claims-en.html").read_text(encoding="utf-8")
+    measured = findings(folder)
+    assert measured[0]["constraint_violations"] == {"right_is_complete": 2}
+    assert set(measured[0]["labels"]) == {"accuracy", "kind", "stars", "complete"}
+    assert measured[1]["scaled"]["stars"]["mean"]["rate"] == pytest.approx((5 + 3 + 3) / 3)  # practice is nobody's data
+    assert measured[1]["labels"]["complete"]["n_units"] == 3
+
+
+def findings(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Agreement and results on the task as files have them, computed from its export alone."""
+    assert "tasks/claims.json" in run("exports", "csv", "export", "--task", "claims").stderr
+    alone = folder.parent / "alone"
+    shutil.move(folder / "export", alone / "export")
+    found = []
+    for command in ("agreement", "results"):
+        run("exports", command, str(alone / "export"), "--out", str(alone / command))
+        found.append(json.loads((alone / command / f"{command}.json").read_bytes())["tasks"]["claims"])
+    assert "claims" in (alone / "agreement" / "report.html").read_text(encoding="utf-8")
+    return found[0], found[1]
 
 
 def test_a_plan_counts_the_campaigns_own_task(project: tuple[Path, dict[str, str]]) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from annotation.argilla.labels import TASKS
 from exports import find_disagreements, measure_agreement, measure_results, read_task
+from exports.csv.schema import CONTROL_COLUMNS
+from exports.reading.controls import read_control_scores
 from exports.reading.read import export_files, own_files, read_tables
 from exports.statistics.agreement import measure_agreement as agreement_of
 from exports.statistics.labels import count_violations
@@ -199,3 +201,23 @@ def test_results_of_a_task_from_a_file_are_grouped_by_provider_with_narratives_a
     ]
     (difference,) = accuracy.differences
     assert (difference.difference, difference.n_narratives) == (2, 6)
+
+
+def test_controls_and_repeats_on_a_scale_are_right_where_their_value_is(tmp_path: Path) -> None:
+    folder = write_claims(tmp_path, two_of(3))
+    told = dict.fromkeys(CONTROL_COLUMNS, "") | {"annotator_id": "anna", "task": "claims", "label": "accuracy"}
+    known = [told | {"record_uuid": f"c{at}", "kind": "known", "known": "right"} for at in range(2)]
+    again = [told | {"record_uuid": f"a{at}", "kind": "repeat", "repeats": f"r-0{at}"} for at in range(2)]
+    given = ["right", "partly", "wrong", "wrong"]
+    rows = [row | {"given": value} for row, value in zip([*known, *again], given, strict=True)]
+    write_rows(folder / "controls.csv", rows, CONTROL_COLUMNS)
+    tables = read_tables(export_files([folder])).tables
+    (anna,) = read_control_scores([folder], tables)
+    scores = anna.labels["claims"]["accuracy"]
+    assert scores.sensitivity is not None
+    assert scores.consistency is not None
+    assert (anna.controls, anna.repeats, scores.specificity) == (2, 2, None)
+    assert [(each.count, each.of) for each in (scores.sensitivity, scores.consistency)] == [(1, 2), (1, 2)]
+    write_rows(folder / "controls.csv", [rows[0] | {"given": "so-so"}], CONTROL_COLUMNS)
+    with pytest.raises(BadRowsError, match=r"1 cell or row of `controls.csv`"):
+        read_control_scores([folder], tables)
