@@ -51,7 +51,7 @@ OWN: Mapping[Part, frozenset[str]] = {
     "sources": frozenset(("out",)),
     "plan": frozenset(("out", "round", "workspace")),
     "setup": frozenset(("round", "new-version", "dry-run")) | _PLACES,
-    "push": frozenset(("round", "sample", "dry-run", "suggestions")) | _PLACES,
+    "push": frozenset(("round", "sample", "dry-run")) | _PLACES,
     "csv": frozenset(("round", "update", "until")) | _PLACES,
     "results": frozenset(("out", "runs", "weights", "schema")),
 }

@@ -43,9 +43,6 @@ MARKED_FIELD = "context"
 CALIBRATION = "calibration"
 PRACTICE = "practice"  # the round of known cases that comes before all others; its answers are nobody's data
 PRODUCTION = "production"
-SUGGESTED = "suggested"
-"""Begins the names of rounds whose answers a machine fills in beforehand; all other rounds take no suggestions, because
-Argilla's page pre-fills them as answers and one key accepts them all."""
 ROUND_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 TASK_DOCUMENT = "task_file"
 """In the metadata of a dataset: its task as in its file; missing for the tasks that come with citejury."""
@@ -124,16 +121,16 @@ def check_round(name: str) -> None:
         )
 
 
-def takes_suggestions(round_name: str) -> bool:
-    return round_name == SUGGESTED or round_name.startswith(f"{SUGGESTED}-")
+def was_suggested(round_name: str) -> bool:
+    """Whether earlier versions let a machine fill in the round's answers beforehand."""
+    return round_name == "suggested" or round_name.startswith("suggested-")
 
 
-def check_takes_suggestions(round_name: str) -> None:
-    """Raise InputError where what annotators answer in the round counts for agreement."""
-    if not takes_suggestions(round_name):
+def refuse_suggested(round_name: str) -> None:
+    if was_suggested(round_name):
         raise InputError(
-            f"The round {round_name!r} takes no suggestions: they are filled in as answers, and the jury would agree "
-            f"with the machine. Choose `--round {SUGGESTED}`, or a name that begins with `{SUGGESTED}-`."
+            f"The round {round_name!r} would be one that a machine filled in, and none are made any more. Let people "
+            "judge in another round; `citejury exports agreement EXPORT --judge JUDGEMENTS` compares a judge with them."
         )
 
 
@@ -168,14 +165,11 @@ def define_dataset(
 ) -> DatasetDefinition:
     """The dataset of a task: a text field for each text, a required question for each label, optional notes.
 
-    A record leaves the queues once `min_submitted` annotators have submitted it. In a round for suggestions every
-    question and the guidelines say that a machine has filled in an answer. `added` are the titles of further fields by
-    name, `lacking` names fields that it goes without. Unless `evidence` is off, grounding also asks for marks on its
-    context; to Argilla that question is optional in any case. `closing` is what the guidelines end in.
+    A record leaves the queues once `min_submitted` annotators have submitted it. `added` are the titles of further
+    fields by name, `lacking` names fields that it goes without. Unless `evidence` is off, grounding also asks for marks
+    on its context; to Argilla that question is optional in any case. `closing` is what the guidelines end in.
     """
     check_round(round_name)
-    if takes_suggestions(round_name):
-        wording = _wording_with_suggestions(wording, task)
     rg, client = load_sdk(), unconnected()
     marked = evidence != "off" and task == "grounding"
     titles = {name: wording.fields[task][name] for name in FIELDS[task] if name not in lacking} | dict(added or {})
@@ -219,15 +213,6 @@ def _asked(question: Question, task: TaskName, wording: Wording) -> Any:
     if question.is_rating:
         return rg.RatingQuestion(question.name, [int(value) for value in question.values], **about)
     return rg.LabelQuestion(question.name, dict(wording.values[task][question.name]), **about)
-
-
-def _wording_with_suggestions(wording: Wording, task: TaskName) -> Wording:
-    hint, notice = wording.suggested["question"], wording.suggested["guidelines"]
-    asked = wording.questions[task].items()
-    return wording._replace(
-        questions={task: {label: words._replace(title=f"{words.title} {hint}") for label, words in asked}},
-        guidelines={task: f"{notice}\n\n{wording.guidelines[task]}"},
-    )
 
 
 def _part_body(serialised: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,6 @@ class Wording(NamedTuple):
     empty_text: str
     partly_read: str  # With `{percent}` for how many per cent of the page's words
     adjudication: Mapping[str, str]
-    suggested: Mapping[str, str]
     rules_heading: str
     examples_heading: str
     examples: Mapping[TaskName, Examples]
@@ -137,7 +136,6 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         empty_text=_read_text(texts, ("display", "empty_text"), path),
         partly_read=_read_text(texts, ("display", "partly_read"), path),
         adjudication=read_texts(texts, ("adjudication",), ("votes", "notes", "disputed", "quotes", "look"), path),
-        suggested=read_texts(texts, ("suggested",), ("question", "guidelines"), path),
         rules_heading=_read_text(texts, ("replies", "heading"), path),
         examples_heading=_read_text(texts, ("printed", "examples"), path),
         examples=of_task(

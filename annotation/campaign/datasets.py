@@ -25,9 +25,6 @@ from annotation.campaign.file import Place
 from annotation.campaign.replies import replies_in, rules_in
 from pipeline.core.errors import ArgillaError, InputError, NotFoundError
 
-# One INSERT with 9 values for each suggestion, and PostgreSQL's driver takes 32,767 values (asyncpg).
-_BATCH_SUGGESTIONS = 3640
-
 
 class Series(NamedTuple):
     task: TaskName
@@ -303,9 +300,9 @@ def value_in(properties: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> 
 
 
 def place_in_order(series: Series, locales: Sequence[str] = ()) -> tuple[int, str, int, str, int]:
-    """What the order of work sorts by; what a machine filled in comes last, so that it anchors no other answer."""
+    """What the order of work sorts by; what a machine once filled in comes last, so that it anchors no other answer."""
     rounds = {tasks.PRACTICE: 0, tasks.CALIBRATION: 1, tasks.PRODUCTION: 3}
-    number = 4 if tasks.takes_suggestions(series.round_name) else rounds.get(series.round_name, 2)
+    number = 4 if tasks.was_suggested(series.round_name) else rounds.get(series.round_name, 2)
     language = locales.index(series.locale) if series.locale in locales else 0
     return number, series.round_name, language, series.locale, tasks.ORDER[series.task]
 
@@ -328,7 +325,7 @@ def send_bodies(
 ) -> None:
     """Send as much at once as the server takes; where it refuses a batch as a whole, ArgillaError names the record."""
     batch: list[dict[str, Any]] = []
-    size = suggestions = 0
+    size = 0
 
     def send() -> None:
         try:
@@ -340,12 +337,11 @@ def send_bodies(
             raise type(error)(f"{error}{named}") from error
 
     for body in bodies:
-        more, proposed = len(json.dumps(body)), len(body.get("suggestions", ()))
-        full = len(batch) == BATCH_RECORDS or size + more > BATCH_BYTES
-        if batch and (full or suggestions + proposed > _BATCH_SUGGESTIONS):
+        more = len(json.dumps(body))
+        if batch and (len(batch) == BATCH_RECORDS or size + more > BATCH_BYTES):
             send()
-            batch, size, suggestions = [], 0, 0
+            batch, size = [], 0
         batch.append(body)
-        size, suggestions = size + more, suggestions + proposed
+        size += more
     if batch:
         send()

@@ -96,11 +96,9 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
         log(f"{why}: {outcome.unsettled} units are left. The same command {how} goes on.")
     if not outcome.unsettled and not tally.units["ok"]:
         raise InputError(f"Nothing was judged ({counts}); the reasons are in {str(work.out)!r}.")
-    records, out = click.format_filename(work.records), click.format_filename(work.out)
     if outcome.stopped in SIGNAL_EXITS:
         raise click.exceptions.Exit(SIGNAL_EXITS[outcome.stopped])
-    log(f"Next: citejury annotation push {records} --suggestions {out}")
-    log(f"Or, once there are responses: citejury exports agreement EXPORT --judge {out}")
+    log(f"Next, once there are responses: citejury exports agreement EXPORT --judge {click.format_filename(work.out)}")
     if outcome.problems:
         problems = outcome.problems
         raise BadRowsError(f"Lines that are no records: {len(problems)}; everything else is judged:", problems)

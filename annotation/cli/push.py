@@ -26,9 +26,16 @@ if TYPE_CHECKING:
 Known = Literal["skip", "push"]
 
 
-@click.command(
-    cls=SectionedCommand, rare="--exclude --suggestions --repairs --known --skip-self-naming --locale --round --api-url"
-)
+def _refuse_suggestions(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(
+            "`--suggestions` is gone: nothing machine-made is filled in as an answer. Push without it; once there are "
+            "responses, `citejury exports agreement EXPORT --judge JUDGEMENTS` compares the judge with people.",
+            ctx,
+        )
+
+
+@click.command(cls=SectionedCommand, rare="--exclude --repairs --known --skip-self-naming --locale --round --api-url")
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH…")
 @flag("--dry-run", help="Show the difference, and write nothing.")
 @flag("--revise", help="Put a record that changed after it was answered in again, as a revision of its own.")
@@ -44,12 +51,7 @@ Known = Literal["skip", "push"]
     metavar="FILE",
     help="All but the records that this CSV file names in its column record_uuid.",
 )
-@click.option(
-    "--suggestions",
-    type=PATH,
-    metavar="JUDGEMENTS",
-    help="Fill in a judge's answers (JSON Lines), in the round `suggested` or `suggested-…` only.",
-)
+@click.option("--suggestions", hidden=True, expose_value=False, callback=_refuse_suggestions)
 @click.option(
     "--repairs",
     "repairs_file",
@@ -73,7 +75,6 @@ def push(
     revise: bool,
     sample: Path | None,
     exclude: Path | None,
-    suggestions: Path | None,
     repairs_file: Path | None,
     known: "Known | None",
     skip_self_naming: bool,
@@ -101,24 +102,16 @@ def push(
         citejury annotation push records.jsonl
         citejury annotation push answers --dry-run
         citejury annotation push records.jsonl --sample plan/sample.csv
-        citejury annotation push records.jsonl --suggestions judgements.jsonl
     """
     from annotation.argilla.client import open_argilla
-    from annotation.argilla.labels import OWN_TASKS
-    from annotation.argilla.tasks import PRODUCTION, SUGGESTED, check_takes_suggestions, takes_suggestions
+    from annotation.argilla.tasks import PRODUCTION, refuse_suggested
     from annotation.campaign.file import read_campaign
     from annotation.push.push import PushOptions, push_where_named
     from annotation.push.record_sources import check_paths, kept_records, read_choice
-    from annotation.push.suggestions import Proposals, read_judgements
     from pipeline.settings import read_settings
 
-    if suggestions:
-        check_takes_suggestions(round_name or SUGGESTED)
-    elif round_name and takes_suggestions(round_name):
-        raise click.UsageError(f"The round {round_name!r} is for suggestions. Give them with `--suggestions`.")
-    chosen = round_name or (SUGGESTED if suggestions else None)
+    refuse_suggested(round_name or PRODUCTION)
     settings = read_settings(workspace=workspace, api_url=api_url)
-    proposals = Proposals(read_judgements(suggestions)) if suggestions else None
 
     def show(report: "PushReport") -> None:
         bars.clear()
@@ -143,26 +136,18 @@ def push(
         with open_argilla(settings) as argilla, ProgressBars() as bars:
             asked = partial(_takes_known, bars, known, dry_run)
             options = PushOptions(dry_run, revise, show, progress, checked.without_passages, asked)
-            options = options._replace(decorator=proposals.decorator) if proposals else options
             records = _count_unreached(kept.read(checked.left_out), unreached)
             where = (argilla, settings.workspace, read_campaign(), checked.languages, records)
-            report = push_where_named(*where, locale, chosen, options)
+            report = push_where_named(*where, locale, round_name, options)
     _log_lines("records were answered and changed; their new text is a revision", report.revised)
     _log_lines("units stay in Argilla although their record no longer has them", report.left_over)
     _log_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
-    if proposals and any(task not in OWN_TASKS for task in report.tasks):
-        log(f"Suggestions are for {', '.join(OWN_TASKS)} only: a task from a file gets none.")
-    if proposals:
-        judged, skipped = proposals.judgements
-        log(f"Units with suggestions: {len(proposals.used)} of {len(judged)} that were judged.")
-        for status, count in skipped.items():
-            log(f"Judgements passed over with the status {status!r}: {count}.")
     _tell_repairs(report.repairs, repairs_file)
     _tell_unreached(unreached, paths[0])
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     log(f"Records read: {len(checked.languages)}. {done}")
     if not dry_run:
-        named = named_again(workspace, chosen or PRODUCTION)
+        named = named_again(workspace, round_name or PRODUCTION)
         sheets = f"citejury annotation share --out sheets{named_again(workspace)}"
         tell_next(f"{sheets}; once there are responses: citejury exports csv OUT{named}")
     if problems := [*checked.problems, *report.refused]:

@@ -88,7 +88,7 @@ def setup(
 
     What there is to be stands in the table `[campaign]` of citejury.toml; `citejury init` writes one to begin with.
     Without that table the options name a language, a round, an overlap and annotators; with it, `--round` makes a
-    round beside the campaign's own, such as `suggested`.
+    round beside the campaign's own, such as `pilot`.
 
     The plan is shown first. Titles, descriptions, guidelines and overlap are changed where they differ; you are asked
     first where responses are there already. Fields and questions cannot be changed in Argilla: `--new-version` makes a
@@ -101,11 +101,11 @@ def setup(
         citejury annotation setup --dry-run
         citejury annotation setup --passwords passwords.json
         citejury annotation setup --locale de --annotator ana --annotator ben --overlap 2
-        citejury annotation setup --round suggested
+        citejury annotation setup --round pilot
     """
     from annotation.argilla.client import open_argilla
     from annotation.argilla.labels import OWN_TASKS
-    from annotation.argilla.tasks import takes_suggestions
+    from annotation.argilla.tasks import refuse_suggested
     from annotation.campaign.file import read_campaign
     from annotation.campaign.people import Passwords
     from annotation.campaign.routing import as_it_stands
@@ -114,6 +114,7 @@ def setup(
     from annotation.quality.practice import cases_of, prepare_practice
     from pipeline.settings import read_settings
 
+    refuse_suggested(round_name)
     campaign = read_campaign()
     settings = read_settings(workspace=workspace, locale=locale, api_url=api_url)
     chosen = _chosen_tasks(new_versions, campaign.tasks if campaign else OWN_TASKS)
@@ -151,9 +152,7 @@ def setup(
     log("Set up." if plan.changed else "Everything was there already; nothing was changed.")
     if passwords and passwords.exists():
         log(f"Passwords are in {passwords}, which only you can read.")
-    proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
-    named = named_again(workspace, round_name)
-    tell_next(f"citejury annotation push RECORDS.jsonl{proposals}{named}")
+    tell_next(f"citejury annotation push RECORDS.jsonl{named_again(workspace, round_name)}")
 
 
 def _chosen_tasks(named: Collection[str], known: Sequence[str]) -> list[str]:

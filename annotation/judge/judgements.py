@@ -1,16 +1,53 @@
 """What is judged: the units of a record as annotators meet them, and the judgements that come of them."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, ValidationError, model_validator
 
-from annotation.argilla.labels import OWN_TASKS, TaskName
-from annotation.push.suggestions import Judgement
+from annotation.argilla.labels import LABELS, OWN_TASKS, TaskName
 from pipeline.citations.addresses import source_domain
+from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
 from pipeline.models.completion import Status
 from pipeline.records.schema import Passage, QueryResponse
+
+GOOD = "ok"
+
+
+class JudgedLabel(Frozen):
+    """The judge's answer to one question."""
+
+    value: bool
+    """Yes or no."""
+    p_yes: Annotated[float, Field(ge=0, le=1)]
+    """Probability that the answer is yes; 1 or 0 by the value where a judge gives none. Files of earlier versions call
+    it `confidence`, and are read."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_other_forms(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "confidence" in value and "p_yes" not in value:
+            return {"p_yes" if name == "confidence" else name: field for name, field in value.items()}
+        if isinstance(value, dict) and value.get("p_yes") is None and isinstance(value.get("value"), bool):
+            return {**value, "p_yes": float(value["value"])}
+        return value
+
+
+class Judgement(Frozen):
+    """The judge's answers to one unit: a line of `citejury annotation judge`, as other programs may write it too."""
+
+    record_uuid: str
+    """The record."""
+    task: TaskName
+    """The task."""
+    chunk_id: str | None = None
+    """The passage in retrieval; None or empty in the other tasks."""
+    labels: dict[str, JudgedLabel] = Field(default_factory=dict)
+    """The answers by label."""
+    status: str
+    """`ok`, or why the answers cannot be used."""
 
 
 class Evidence(Frozen):
@@ -47,6 +84,39 @@ class FullJudgement(Judgement):
     """The model that was asked for; `baseline` in files of earlier versions, which judged without one as well."""
     prompt_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
     """Digest of the instructions, the prompt and the form of the answer; empty where none was asked."""
+
+
+def read_judgement(line: str) -> Judgement:
+    """The judgement of one line of JSON; InputError where it is none, or names a label that its task does not have."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise InputError("no JSON object")
+    try:
+        judgement = Judgement.model_validate({name: value[name] for name in Judgement.model_fields if name in value})
+    except ValidationError as error:
+        raise InputError(field_problems(error)) from error
+    unknown = sorted(set(judgement.labels) - set(LABELS[judgement.task]))
+    if unknown:
+        raise InputError(f"{judgement.task} has no label {', '.join(map(repr, unknown))}")
+    return judgement
+
+
+def field_problems(error: ValidationError) -> str:
+    """Without what they hold."""
+    found = error.errors(include_input=False)
+    return "; ".join(f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in found)
+
+
+def unit_of(judgement: Judgement) -> str:
+    """The `unit_id` of its unit; InputError where it is of retrieval and names no passage."""
+    if judgement.task != "retrieval":
+        return judgement.record_uuid
+    if not judgement.chunk_id:
+        raise InputError("a judgement of retrieval without `chunk_id`")
+    return f"{judgement.record_uuid}:{judgement.chunk_id}"
 
 
 class Unit(NamedTuple):

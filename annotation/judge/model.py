@@ -17,8 +17,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from annotation.argilla.display import host_of, source_line, source_list, source_of
 from annotation.argilla.labels import LABELS, RULES, TaskName, broken_rules, task_named
 from annotation.argilla.wording import read_wording
-from annotation.judge.judgements import Evidence, FullJudgement, Judged, RejectedQuote, Unit, pages_of
-from annotation.push.suggestions import ProposedLabel, field_problems
+from annotation.judge.judgements import (
+    Evidence,
+    FullJudgement,
+    Judged,
+    JudgedLabel,
+    RejectedQuote,
+    Unit,
+    field_problems,
+    pages_of,
+)
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import (
     NormalisedContext,
@@ -131,7 +139,7 @@ class ModelAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
-    labels: dict[str, ProposedLabel]
+    labels: dict[str, JudgedLabel]
     """An answer to every label of the task."""
     rationale: str = ""
     """Why, in its own words."""

@@ -26,11 +26,9 @@ from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, is_uuid, sp
 
 _REVISION_OF = "revision_of"
 """In the hidden metadata of a revision: the `record_uuid` of the record that it is a later version of."""
-SUGGESTION_HASH = "suggested"  # in the hidden metadata of a record with suggestions: a hash of them
 
 Change = Literal["new", "unchanged", "updated", "refused", "revised"]
 _Body = tuple[TaskName, dict[str, Any]]  # what Argilla is sent of one unit, with the unit's task
-Decorate = Callable[[TaskName, dict[str, Any]], None]
 Progress = Callable[[str, int, int | None], None]
 """Is told what is going on, how much of it is done, and of how much; None where that is not known."""
 
@@ -112,7 +110,7 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
         record_uuid=str(hidden.get("record_uuid", "")),
         digest=_digest(item),
         version=version,
-        judged=_judged_hash(item, version) if hidden else "",
+        judged=display.content_hash(item, version) if hidden else "",
         answered=bool(item.get("responses")),
         marked=_marked_hash(item),
         answer=answer,
@@ -131,16 +129,12 @@ def _digest(record: Mapping[str, Any]) -> str:
     return short_hash([record["fields"], (record.get("metadata") or {}).get(display.HIDDEN)])
 
 
-def _judged_hash(record: Mapping[str, Any], version: int = display.HIDDEN_VERSION) -> str:
-    return f"{display.content_hash(record, version)}{record['metadata'][display.HIDDEN].get(SUGGESTION_HASH, '')}"
-
-
 def _is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
     """What they do not judge by may change."""
     hidden = body["metadata"][display.HIDDEN]
     if not known.tells_causes and display.EARLIER_HASH in hidden:
         body = {**body, "metadata": {display.HIDDEN: {**hidden, "content_hash": hidden[display.EARLIER_HASH]}}}
-    return known.answered and known.judged != _judged_hash(body, known.version)
+    return known.answered and known.judged != display.content_hash(body, known.version)
 
 
 def _moves_marks(known: Stored, body: Mapping[str, Any]) -> bool:
@@ -166,7 +160,6 @@ class Diff:
     target: Target
     stored: Mapping[TaskName, Mapping[str, Stored]]
     revise: bool
-    decorate: Decorate  # adds what is not part of the record
     lacking: Mapping[TaskName, Collection[str]]  # names of fields that older datasets do not have
     counts: Counter[tuple[TaskName, Change]] = field(default_factory=Counter)
     refused: list[str] = field(default_factory=list)
@@ -222,7 +215,6 @@ class Diff:
                 del body["fields"][name]
             if self.target.datasets[task].evidence != "off":
                 add_passages(body, passages_of(record))
-            self.decorate(task, body)
         return found
 
     def _name(self, task: TaskName, body: dict[str, Any], beside: Sequence[_Body]) -> None:
@@ -288,7 +280,7 @@ def passages_of(record: QueryResponse) -> list[MarkedPassage]:
 
 def _revision_of(record: QueryResponse, bodies: Sequence[_Body]) -> QueryResponse:
     """The record under the id that its present content gives it: uuid5 of the old id and what is judged."""
-    content = short_hash([[task, display.unit_id(body), _judged_hash(body)] for task, body in bodies])
+    content = short_hash([[task, display.unit_id(body), display.content_hash(body)] for task, body in bodies])
     old = record.record_uuid
     namespace, name = (UUID(old), content) if is_uuid(old) else (RECORD_NAMESPACE, f"{len(old)}:{old}{content}")
     return record.model_copy(update={"record_uuid": str(uuid5(namespace, name))})

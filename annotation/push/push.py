@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, get_args
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import needs_passages
 from annotation.argilla.labels import TaskName
-from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
+from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields, refuse_suggested
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
 from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
 from annotation.campaign.routing import as_it_stands, check_routing, locale_for, plan_routes
-from annotation.push.diff import Change, Decorate, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
+from annotation.push.diff import Change, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
 from annotation.push.send import CHANGED, Waiting, send_waiting
 from pipeline.core.errors import BadRowsError, InputError
@@ -55,7 +55,6 @@ class PushOptions(NamedTuple):
     without_passages: Collection[str] = ()  # ids of those records that have no passages: they are for generation only
     takes_known: Callable[[Sequence[str]], bool] = lambda lines: True
     """Says whether records go in whose answers Argilla holds under another id, of which it gets a line each."""
-    decorator: Callable[[Argilla, Target], Decorate] = lambda argilla, target: lambda task, body: None
 
 
 def push_records(
@@ -151,7 +150,7 @@ def _read_diff(
         task: lacking_fields(task, argilla.request("GET", f"/datasets/{dataset.id}/fields")["items"])
         for task, dataset in datasets.items()
     }
-    return Diff(target, stored, options.revise, options.decorator(argilla, target), lacking)
+    return Diff(target, stored, options.revise, lacking)
 
 
 def _push_differences(
@@ -168,9 +167,7 @@ def _push_differences(
     known = KnownAnswers(
         unit for diff in diffs.values() for units in diff.stored.values() for unit in units.values() if unit.answer
     )
-    apart = {
-        place: Diff(diff.target, diff.stored, diff.revise, diff.decorate, diff.lacking) for place, diff in diffs.items()
-    }
+    apart = {place: Diff(diff.target, diff.stored, diff.revise, diff.lacking) for place, diff in diffs.items()}
     lines: list[str] = []
     with ExitStack() as stack:
         waiting, waiting_apart = (
@@ -244,8 +241,8 @@ def push_frame(
     chooses the datasets unless `locale` or `round_name` do, come from the settings as in `citejury annotation push`.
 
     Raises:
-        InputError: a column is missing, there are no rows, the round is for suggestions, or without a campaign `locale`
-            is None and the round has several languages.
+        InputError: a column is missing, there are no rows, the round is a `suggested` one, or without a campaign
+            `locale` is None and the round has several languages.
         BadRowsError: none of the rows is a record.
         NotFoundError: the workspace or one of its datasets is missing.
         SettingsError: `ARGILLA_API_KEY` is missing, or the campaign cannot be used or is another than Argilla's.
@@ -253,10 +250,7 @@ def push_frame(
     """
     from annotation.argilla.client import open_argilla
 
-    if round_name and takes_suggestions(round_name):
-        raise InputError(
-            f"The round {round_name!r} is for suggestions. Push a file with `citejury annotation push --suggestions`."
-        )
+    refuse_suggested(round_name or PRODUCTION)
     records, invalid = records_from_frame(frame)
     if invalid and not records:
         raise BadRowsError("No row is a record:", invalid)

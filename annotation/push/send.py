@@ -7,7 +7,6 @@ from typing import IO, Any, NamedTuple
 
 from annotation.argilla.client import BATCH_RECORDS, Argilla
 from annotation.argilla.display import unit_id
-from annotation.argilla.tasks import takes_suggestions
 from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import JuryDataset, send_bodies
 from annotation.push.diff import Stored, Target, Unit, stored_unit, touches_answers
@@ -80,7 +79,7 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
     before: dict[str, _Before] = {}
     for task, dataset in target.datasets.items():
         there = [unit for units in records for unit in units if unit.task == task and unit.record_id]
-        before |= _read_again(argilla, dataset, there, takes_suggestions(target.place.round_name))
+        before |= _read_again(argilla, dataset, there)
     late, replaced = [], []
     for units in records:
         known = [unit for unit in units if unit.record_id]
@@ -97,7 +96,6 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
         metadata = (before[unit.record_id].body["metadata"] or {}) if unit.record_id else {}
         if ASSIGNMENT in metadata:
             unit.body["metadata"][ASSIGNMENT] = metadata[ASSIGNMENT]
-    _withdraw_suggestions(argilla, [(before[unit.record_id].body, unit) for unit in now if unit.record_id])
     _write_units(argilla, target, now, receive)
     undone = []
     for units in replaced:
@@ -109,45 +107,27 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
                 hit.append(unit)
         late += [_answered_meanwhile(unit) for unit in hit[:1]]
         known = [unit for unit in units if hit and unit.record_id]
-        undone += [(unit.body, unit._replace(body=before[unit.record_id].body)) for unit in known]
-    _withdraw_suggestions(argilla, undone)
-    _write_units(argilla, target, [unit for _, unit in undone])
+        undone += [unit._replace(body=before[unit.record_id].body) for unit in known]
+    _write_units(argilla, target, undone)
     return late
 
 
-def _withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:
-    """A bulk write leaves suggestions to other questions as they are.
-
-    This comes before it: a push that is killed in between finds the old hash of suggestions, and does it again.
-    """
-    for earlier, unit in replaced:
-        wanted = unit.body.get("suggestions", [])
-        questions = {each["question_id"] for each in wanted}
-        if any(each["question_id"] not in questions for each in earlier.get("suggestions", [])):
-            argilla.request("PATCH", f"/records/{unit.record_id}", json={"suggestions": wanted})
-
-
-def _read_again(
-    argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], with_suggestions: bool
-) -> dict[str, _Before]:
+def _read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit]) -> dict[str, _Before]:
     """By Argilla's id; in one page where they stand close together."""
     wanted = {unit.record_id for unit in units}
     positions = [unit.position for unit in units]
     items: list[dict[str, Any]] = []
     if units and max(positions) - min(positions) < _PAGE_RECORDS:
-        include = "responses,suggestions" if with_suggestions else "responses"
-        page = {"offset": min(positions), "limit": max(positions) - min(positions) + 1, "include": include}
+        page = {"offset": min(positions), "limit": max(positions) - min(positions) + 1, "include": "responses"}
         items = argilla.request("GET", f"/datasets/{dataset.id}/records", params=page)["items"]
     missing = wanted - {item["id"] for item in items}
     items += [argilla.request("GET", f"/records/{record_id}") for record_id in sorted(missing)]
-    before = {}
-    for item in (item for item in items if item["id"] in wanted):
-        body = {name: item[name] for name in ("external_id", "fields", "metadata")}
-        kept = ("question_id", "value", "score", "type", "agent")
-        if item.get("suggestions"):
-            body["suggestions"] = [{name: each[name] for name in kept} for each in item["suggestions"]]
-        before[item["id"]] = _Before(stored_unit(item, 0), body)
-    return before
+    parts = ("external_id", "fields", "metadata")
+    return {
+        item["id"]: _Before(stored_unit(item, 0), {name: item[name] for name in parts})
+        for item in items
+        if item["id"] in wanted
+    }
 
 
 def _answered_meanwhile(unit: Unit) -> str:

@@ -75,7 +75,7 @@ SINCE = click.Option(
     "rounds",
     multiple=True,
     metavar="NAME",
-    help="Only this round of annotation, such as calibration; may be given more than once. Rounds with suggestions "
+    help="Only this round of annotation, such as calibration; may be given more than once. Rounds `suggested…` "
     "are left out unless named.",
 )
 @options.flag("--with-controls", help="Put responses to controls and repeats among the others; not for agreement.")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import HIDDEN, hidden_metadata
 from annotation.argilla.labels import LABELS, TASKS
-from annotation.argilla.tasks import PRACTICE, takes_suggestions
+from annotation.argilla.tasks import PRACTICE, was_suggested
 from annotation.argilla.units import Purpose, assignment_of
 from annotation.campaign.datasets import JuryDataset, current_datasets, guideline_version_at, jury_dataset
 from exports.csv import rows as csv_rows
@@ -47,7 +47,7 @@ def check_server(client: Argilla) -> None:
 def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> ChosenDatasets:
     """The workspaces' datasets that citejury set up and the filters do not leave out.
 
-    Unless they are named, rounds that take suggestions, whose answers would count as agreement, and practice, whose
+    Unless they are named, rounds that a machine filled in, whose answers would count as agreement, and practice, whose
     answers are known, are left out; practice is not where every response is wanted.
     """
     ours = [dataset for workspace in workspaces for dataset in _workspace_datasets(client, workspace)]
@@ -59,7 +59,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
     ]
     chosen = wanted
     if not filters.suggested and not filters.rounds:
-        chosen = [dataset for dataset in wanted if not takes_suggestions(dataset.round)]
+        chosen = [dataset for dataset in wanted if not was_suggested(dataset.round)]
     left_out = [dataset for dataset in wanted if dataset not in chosen]
     passed_over = tuple(sorted({dataset.round for dataset in left_out}))
     if left_out and not chosen:

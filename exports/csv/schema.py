@@ -315,7 +315,7 @@ class ExportFilters(Frozen):
     rounds: tuple[str, ...] = ()
     """Only datasets of these rounds."""
     suggested: bool = False
-    """Whether rounds whose answers a machine fills in beforehand are read without being named; a jury's export leaves
+    """Whether rounds whose answers a machine filled in beforehand are read without being named; a jury's export leaves
     them out."""
     whole_campaign: bool = False
     """Whether the workspaces are all those of a campaign: then some of them may have no response yet."""

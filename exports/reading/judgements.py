@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from annotation.argilla.display import shown_units
 from annotation.argilla.labels import TASKS, TaskName, is_of_passages
-from annotation.push.suggestions import GOOD, Judgement, read_judgement, unit_of
+from annotation.judge.judgements import GOOD, Judgement, read_judgement, unit_of
 from exports.reading.input_files import input_file
 from exports.reading.runs import COLUMNS, column_of
 from exports.statistics.agreement_schema import JudgeFile

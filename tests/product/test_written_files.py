@@ -80,7 +80,7 @@ READ = {
     "annotation controls push": "PATH RECORDS",
     "annotation judge": "RECORDS",
     "annotation plan": "PATHS",
-    "annotation push": "--exclude --repairs --sample --suggestions PATHS",
+    "annotation push": "--exclude --repairs --sample PATHS",
     "exports adjudicate push": "--disputes EXPORT",
     "exports adjudicate read": "--export",
     "exports agreement": "--decisions --judge --runs PATHS",

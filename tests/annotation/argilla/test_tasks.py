@@ -10,10 +10,10 @@ from annotation.argilla.labels import LABELS, TASK_FOLDER, TASKS
 from annotation.argilla.sdk import load_sdk
 from annotation.argilla.tasks import (
     COLUMN_FIELDS,
-    check_takes_suggestions,
     define_dataset,
     lacking_fields,
     locale_of,
+    refuse_suggested,
     schema_part,
     task_of,
 )
@@ -46,6 +46,10 @@ def test_every_label_is_a_required_question_with_the_values_yes_and_no(task, loc
     assert (notes["name"], notes["required"], notes["settings"]["type"]) == ("notes", False, "text")
     first_table = definition.body["guidelines"].split("\n\n")[1]  # one decision rule for each label
     assert len(first_table.splitlines()) == 2 + len(LABELS[task])
+    assert len(definition.body["guidelines"]) <= GUIDELINES_LENGTH
+    for part in (*definition.fields, *definition.questions):
+        assert 0 < len(part["title"]) <= TITLE_LENGTH
+        assert len(part.get("description", "")) <= DESCRIPTION_LENGTH
 
 
 def test_settings_come_in_one_call_datasets_are_known_by_metadata_and_unknown_languages_refused() -> None:
@@ -83,27 +87,12 @@ def test_a_dataset_made_before_the_query_was_shown_goes_on_without_it(there: lis
     assert ("query" in {field["name"] for field in fields}) == (not lacking)
 
 
-@pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
-def test_a_round_for_suggestions_says_so_in_its_name_its_guidelines_and_every_question(task, locale) -> None:
-    wording = read_wording(locale)
-    usual, filled = (define_dataset(task, wording, round_name=name) for name in ("production", "suggested"))
-    assert filled.name == f"suggested-{usual.name}"
-    assert filled.body["guidelines"] == f"{wording.suggested['guidelines']}\n\n{usual.body['guidelines']}"
-    for before, after in zip(usual.questions[:-1], filled.questions[:-1], strict=True):
-        assert after == before | {"title": f"{before['title']} {wording.suggested['question']}"}
-    assert filled.body["metadata"]["schema_hash"] == usual.body["metadata"]["schema_hash"]
-    assert len(filled.body["guidelines"]) <= GUIDELINES_LENGTH
-    for part in (*filled.fields, *filled.questions):
-        assert 0 < len(part["title"]) <= TITLE_LENGTH
-        assert len(part.get("description", "")) <= DESCRIPTION_LENGTH
-
-
-@pytest.mark.parametrize("name", ["production", "calibration", "suggestedly", "not-suggested"])
-def test_suggestions_go_into_rounds_named_for_them_only(name) -> None:
-    check_takes_suggestions("suggested")
-    check_takes_suggestions("suggested-2")
-    with pytest.raises(InputError, match=rf"'{name}' takes no suggestions.*`--round suggested`"):
-        check_takes_suggestions(name)
+@pytest.mark.parametrize("name", ["suggested", "suggested-2"])
+def test_no_round_is_made_or_filled_for_a_machines_answers(name: str) -> None:
+    with pytest.raises(InputError, match=rf"'{name}' .* none are made any more.*`citejury exports agreement"):
+        refuse_suggested(name)
+    for other in ("production", "suggestedly", "not-suggested"):
+        refuse_suggested(other)
 
 
 def test_languages_share_the_schema_hash_which_differs_between_tasks_and_no_title() -> None:
@@ -146,7 +135,6 @@ def test_every_text_column_of_the_export_has_its_field(task) -> None:
     ("file", "line", "key"),
     [
         ("locales/en.toml", 'unread = "', "states.unread"),
-        ("locales/en.toml", 'question = "(filled', "suggested.question"),
         ("locales/en.toml", 'examples = "', "printed.examples"),
         ("tasks/retrieval.en.toml", 'title = "Is this passage alone', "questions.evidence_sufficient.title"),
         ("tasks/retrieval.en.toml", 'chunk = "', "fields.chunk"),

@@ -102,7 +102,8 @@ def test_a_dry_run_shows_the_plan_and_bad_words_refused(setup, owner: Argilla, w
     assert workspace not in owner.workspaces()
     refused = setup("--overlap", "2", "--locale", "en", code=2)
     assert "--locale and --overlap cannot be used where citejury.toml has a campaign" in refused.stderr
-    setup("--round", "suggested", "--annotator", "ben", code=2)
+    setup("--round", "pilot", "--annotator", "ben", code=2)
+    assert "exports agreement EXPORT --judge" in setup("--round", "suggested", code=1).stderr
     for content in ("{", "[]", '{"a": 1}'):
         (tmp_path / "passwords.json").write_text(content, encoding="utf-8")
         with pytest.raises(InputError, match="holds no passwords"):
@@ -111,17 +112,17 @@ def test_a_dry_run_shows_the_plan_and_bad_words_refused(setup, owner: Argilla, w
 
 @pytest.mark.rare
 def test_the_command_makes_a_round_beside_the_campaigns_own(setup, owner: Argilla, workspace: str) -> None:
-    setup("--round", "suggested", "--overlap", "2", "--passwords", "passwords.json")
-    assert find_datasets(owner, workspace, round_name="suggested")["retrieval"].min_submitted == 2
+    setup("--round", "pilot", "--overlap", "2", "--passwords", "passwords.json")
+    assert find_datasets(owner, workspace, round_name="pilot")["retrieval"].min_submitted == 2
     members = owner.workspace_users(owner.find_workspace(workspace))
     assert [each["username"] for each in members] == [f"{workspace}-anna"]
     for words, said in (("calibration",), "the campaign's own"), (("pilot", "--locale", "de"), "has no 'de'"):
         refused = setup("--round", *words, code=1)
         assert (refused.stdout, said in refused.stderr) == ("", True)
     setup()
-    again = setup("--round", "suggested").stderr
+    again = setup("--round", "pilot").stderr
     assert "nothing was changed" in again
-    assert "push RECORDS.jsonl --suggestions JUDGEMENTS.jsonl --round suggested" in again
+    assert "push RECORDS.jsonl --round pilot" in again
     assert "nothing was changed" in setup().stderr
 
 

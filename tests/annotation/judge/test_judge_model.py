@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS
 from annotation.judge.judgements import pages_of, units_of
 from annotation.judge.model import build_prompt
-from annotation.push.suggestions import read_judgements
 from pipeline.models.completion import REPAIR_ORDER
 from tests.support.judge_bench import PAGE, judged, lines_of, proper, record_of, run, written
 from tests.support.provider_server import Behaviour, Hang, Received, Status
@@ -59,8 +58,7 @@ def test_judgements_come_in_order_checked_kept_and_asked_for_once(tmp_path: Path
         assert {line["status"] for line in lines} == {"ok"}
         assert lines[0]["labels"]["topically_relevant"] == {"value": True, "p_yes": 0.9}
         assert lines[0]["broken_rules"] == ["evidence_excludes_misleading"]
-        assert set(read_judgements(out).labels) == {(task, key) for task, key in map(external_id, lines)}
-        assert "Next: citejury annotation push" in first.output
+        assert "Next, once there are responses: citejury exports agreement EXPORT --judge" in first.output
         assert all("tools" not in call.body and "plugins" not in call.body for call in server.calls)
 
         bytes_before, asked = out.read_bytes(), len(server.calls)
@@ -70,11 +68,6 @@ def test_judgements_come_in_order_checked_kept_and_asked_for_once(tmp_path: Path
         assert run(server, records, out).exit_code == 0
         assert (out.read_bytes(), len(server.calls)) == (bytes_before, asked + 1)
         assert (run(server, records, out).exit_code, len(server.calls)) == (0, asked + 1)
-
-
-def external_id(line: dict[str, Any]) -> tuple[TaskName, str]:
-    own = f":{line['chunk_id']}" if line["chunk_id"] else ""
-    return line["task"], line["record_uuid"] + own
 
 
 def change_first(answer: dict[str, Any], p_yes: Any) -> None:
@@ -102,7 +95,7 @@ UNKNOWN = {"trust_this_site": {"value": True, "p_yes": 1}}
         pytest.param(lambda answer: answer.update(evidence=NO_QUOTES), "invalid_evidence", 1, id="no quote"),
     ],
 )
-def test_what_a_disobedient_model_says_never_becomes_a_suggestion(
+def test_what_a_disobedient_model_says_never_becomes_a_judgement(
     tmp_path: Path, spoil: Callable[[dict[str, Any]], None], status: str, requests: int
 ) -> None:
     def respond(received: Received) -> Behaviour:
@@ -116,8 +109,6 @@ def test_what_a_disobedient_model_says_never_becomes_a_suggestion(
     assert "Nothing was judged" in said
     assert (line["status"], line["labels"], line["evidence"]) == (status, {}, [])
     assert line["errors"]
-    judgements = read_judgements(tmp_path / "judged.jsonl")
-    assert (judgements.labels, judgements.skipped) == ({}, {status: 1})
 
 
 def json_of_repair(received: Received) -> Any:

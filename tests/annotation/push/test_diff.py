@@ -47,6 +47,6 @@ def pushed_earlier(answered: bool) -> dict[str, Any]:
 def test_what_was_answered_keeps_the_states_that_it_was_judged_by(answered: bool, state: str, change: str) -> None:
     (body,) = to_records(sample(state), read_wording("en"))["grounding"]
     known = stored_unit(pushed_earlier(answered), 0)
-    diff = Diff(None, {"grounding": {UUID: known}}, False, lambda task, body: None, {})  # type: ignore[arg-type]
+    diff = Diff(None, {"grounding": {UUID: known}}, False, {})  # type: ignore[arg-type]
     found = "refused" if diff._answered_changes([("grounding", body)]) else diff._unit("grounding", body, "new").change
     assert found == change

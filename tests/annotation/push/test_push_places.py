@@ -1,6 +1,5 @@
-"""Where a push puts records besides one round: revisions, the places of a campaign, rounds with suggestions."""
+"""Where a push puts records besides one round: revisions and the places of a campaign."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,9 @@ from annotation.argilla.display import HIDDEN, original_text
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Calibration, Campaign
 from annotation.campaign.people import Passwords
-from annotation.campaign.setup import apply_plan, set_up, wanted_of_round
+from annotation.campaign.setup import apply_plan, wanted_of_round
 from annotation.campaign.setup_plan import plan_setup
 from annotation.push.push import PushOptions, PushReport, push_campaign, push_records
-from annotation.push.suggestions import read_judgements
 from pipeline.core.errors import InputError
 from pipeline.records.schema import QueryResponse
 from tests.support.setup_bench import answered, held, make, submit_first, write_records
@@ -90,7 +88,7 @@ def test_a_frame_goes_where_the_campaign_of_the_folder_puts_it(owner, workspace)
     assert new == {("en", "calibration"): 1, ("en", "production"): 2}
     assert [line.partition(":")[0] for line in report.invalid] == ["row 4"]
     assert push_frame(frame).tasks["retrieval"][:2] == (0, 3)
-    with pytest.raises(InputError, match="is for suggestions"):
+    with pytest.raises(InputError, match="exports agreement EXPORT --judge"):
         push_frame(frame, round_name="suggested")
 
 
@@ -114,65 +112,8 @@ def test_answers_that_speak_as_their_model_are_listed_and_left_out_on_request(ow
     assert [each["external_id"] for each in held(owner, ready)] == ["r2"]
 
 
-def judgement(value: object = "yes", p_yes: float = 0.75, **more: object) -> str:
-    labels = {"helpful": {"value": value, "p_yes": p_yes}}
-    line = {"record_uuid": "r1", "task": "generation", "chunk_id": "", "labels": labels, "evidence": []}
-    return json.dumps({**line, "status": "ok", "model": "m", **more})
-
-
-def test_judgements_are_filled_in_in_a_round_of_their_own_only(owner, ready, push) -> None:
-    set_up(owner, ready, round_name="suggested")
-    lines = [judgement(), judgement(task="grounding", status="invalid_json", labels={})]
-    Path("judged.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    done = push("--suggestions", "judged.jsonl")
-    assert "Units with suggestions: 1 of 1" in done.stderr
-    assert "passed over with the status 'invalid_json': 1." in done.stderr
-    (record,) = held(owner, ready, "generation", "en", "suggested", include=("suggestions",))
-    (suggestion,) = record["suggestions"]
-    assert [suggestion[key] for key in ("value", "score", "agent", "type")] == ["yes", 0.75, "judge", "model"]
-    assert held(owner, ready) == []
-    assert push("--suggestions", "judged.jsonl").stdout.splitlines()[-1].split()[3:5] == ["0", "1"]
-    for words, code, said in (
-        (("--suggestions", "judged.jsonl", "--round", "production"), 1, "takes no suggestions"),
-        (("--round", "suggested"), 2, "is for suggestions"),
-    ):
+def test_nothing_that_a_machine_says_is_filled_in(push) -> None:
+    Path("judged.jsonl").write_text("", encoding="utf-8")
+    for words, code in ((("--suggestions", "judged.jsonl"), 2), (("--round", "suggested"), 1)):
         refused = push(*words, code=code)
-        assert (refused.stdout, said in refused.stderr) == ("", True)
-
-
-@pytest.mark.rare
-def test_suggestions_that_a_judge_no_longer_makes_are_gone(owner, workspace, push) -> None:
-    set_up(owner, workspace, round_name="suggested")
-
-    def proposed(*lines: str) -> tuple[list[list[str]], list[str]]:
-        Path("judged.jsonl").write_text("\n".join(lines), encoding="utf-8")
-        counts = push("--suggestions", "judged.jsonl").stdout.splitlines()[-1].split()[3:6]
-        items = [
-            held(owner, workspace, task, "en", "suggested", include=("suggestions",))[0]
-            for task in ("grounding", "generation")
-        ]
-        return [sorted(each["value"] for each in item["suggestions"]) for item in items], counts
-
-    two = {name: {"value": value, "p_yes": 1} for name, value in (("helpful", True), ("incomplete", False))}
-    grounding = judgement(task="grounding", labels={"source_cited": {"value": True, "p_yes": 1}})
-    assert proposed(judgement(labels=two), grounding) == ([["yes"], ["no", "yes"]], ["1", "0", "0"])
-    assert proposed(judgement(value=False), grounding) == ([["yes"], ["no"]], ["0", "0", "1"])
-    assert proposed(judgement(value=False), judgement(task="grounding", labels={})) == ([[], ["no"]], ["0", "1", "0"])
-
-
-@pytest.mark.parametrize(
-    ("lines", "reason"),
-    [
-        (["{"], "line 1: not JSON"),
-        ([judgement(), judgement()], "line 2: a second judgement of generation 'r1'"),
-        ([judgement(p_yes=1.5)], "p_yes"),
-        ([judgement(labels={"nice": {"value": True, "p_yes": 1}})], "has no label 'nice'"),
-        ([judgement(task="retrieval", labels={})], "without `chunk_id`"),
-    ],
-    ids=range(5),
-)
-def test_a_file_of_judgements_with_a_bad_line_is_refused_whole(tmp_path: Path, lines: list[str], reason: str) -> None:
-    (tmp_path / "judged.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(InputError, match="nothing was pushed") as refused:
-        read_judgements(tmp_path / "judged.jsonl")
-    assert reason in str(refused.value)
+        assert (refused.stdout, "`citejury exports agreement EXPORT --judge" in refused.stderr) == ("", True)
