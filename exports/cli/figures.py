@@ -380,8 +380,7 @@ def results(
     what. First come composite findings, answers as a whole: a serious problem is a contradicted claim, a fabricated
     source, unsafe content or an answer off the topic, unless tables [findings.NAME] of citejury.toml say otherwise.
     Intervals are 95 % and take narratives, not answers, as independent; two groups are compared on the narratives that
-    both have, and p is corrected for all comparisons (Holm). --runs adds what was asked, what the answers cite, and,
-    where tables [verdicts.LANGUAGE] of citejury.toml give words for it, whether they affirm or reject the narrative.
+    both have, and p is corrected for all comparisons (Holm). --runs adds what was asked and what the answers cite.
 
     --judge adds to each rate the same with a judge's help: what it says of the units that nobody labelled, corrected
     by what people said of those that they did (prediction-powered inference). What people labelled must be a random

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.reading.definitions import VerdictReader
 from exports.reading.input_files import input_file
 from exports.reading.provenance import RecordTraces, tell_narratives
 from exports.statistics.ratings import InputFile, IntArray
-from exports.statistics.study import NO_VERDICT, STATES, UNKNOWN_CITED, VERDICTS, Answers, Column, RunCounts, add_counts
+from exports.statistics.study import STATES, UNKNOWN_CITED, Answers, Column, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, read_errors, read_manifest
 from pipeline.citations.addresses import is_grounding_redirect, site_key
 from pipeline.core.errors import InputError, OutputError
@@ -25,7 +24,6 @@ from pipeline.records import run as run_files
 from pipeline.records.causes import UNRESOLVED, may_be_fabricated
 from pipeline.records.citation_form import read_stored
 from pipeline.records.schema import CITED, QueryResponse, Source, split_line
-from pipeline.text.words import detect_language
 
 COLUMNS = (
     "narrative_id",
@@ -44,15 +42,14 @@ _PAYLOAD_TEXTS = ("snippet", "cited_text")  # Reasons of sources of which only t
 class _Rows(NamedTuple):
     places: IntArray
     narratives: IntArray
-    verdicts: IntArray  # Number in `VERDICTS`, or `NO_VERDICT`
     n_passages: IntArray
     n_sources: IntArray
     n_unfetched: IntArray  # Those of them that nobody tried to fetch
 
 
 class AnswerFacts:
-    def __init__(self, verdicts: Mapping[str, VerdictReader]) -> None:
-        self.verdicts, self.n_places = verdicts, 0
+    def __init__(self) -> None:
+        self.n_places = 0
         self.record_uuids: list[str] = []
         self.values: dict[str, dict[str, int]] = {name: {} for name in COLUMNS}
         self.narratives: dict[tuple[str, str], int] = {}
@@ -66,9 +63,6 @@ class AnswerFacts:
         return self.n_places - 1
 
     def add(self, record: QueryResponse) -> None:
-        # An answer may be too short to tell its language.
-        language = detect_language(record.query) if self.verdicts and record.language == "und" else record.language
-        reader = self.verdicts.get(language)
         self.record_uuids.append(record.record_uuid)
         for name in COLUMNS:
             self.columns.append(self.values[name].setdefault(column_of(record, name), len(self.values[name])))
@@ -76,7 +70,6 @@ class AnswerFacts:
             (
                 self.n_places - 1,
                 self.narrative(record),
-                VERDICTS.index(reader.read(record.answer)) if reader else NO_VERDICT,
                 len(record.chunks),
                 len(record.sources),
                 sum(source.state == "unfetched" for source in record.sources),
@@ -142,8 +135,6 @@ class AnswerFacts:
             record_uuids=tuple(names),
             columns={name: _column_of(list(self.values[name]), columns[:, at]) for at, name in enumerate(COLUMNS)},
             narratives=_column_of(list(known), of_number[rows.narratives[chosen]]),
-            verdicts=rows.verdicts[chosen],
-            patterns={language: reader.patterns for language, reader in self.verdicts.items()},
             n_passages=rows.n_passages[chosen],
             cited_by=np.repeat(np.arange(len(chosen)), rows.n_sources[chosen]),
             sites=_column_of(list(self.sites), sites),
@@ -229,14 +220,12 @@ class _Place:
         return sum(len(ids) for kind in (self.answered, self.refused, self.empty) for ids in kind.values())
 
 
-def read_runs(
-    paths: Sequence[Path], records: Collection[str] = (), verdicts: Mapping[str, VerdictReader] | None = None
-) -> ReadRuns:
+def read_runs(paths: Sequence[Path], records: Collection[str] = ()) -> ReadRuns:
     """What run folders and files of records tell; `records` are the ids of the export's records, if there is one.
 
     What is named twice counts once; a place without a record of the export is left out with a remark.
     """
-    facts = AnswerFacts(verdicts or {})
+    facts = AnswerFacts()
     remarks: list[str] = []
     distinct = {path.resolve(): path for path in reversed(paths)}
     if len(distinct) < len(paths):

@@ -13,7 +13,7 @@ from exports.csv.folder import exported_datasets, file_name
 from exports.csv.schema import query_column
 from exports.reading import read as reading
 from exports.reading.decisions import read_decisions
-from exports.reading.definitions import read_verdict_patterns, verdict_readers
+from exports.reading.definitions import dropped_tables
 from exports.reading.input_files import column_rows, csv_rows, input_file
 from exports.reading.judgements import ReadJudged, read_judged
 from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
@@ -113,7 +113,7 @@ def read_study(
     told = read_provenance(provenance_files(paths))
     remarks, inputs = [*tables.remarks, *told.remarks], [*tables.inputs, *told.files]
     rows = _gather(reading.export_files(paths))
-    ran = read_runs(runs, rows.known, verdict_readers(read_verdict_patterns())) if runs else None
+    ran = read_runs(runs, rows.known) if runs else None
     judged = (
         read_judged(judging.judgements, judging.records, judging.name, rows.known, tables.tables) if judging else None
     )
@@ -127,6 +127,7 @@ def read_study(
     if judged:
         remarks += judged.remarks
         inputs += judged.files
+    remarks += dropped_tables() if runs else []
     if ran:
         remarks += ran.remarks
         inputs += ran.files

@@ -11,7 +11,6 @@ from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Place, Po
 from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.ratings import RATINGS, MeasuredTask
-from exports.statistics.study import VERDICTS
 from pipeline.core.tables import PART, Table, cut
 from pipeline.core.terminal import counted
 
@@ -62,8 +61,6 @@ def landscape_blocks(results: schema.Results, narrow: bool = False) -> Iterator[
         yield _questions(results)
     if results.landscape:
         yield _citations(results.landscape, narrow)
-    if results.narrative_verdicts:
-        yield _verdicts(results.narrative_verdicts, narrow)
     for passages in results.passages:
         yield _passages(passages, narrow)
 
@@ -77,9 +74,6 @@ def more_figures(results: schema.Results) -> Iterator[words.Figure]:
         others = {"excerpt": cited.excerpts_only, "may_be_fabricated": cited.may_be_fabricated}
         for state, found in (*cited.states.items(), *others.items()):
             yield words.Figure(None, f"source_{state}", f"Sources: {state}", "citation", found)
-    if results.narrative_verdicts:
-        for verdict, found in results.narrative_verdicts.verdicts.items():
-            yield words.Figure(None, f"narrative_{verdict}", f"Narrative: {verdict}", "answer", found)
     for passages in results.passages:
         for name, title, found in _passage_figures(passages):
             yield words.Figure(None, f"{passages.contexts or 'unknown'}_{name}", title, "record", found)
@@ -178,22 +172,6 @@ def _overlap_table(pairs: Sequence[schema.SiteOverlap], narrow: bool) -> Table:
         within = Figure(words.share(pair.narrative_jaccard), words.span(pair.interval))
         rows.append((name, f"{pair.n_narratives:,}", within, words.share(pair.jaccard)))
     return Table(rows, left=1)
-
-
-def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
-    first = _named_rates(found.verdicts["affirms"])
-    names = [name for name, _ in first][: 1 if narrow and len(first) > _GROUPS_SHOWN + 1 else None]
-    answers = [f"{rate.n_units:,}" for _, rate in first]
-    table = _by_name(names, {"answers": answers, **{each: _shares(found.verdicts[each]) for each in VERDICTS}})
-    languages = "; ".join(
-        f"{language}: {', '.join(own.affirms)} / {', '.join(own.rejects)}" for language, own in found.patterns.items()
-    )
-    notes = [f"Shares with their 95 % intervals, by what the first sentence holds ({languages})."]
-    if found.n_without_patterns:
-        left = ", ".join(f"{language or 'not known'} {count:,}" for language, count in found.n_without_patterns.items())
-        notes.append(f"Left out, since their language has no patterns: {left}.")
-    notes += _differences([(f"Narrative: {verdict}", found.verdicts[verdict], words.SHARES) for verdict in VERDICTS])
-    return Section("What the answers say of their narrative", tables=(table,), notes=tuple(notes))
 
 
 def _passages(found: schema.Passages, narrow: bool) -> Section:

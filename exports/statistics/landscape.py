@@ -11,7 +11,7 @@ from exports.statistics.distributions import rounded
 from exports.statistics.groups import AskedOf, Grouping, Records, count_groups, divided
 from exports.statistics.rates import MeasuredColumn, Values, measure_columns, rate_ends, rate_interval
 from exports.statistics.ratings import FloatArray, IntArray
-from exports.statistics.study import NO_VERDICT, STATES, UNKNOWN_CITED, VERDICTS, Answers, RunCounts
+from exports.statistics.study import STATES, UNKNOWN_CITED, Answers, RunCounts
 from pipeline.records.schema import CITED
 
 _PROVIDER = "model_name"
@@ -21,7 +21,6 @@ _LEAST_SAMPLE = 10  # Citations of a group for figures in a sample: in fewer har
 
 class Surveyed(NamedTuple):
     landscape: schema.Landscape
-    verdicts: schema.NarrativeVerdicts | None  # What they say of their narrative; None where no patterns were given
     remarks: list[str]
 
 
@@ -44,7 +43,7 @@ def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) ->
         may_be_fabricated=_measured(answers.cited_by, answers.never_were[:, np.newaxis], uncompared, seed)[0],
         overlaps=tuple(overlap for division in records.divisions for overlap in _overlaps(answers, division)),
     )
-    return Surveyed(landscape, _verdicts(answers, records, seed), [*_ungrouped(answers, by), *_remarks(answers)])
+    return Surveyed(landscape, [*_ungrouped(answers, by), *_remarks(answers)])
 
 
 def run_totals(
@@ -192,22 +191,6 @@ def _narrative_jaccards(a: IntArray, b: IntArray, width: int) -> FloatArray:
         for own in (a // width, b // width, np.intersect1d(a, b, assume_unique=True) // width)
     )
     return np.asarray(in_both / (in_a + in_b - in_both), np.float64)
-
-
-def _verdicts(answers: Answers, records: Records, seed: int) -> schema.NarrativeVerdicts | None:
-    if not answers.patterns:
-        return None
-    unread = answers.verdicts == NO_VERDICT
-    values = (answers.verdicts[:, np.newaxis] == np.arange(len(VERDICTS))).astype(np.float64)
-    values[unread] = np.nan
-    found = _measured(np.arange(len(unread)), values, records, seed)
-    languages = answers.columns["language"]
-    counts = np.bincount(languages.numbers[unread], minlength=len(languages.names)).tolist()
-    return schema.NarrativeVerdicts(
-        patterns=dict(sorted(answers.patterns.items())),
-        n_without_patterns={name: count for name, count in zip(languages.names, counts, strict=True) if count},
-        verdicts=dict(zip(VERDICTS, found, strict=True)),
-    )
 
 
 def _ungrouped(answers: Answers, by: Sequence[str]) -> Iterator[str]:

@@ -225,7 +225,6 @@ def measure_results(
         },
         runs=run_totals(study.runs or {}, study.provenance, before_the_jury),
         landscape=surveyed and surveyed.landscape,
-        narrative_verdicts=surveyed and surveyed.verdicts,
         passages=_measure_passages(study, tasks["retrieval"], records, by, seed) if "retrieval" in tasks else (),
         remarks=(
             *_remarks(grouped.divisions[1:]),

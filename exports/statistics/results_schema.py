@@ -4,7 +4,7 @@ from typing import Literal
 
 from exports.statistics.groups import Denominators
 from exports.statistics.ratings import InputFile, MeasuredTask, ScaleName
-from exports.statistics.study import Consensus, Verdict, VerdictPatterns
+from exports.statistics.study import Consensus
 from pipeline.core.schema import Frozen
 from pipeline.records.causes import SourceState
 from pipeline.records.schema import Cited
@@ -275,17 +275,6 @@ class Landscape(Frozen):
     """Every pair of groups."""
 
 
-class NarrativeVerdicts(Frozen):
-    """What the answers of the runs say of their narrative in their opening."""
-
-    patterns: dict[str, VerdictPatterns]
-    """The patterns by language."""
-    n_without_patterns: dict[str, int]
-    """Answers that were not read since their language has no patterns, by language."""
-    verdicts: dict[Verdict, LabelResults]
-    """Share of the answers that were read which affirm, reject, or say neither."""
-
-
 class Passages(Frozen):
     """How well the passages of records fit their queries."""
 
@@ -339,8 +328,8 @@ class Results(Frozen):
     """What became of the questions, by provider; empty without run folders."""
     landscape: Landscape | None = None
     """What the answers cite; None without runs."""
-    narrative_verdicts: NarrativeVerdicts | None = None
-    """What the answers say of their narrative; None without runs or without patterns."""
+    narrative_verdicts: None = None
+    """Always null: versions before this one counted words of agreement with the narrative here."""
     passages: tuple[Passages, ...] = ()
     """How well passages fit their queries, by where the contexts come from; empty without retrieval."""
     remarks: tuple[str, ...]

@@ -12,19 +12,7 @@ from pipeline.core.schema import Frozen
 from pipeline.records.causes import SourceState
 
 STATES: tuple[SourceState, ...] = get_args(SourceState)  # The states of a source, by their number in `Answers`
-Verdict = Literal["affirms", "rejects", "neither"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # What an answer says of its narrative, by its number in `Answers`
-NO_VERDICT = -1  # The number where no patterns are given for the language of the answer
 UNKNOWN_CITED = -1  # The number where a record does not say how a source came with its answer
-
-
-class VerdictPatterns(Frozen):
-    """What makes an answer of one language affirm or reject its narrative: a table `[verdicts.<language>]`."""
-
-    affirms: tuple[str, ...]
-    """Words and phrases of which one in the answer's opening says yes."""
-    rejects: tuple[str, ...]
-    """Words and phrases of which one says no."""
 
 
 class Column(NamedTuple):
@@ -38,8 +26,6 @@ class Answers(NamedTuple):
     record_uuids: tuple[str, ...]
     columns: Mapping[str, Column]  # Those of `provenance.csv`; empty text where not known
     narratives: Column  # The narrative of each (exports/contracts/results.md#narratives)
-    verdicts: IntArray  # Number in `VERDICTS` of what each says of its narrative, or `NO_VERDICT`
-    patterns: Mapping[str, VerdictPatterns]  # By language
     n_passages: IntArray  # How many passages each record has
     cited_by: IntArray  # Answer of each citation, rising: each distinct URL of an answer is one citation
     sites: Column  # The site of each citation (pipeline/contracts/urls.md#site-key); empty where it is not known

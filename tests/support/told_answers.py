@@ -8,23 +8,15 @@ import numpy as np
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Results
 from exports.statistics.study import (
-    NO_VERDICT,
     STATES,
     UNKNOWN_CITED,
-    VERDICTS,
     Answers,
     Column,
     RunCounts,
     Study,
-    VerdictPatterns,
 )
 from pipeline.records.causes import may_be_fabricated
 from pipeline.records.schema import CITED
-
-PATTERNS = {
-    "en": VerdictPatterns(affirms=("yes",), rejects=("no",)),
-    "ja": VerdictPatterns(affirms=("はい",), rejects=("いいえ",)),
-}
 
 
 class Told(NamedTuple):
@@ -33,7 +25,6 @@ class Told(NamedTuple):
     model: str
     narrative: str
     cited: tuple[str, ...] = ()
-    verdict: str = ""
     language: str = "en"
 
 
@@ -46,7 +37,7 @@ def never_was(state: str) -> bool | None:
     return may_be_fabricated("read" if state == "excerpt" else state)  # type: ignore[arg-type]
 
 
-def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | None = None) -> Answers:
+def told_answers(rows: Sequence[Told]) -> Answers:
     """The answers in the order of the rows; their ids are `r0`, `r1` …; `site=excerpt` is read from an excerpt."""
     given = [(at, text.split("=")) for at, row in enumerate(rows) for text in row.cited]
     cited = [(at, *parts, *("", "read", "cited")[len(parts) :]) for at, parts in given]
@@ -57,11 +48,6 @@ def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | No
             "language": column([row.language for row in rows]),
         },
         narratives=column([row.narrative for row in rows]),
-        verdicts=np.array(
-            [next((at for at, name in enumerate(VERDICTS) if name == row.verdict), NO_VERDICT) for row in rows],
-            np.int64,
-        ),
-        patterns=patterns or {},
         n_passages=np.zeros(len(rows), np.int64),
         cited_by=np.array([at for at, *_ in cited], np.int64),
         sites=column([site for _, site, *_ in cited]),
@@ -72,19 +58,22 @@ def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | No
     )
 
 
+def _sites(model: str, at: int) -> tuple[str, ...]:
+    own = f"{model.lower().encode().hex()[:40]}.example=gone"
+    return ("a.example", own) if at % 3 else ("a.example=excerpt",)
+
+
 def surveyed(models: tuple[str, ...], by: tuple[str, ...] = ("model_name",)) -> Results:
-    """Results of these models: the last affirms every second narrative, and cites a site of its own."""
+    """Results of these models: the last cites nothing for every second narrative, and has a site of its own."""
     rows = [
         Told(
             model,
             f"n{at}",
-            ("a.example", f"{model.lower().encode().hex()[:40]}.example=gone") if at % 3 else ("a.example=excerpt",),
-            "affirms" if model == models[-1] and at % 2 else "rejects",
+            _sites(model, at) if model != models[-1] or at % 2 else (),
             "en" if at % 5 else "und",
         )
         for at in range(40)
         for model in models
     ]
-    rows = [row._replace(verdict="" if row.language == "und" else row.verdict) for row in rows]
     runs = {model: RunCounts(123_456, 3, 123_413) for model in models}
-    return measure_results(Study((), {}, {}, answers=told_answers(rows, PATTERNS), runs=runs), by=by)
+    return measure_results(Study((), {}, {}, answers=told_answers(rows), runs=runs), by=by)

@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from exports.reading.definitions import verdict_readers
 from exports.reading.runs import ReadRuns, read_runs
-from exports.statistics.study import NO_VERDICT, STATES, UNKNOWN_CITED, VERDICTS, RunCounts, Study, VerdictPatterns
+from exports.statistics.study import STATES, UNKNOWN_CITED, RunCounts, Study
 from pipeline.core.errors import CitejuryError, InputError
 from pipeline.records.run import read_records, write_records
 from pipeline.records.schema import QueryResponse
@@ -186,7 +185,7 @@ def test_an_error_of_a_call_that_was_answered_since_does_not_count(tmp_path: Pat
     assert read_runs([run]).counts["openai"] == RunCounts(3, 0, 0)
 
 
-def test_narratives_are_of_their_study_verdicts_of_their_language_and_a_torn_file_is_refused(tmp_path: Path) -> None:
+def test_narratives_are_of_their_study_and_a_torn_file_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path)
     records = [record for record in read_records(tmp_path / "run") if record.provenance.narrative_id != "n4"]
 
@@ -202,19 +201,6 @@ def test_narratives_are_of_their_study_verdicts_of_their_language_and_a_torn_fil
     together = read_runs([tmp_path / "both.jsonl"]).answers
     assert (len(apart.narratives.names), len(set(apart.columns["narrative_id"].names))) == (6, 3)
     assert len(together.narratives.names) == 3
-    readers = verdict_readers({"en": VerdictPatterns(affirms=("yes",), rejects=("no",))})
-    records = [
-        record.model_copy(update={"language": "de" if record.answer.startswith("Nein") else "en"})
-        for record in read_records(tmp_path / "run")
-        if record.answer
-    ]
-    write_records(tmp_path / "records.jsonl", records)
-    answers = read_runs([tmp_path / "records.jsonl"], verdicts=readers).answers
-    found = sorted("" if code == NO_VERDICT else VERDICTS[code] for code in answers.verdicts.tolist())
-    assert found == ["", "affirms", "neither", "neither", "neither", "rejects", "rejects"]
-    write_run(tmp_path, {"openai": {"n1": (said("No."), 200)}}, name="short")
-    answers = read_runs([tmp_path / "short"], verdicts=readers).answers
-    assert (answers.columns["language"].names, answers.verdicts.tolist()) == (("und",), [VERDICTS.index("rejects")])
     file = tmp_path / "run" / "openai.csv"
     file.write_bytes(file.read_bytes()[:-40])
     with pytest.raises(CitejuryError, match="pipeline check"):

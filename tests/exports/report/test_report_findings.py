@@ -100,9 +100,7 @@ def test_tasks_that_are_never_compared_say_so(agreement: Agreement) -> None:
 
 def test_what_runs_tell_is_a_click_away_and_results_without_groups_make_a_screen(agreement: Agreement) -> None:
     told = surveyed((HOSTILE[0], "plain"))
-    found = results().model_copy(
-        update={name: getattr(told, name) for name in ("runs", "landscape", "narrative_verdicts")}
-    )
+    found = results().model_copy(update={name: getattr(told, name) for name in ("runs", "landscape")})
     page = shown(agreement, found)
     blocks = [text for _, text in page.all("details") if HOSTILE[0] in text]
     assert len(blocks) == len(list(landscape_blocks(found))) > 1

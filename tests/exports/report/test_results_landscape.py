@@ -23,15 +23,13 @@ def test_the_terminal_has_eighty_columns_says_what_stands_out_and_hostile_names_
         for heading in (
             "Questions, as the runs tell",
             "What the answers cite",
-            "What the answers say of their narrative",
         ):
             assert heading in shown
     assert "The groups are in citations.csv and sites.csv." in " ".join(shown.split())
     assert "further pairs: overlaps.csv" in " ".join(shown.split())
     shown = " ".join(results_terminal(surveyed(("a", "b", "c"))).split())
-    assert "Narrative: affirms: c 50 %, a 0 %: 50 points apart" in shown
-    assert "on 32 narratives that both have." in shown
-    assert "Left out, since their language has no patterns: und 24." in shown
+    assert "Answers without citations: c 50 %, a 0 %: 50 points apart" in shown
+    assert "on 40 narratives that both have." in shown
     assert "beyond chance, after" not in results_terminal(surveyed(("a",)))
     found = surveyed((HOSTILE_MODEL, "plain"))
     for text in (results_terminal(found), results_markdown(found)):
@@ -57,11 +55,10 @@ def test_tables_for_programs_hold_every_figure_and_mrr_and_ndcg_have_no_per_cent
     tables = results_tables(found)
     assert {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} <= tables.keys()
     rates = {(row["label"], row["by_model_name"]): row["rate"] for row in dict_rows(tables["results.csv"])}
-    assert rates["narrative_affirms", "b"] == 0.5
+    assert rates["without_citations", "b"] == 0.5
     assert rates["source_gone", None] is not None
-    compared = {"without_citations", "narrative_affirms", "narrative_rejects", "narrative_neither"}
-    assert {row["label"] for row in dict_rows(tables["differences.csv"])} == compared
-    assert next((row["site"], row["citations"]) for row in dict_rows(tables["sites.csv"])) == ("a.example", 80)
+    assert {row["label"] for row in dict_rows(tables["differences.csv"])} == {"without_citations"}
+    assert next((row["site"], row["citations"]) for row in dict_rows(tables["sites.csv"])) == ("a.example", 60)
     assert len({figure.name for figure in more_figures(found)}) == len(list(more_figures(found)))
     label = results().tasks["grounding"].labels["support_present"]
     measured = {"topically_relevant": label}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from exports.statistics.results import measure_results
-from exports.statistics.results_schema import CitationGroup, Landscape, NarrativeVerdicts, SiteOverlap
-from exports.statistics.study import Answers, RunCounts, Study, VerdictPatterns
+from exports.statistics.results_schema import CitationGroup, Landscape, SiteOverlap
+from exports.statistics.study import Answers, RunCounts, Study
 from tests.support.told_answers import Told, told_answers
 
 # Two providers on three narratives. On n1 both cite a.example; on n2 nothing is shared; on n3 b cites nothing.
@@ -22,7 +22,6 @@ ROWS = [
     Told("b", "n2", ("=unreached", "d.example")),
     Told("b", "n3"),
 ]
-PATTERNS = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}
 
 
 def landscape(answers: Answers, by: tuple[str, ...] = ("model_name",)) -> Landscape:
@@ -136,9 +135,8 @@ def test_what_cannot_be_compared_is_told() -> None:
     assert "Figures from runs are not grouped by `reviewer`, which runs do not tell." in found.remarks
     for beginning in ("Nobody tried to fetch 1 of 9 cited sources", "Of 2 of 9 cited sources only an excerpt"):
         assert any(remark.startswith(beginning) for remark in found.remarks)
-    assert found.narrative_verdicts is None, "no patterns were given"
     nothing = measure_results(Study((), {}, {}))
-    assert (nothing.runs, nothing.landscape, nothing.narrative_verdicts, nothing.passages) == ((), None, None, ())
+    assert (nothing.runs, nothing.landscape, nothing.passages) == ((), None, ())
 
 
 def test_crossed_groups_are_compared_within_a_level_and_no_citations_give_no_sites() -> None:
@@ -187,36 +185,3 @@ def test_figures_are_those_of_plain_loops() -> None:
         each = [len(one & other) / len(one | other) for one, other in pairs if one and other]
         assert overlap(found, a, b).n_narratives == len(each)
         assert overlap(found, a, b).narrative_jaccard == pytest.approx(np.mean(each))
-
-
-def verdicts(rows: list[Told]) -> NarrativeVerdicts:
-    found = measure_results(Study((), {}, {}, answers=told_answers(rows, PATTERNS))).narrative_verdicts
-    assert found is not None
-    return found
-
-
-def test_verdicts_are_shares_of_the_answers_read_and_who_affirms_what_others_reject_stands_out() -> None:
-    said = {"a": ("affirms", "affirms", "rejects", "neither"), "b": ("rejects", "rejects", "rejects", "")}
-    found = verdicts(
-        [
-            Told(model, f"n{at}", verdict=verdict, language="en" if verdict else "fr")
-            for model, own in said.items()
-            for at, verdict in enumerate(own)
-        ]
-    )
-    rates = {name: [each.rate for each in rate.groups] for name, rate in found.verdicts.items()}
-    assert rates == {"affirms": [0.5, 0], "rejects": [0.25, 1], "neither": [0.25, 0]}
-    affirms, difference = found.verdicts["affirms"], found.verdicts["rejects"].differences[0]
-    assert (affirms.n_units, affirms.denominators.answers, found.n_without_patterns) == (7, 8, {"fr": 1})
-    assert (difference.n_narratives, difference.difference) == (3, pytest.approx(-2 / 3))
-    rows = [
-        Told(model, f"n{at}", verdict="affirms" if model == "c" and at % 2 else "rejects")
-        for at in range(60)
-        for model in ("a", "b", "c")
-    ]
-    found = verdicts(rows).verdicts["affirms"]
-    assert {(each.a, each.b): each.stands_out for each in found.differences} == {
-        ("a", "b"): False,
-        ("a", "c"): True,
-        ("b", "c"): True,
-    }
