@@ -137,6 +137,7 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
         told["states"],
         told["overlap"],
         *many,
+        *_differences([("Answers without citations", found.without_citations, words.SHARES)]),
     )
     return Section("What the answers cite", tables=tuple(tables), notes=notes)
 

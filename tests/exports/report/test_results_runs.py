@@ -112,8 +112,8 @@ def test_agreement_tells_what_runs_asked_and_files_of_runs_give_way_with_the_oth
     assert done.exit_code == 0, done.output
     report = Path("out/report.html").read_text(encoding="utf-8")
     assert "how many questions were asked" not in report
-    assert ">asked</th>" in report
-    assert ">refused</th>" in report
+    assert ">asked</bdi></th>" in report
+    assert ">refused</bdi></th>" in report
     wrong = agree("--out", "wrong", "--runs", "missing")
     assert (wrong.exit_code, Path("wrong").exists()) == (1, False)
     assert "missing" in wrong.stderr
