@@ -17,7 +17,6 @@ from annotation.quality.submissions import Submission, alike, at_once, floor, hi
 from annotation.quality.tally import Tally, WatchedDataset
 from pipeline.core.terminal import counted
 
-"""The field without which a task's questions cannot be answered."""
 _TAG = re.compile(r"<[^>]*>")
 _SAMPLE = 100  # records whose texts are read where somebody may have been too fast
 
