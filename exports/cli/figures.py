@@ -218,7 +218,7 @@ def agreement(
         agreement.json    every figure, and the reason where there is none (--schema describes it)
         report.html       all of it to look at, in one file that needs no network
         agreement.md      for a pull request
-        labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, changes.csv, conditional.csv
+        labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, conditional.csv
         disagreements.csv every unit on which annotators differ, those that weigh most first
 
     --judge takes the file of `citejury annotation judge`, or of anything that answers the labels in its format, and

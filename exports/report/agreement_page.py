@@ -90,14 +90,17 @@ def short_sections(agreement: schema.Agreement, results: Results | None = None) 
         yield Section(
             title=f"{task}: {_sizes(task, figures)}",
             tables=(_label_table(figures, "terminal", left=None),),
-            points=(*marked("! ", words.undefined_sentences(figures)), *marked("* ", words.finding_sentences(figures))),
+            points=(
+                *marked("! ", words.undefined_sentences(figures)),
+                *marked("* ", words.annotator_sentences(figures)),
+            ),
             widths=_WIDTHS if is_ours else (),
         )
     cautions = sum(1 for figures in agreement.tasks.values() for _ in words.warning_sentences(figures))
     if cautions:
         sentence = f"{counted(cautions, 'caution')} to read first: report.html and agreement.md."
         yield Section(points=marked("! ", [sentence]))
-    is_starred = any(True for figures in agreement.tasks.values() for _ in words.finding_sentences(figures))
+    is_starred = any(True for figures in agreement.tasks.values() for _ in words.annotator_sentences(figures))
     nouns = {words.cluster_noun(task, figures) for task, figures in agreement.tasks.items()}
     legend = _SHORT_LEGEND.replace("records", f"{min(nouns, default='record')}s")
     yield Section(notes=(legend + (" *: beyond chance." if is_starred else ""),))
@@ -147,7 +150,7 @@ def _task_sections(
         ),
         tables=(_label_table(figures, place),),
         notes=(f"{mean}.",) if mean else (),
-        points=marked("* ", words.finding_sentences(figures)),
+        points=marked("* ", words.annotator_sentences(figures)),
     )
     if is_report:
         yield found._replace(
@@ -280,16 +283,8 @@ def _time_sections(figures: schema.TaskAgreement) -> Iterator[Section]:
     ):
         if len(slices) > 1:
             yield Section(title, tables=(_slices_table(kind, slices, figures),), depth=4)
-    if figures.changes:
-        rows: Rows = [("Label", "step", "change of α [95 %]", "p", "p after Holm")]
-        for each in figures.changes:
-            ends = f"[{words.signed(each.interval.low)}, {words.signed(each.interval.high)}]" if each.interval else ""
-            change = Figure(words.signed(each.difference), ends)
-            tested = map(words.decimal_p, (each.p_value, each.p_holm))
-            rows.append((each.label, f"{each.before} → {each.after}", change, *tested))
-        yield Section("Changes of α (permutation tests)", tables=(Table(rows, left=2),), folded=True, depth=4)
     if figures.conditional:
-        rows = [("Label", "where", "n", "α [95 %]", "AC1", "agr.", "yes", "broken")]
+        rows: Rows = [("Label", "where", "n", "α [95 %]", "AC1", "agr.", "yes", "broken")]
         rows += [_conditional_row(figures, found) for found in figures.conditional]
         notes = (_CONDITIONAL_MEANING,)
         yield Section("Labels bound by a rule", tables=(Table(rows, left=2),), notes=notes, depth=4)

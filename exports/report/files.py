@@ -74,10 +74,9 @@ _AGREEMENT = OwnFiles(
         "scaled_pairs.csv": b"task,label,rater_a,",
         "annotators.csv": b"task,label,rater,",
         "slices.csv": b"task,kind,name,",
-        "changes.csv": b"task,kind,label,",
         "conditional.csv": b"task,rule,premise,",
     },
-    {"agreement.tex": b"% citejury exports agreement"},
+    {"agreement.tex": b"% citejury exports agreement", "changes.csv": b"task,kind,label,"},
 )
 _RESULTS = OwnFiles(
     "exports results",

@@ -38,7 +38,7 @@ _Path: TypeAlias = str | PathLike[str]
 _ROW_MODELS = (
     *(figures.TaskAgreement, figures.LabelAgreement, figures.PairAgreement, figures.AnnotatorAgreement),
     *(figures.ScaledLabelAgreement, figures.ScaledPair),
-    *(figures.SliceLabel, figures.AlphaChange, figures.ConditionalAgreement, Disagreement),
+    *(figures.SliceLabel, figures.ConditionalAgreement, Disagreement),
     *(results_schema.Rate, Denominators, results_schema.Difference, results_schema.Finding),
     *(results_schema.RunTotals, results_schema.CitationGroup, results_schema.SiteCount, results_schema.SiteOverlap),
 )

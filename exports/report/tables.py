@@ -53,7 +53,6 @@ def agreement_tables(agreement: agreement_schema.Agreement) -> dict[str, Table]:
         "pairs.csv": table_of(agreement_schema.PairAgreement, lambda figures: figures.pairs),
         "annotators.csv": table_of(agreement_schema.AnnotatorAgreement, lambda figures: figures.annotators_vs_rest),
         "slices.csv": _tidy_table((*_SLICE_COLUMNS, *_columns(agreement_schema.SliceLabel)), slices),
-        "changes.csv": table_of(agreement_schema.AlphaChange, lambda figures: figures.changes),
         "conditional.csv": table_of(agreement_schema.ConditionalAgreement, lambda figures: figures.conditional),
     }
 

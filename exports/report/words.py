@@ -186,23 +186,6 @@ def discard_sentence(discards: schema.Discards | None) -> str:
     )
 
 
-def finding_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
-    """Changes of α that are more than chance, then annotators who stand out on a label; none where empty."""
-    yield from _change_sentences(figures)
-    yield from annotator_sentences(figures)
-
-
-def _change_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
-    for change in figures.changes:
-        if change.p_holm < SIGNIFICANT:
-            rose = change.difference > 0
-            by = estimate(abs(change.difference), change.interval if rose else turned(change.interval))
-            yield (
-                f"α of {change.label} {'rose' if rose else 'fell'} by {by} from {change.kind} {change.before} to "
-                f"{change.after} (permutation test, {p_phrase(change.p_holm)} after Holm)."
-            )
-
-
 def annotator_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     found = sorted((each for each in figures.annotators_vs_rest if each.stands_out), key=lambda each: each.p_holm or 0)
     for each in found[:_ANNOTATORS_TOLD]:

@@ -284,27 +284,6 @@ class AgreementSlice(Frozen):
     """The labels in the order of the task."""
 
 
-class AlphaChange(Frozen):
-    """The change of one label's alpha from one round or week to the next."""
-
-    kind: Literal["round", "week"]
-    """What is compared."""
-    label: str
-    """The label."""
-    before: str
-    """The earlier one."""
-    after: str
-    """The later one."""
-    difference: float
-    """Alpha after less alpha before."""
-    interval: Interval | None
-    """95 % interval of the difference; None where it is refused."""
-    p_value: float
-    """Two-sided permutation p of a difference as large: whole records exchanged between the two, at least 999 times."""
-    p_holm: float
-    """The same, corrected for all labels and steps of this kind in the task by Holm."""
-
-
 RefusedInterval = RefusedReason | Literal["few_units"]
 
 
@@ -558,8 +537,8 @@ class TaskAgreement(Frozen):
     """Agreement by ISO week of each unit's last response, in order of time."""
     languages: tuple[AgreementSlice, ...]
     """Agreement by language, by code."""
-    changes: tuple[AlphaChange, ...]
-    """Change of alpha from each round and week to the next, where both have one."""
+    changes: tuple[()] = ()
+    """Always empty; earlier versions tested here how alpha changed from one round or week to the next."""
     warnings: tuple[TaskWarning, ...]
     """What to mind about the task as a whole."""
     pairs_left_out: int = 0

@@ -3,7 +3,6 @@
 from exports.statistics.agreement_schema import (
     Agreement,
     AgreementSlice,
-    AlphaChange,
     AnnotatorAgreement,
     Discards,
     Interval,
@@ -110,19 +109,6 @@ def against_rest(name: str, delta: float, low: float, high: float, p_holm: float
     )
 
 
-def change(p_holm: float = 0.012, difference: float = -0.2) -> AlphaChange:
-    return AlphaChange(
-        kind="round",
-        label="misleading",
-        before="calibration",
-        after="production",
-        difference=difference,
-        interval=interval(-0.35, -0.05),
-        p_value=0.004,
-        p_holm=p_holm,
-    )
-
-
 def part(name: str, alpha: float) -> AgreementSlice:
     found = SliceLabel(
         n_pairable_items=40,
@@ -142,7 +128,6 @@ RICH = task(
     {"misleading": label(warnings=("RARE_CLASS",)), "topically_relevant": label(None, None)},
     annotators=("anna", "ben", HOSTILE),
     annotators_vs_rest=(against_rest(HOSTILE, 0.1, 0.02, 0.18, 0.002), against_rest("anna", 0.02, -0.1, 0.1)),
-    changes=(change(),),
     rounds=(part(HOSTILE, 0.4), part("production", 0.6)),
     discards=Discards(n_responses=4, share=0.024, by_annotator={"anna": 0.0, HOSTILE: 0.1}),
     constraint_violations={"evidence_requires_relevance": 3, "evidence_excludes_misleading": 0},

@@ -25,7 +25,7 @@ from tests.support.places import NO_SHARED, ROOT, SHARED
 EXPORT_A = SHARED / "iaa-cases" / "open" / "export_a"
 needs_shared = pytest.mark.skipif(not EXPORT_A.is_dir(), reason=NO_SHARED)
 WRITTEN = [
-    *("agreement.json", "agreement.md", "annotators.csv", "changes.csv", "conditional.csv"),
+    *("agreement.json", "agreement.md", "annotators.csv", "conditional.csv"),
     *("disagreements.csv", "labels.csv", "pairs.csv", "report.html", "slices.csv", "tasks.csv"),
 ]
 QUICK = ("--resamples", "100")

@@ -34,9 +34,8 @@ def test_tables_hold_every_figure_the_same_columns_without_rows_and_hostile_name
         ("round", label, alpha) for alpha in ("0.4", "0.6") for label in labels
     ]
     assert slices[0]["positive_rates"] == '{"=1+1": 0.25}'
-    assert rows_of(tables["changes.csv"])[0]["p_holm"] == "0.012"
     full, empty = agreement_tables(agreement(retrieval=RICH)), agreement_tables(agreement())
-    names = ("tasks", "labels", "pairs", "annotators", "slices", "changes", "conditional")
+    names = ("tasks", "labels", "pairs", "annotators", "slices", "conditional")
     assert list(full) == [f"{name}.csv" for name in names]
     for name, table in full.items():
         assert empty[name].csv() == table.csv().split(b"\r\n")[0] + b"\r\n"
@@ -52,7 +51,6 @@ def test_tables_hold_every_figure_the_same_columns_without_rows_and_hostile_name
 def test_markdown_opens_with_what_the_jury_found_and_no_name_has_power_in_it() -> None:
     page = agreement_markdown(agreement(retrieval=RICH))
     assert "| misleading | 169 | .74 \\[.62, .83\\] | 10% | .80 | 89% | .92 | .83 | 69% |" in page
-    assert "fell by .20" in page
     assert "\x1b" not in page
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1

@@ -12,7 +12,7 @@ from exports.statistics.study import Consensus
 from exports.statistics.table import UndefinedReason
 from exports.statistics.warnings import ADVICE
 from pipeline.core.terminal import printable
-from tests.support.figures_data import RICH, against_rest, agreement, change, label, task
+from tests.support.figures_data import RICH, against_rest, agreement, label, task
 from tests.support.printed import agreement_terminal
 from tests.support.results_data import results
 
@@ -76,24 +76,19 @@ def test_a_label_is_judged_by_both_ends_of_its_interval() -> None:
         assert words.fitness(found) == verdict
 
 
-def test_findings_are_changes_and_those_who_stand_out_most_and_nobody_for_an_interval_alone() -> None:
-    first, second = words.finding_sentences(RICH)
-    assert first == (
-        "α of misleading fell by .20 [.05, .35] from round calibration to production (permutation test, p = .012 after "
-        "Holm)."
-    )
-    assert second.startswith("=HYPERLINK")
-    assert second.endswith(
+def test_those_who_stand_out_most_are_named_and_nobody_for_an_interval_alone() -> None:
+    (told,) = words.annotator_sentences(RICH)
+    assert told.startswith("=HYPERLINK")
+    assert told.endswith(
         " stands out on misleading: 31% of the others' answers differ from theirs, 14% would if annotators were "
         "interchangeable (permutation test, p = .002 after Holm)."
     )
-    assert list(words.finding_sentences(task({}, changes=(change(p_holm=0.05),)))) == []
     many = [against_rest(f"a{n}", n / 100, 0.001, 1.0, 0.031 - n / 1000) for n in range(1, 31)]
-    found = list(words.finding_sentences(task({}, annotators_vs_rest=tuple(many))))
+    found = list(words.annotator_sentences(task({}, annotators_vs_rest=tuple(many))))
     assert [sentence.split(" ")[0] for sentence in found[:5]] == [f"a{n}" for n in (30, 29, 28, 27, 26)]
     assert found[5:] == ["25 more annotators and labels stand out: `stands_out` in annotators.csv."]
     alone = task({}, annotators_vs_rest=(against_rest("carla", 0.3, 0.2, 0.4, p_holm=0.051),))
-    assert list(words.finding_sentences(alone)) == []
+    assert list(words.annotator_sentences(alone)) == []
     assert "carla" not in agreement_terminal(agreement(retrieval=alone))
 
 
@@ -112,7 +107,7 @@ def test_the_table_has_one_line_a_label_whatever_names_there_are_and_explains_a_
     assert [line.split() for line in lines if line.startswith("misleading ")][-1][1:] == ["–", "Cannot", "be", "told"]
     cautions = sum(len(list(words.warning_sentences(part))) for part in figures.tasks.values())
     assert f"! {cautions} cautions to read first: report.html and agreement.md." in lines
-    assert sum(line.startswith("* ") for line in lines) == len(list(words.finding_sentences(RICH)))
+    assert sum(line.startswith("* ") for line in lines) == len(list(words.annotator_sentences(RICH)))
     assert text.endswith("*: beyond chance.")
     assert "*" not in agreement_terminal(agreement(retrieval=task({"misleading": label(0.7, 0.6, 0.8)})))
     with_results = agreement_terminal(figures, results())

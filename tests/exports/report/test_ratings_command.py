@@ -50,7 +50,7 @@ def test_a_table_becomes_figures_with_their_denominators(table: Path, tmp_path: 
     assert "value  ordinal  11  .82 [" in result.stdout
     assert "interval over units" in result.stdout
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *("agreement.json", "agreement.md", "annotators.csv", "changes.csv", "conditional.csv", "disagreements.csv"),
+        *("agreement.json", "agreement.md", "annotators.csv", "conditional.csv", "disagreements.csv"),
         *("labels.csv", "pairs.csv", "report.html", "scaled_pairs.csv", "slices.csv", "tasks.csv"),
     ]
     (label,) = rows_of(tmp_path / "out" / "labels.csv")

@@ -1,27 +1,19 @@
-"""Agreement by round, week and language, its changes, rules between labels, overlap and what to mind."""
+"""Agreement by round, week and language, and Holm's correction."""
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 
 from exports.reading.read import export_files, read_tables
 from exports.statistics.agreement import (
-    deal,
-    deck_of,
     measure_agreement,
-    measure_changes,
     measure_task,
-    round_parts,
-    split,
-    step_between,
-    week_parts,
 )
-from exports.statistics.agreement_schema import AlphaChange, TaskAgreement
+from exports.statistics.agreement_schema import TaskAgreement
 from exports.statistics.distributions import holm
-from exports.statistics.ratings import Ratings
 from tests.support import oracles
 from tests.support.agreement_data import CASES, START, Row, ratings_of
 from tests.support.places import NO_SHARED
@@ -110,107 +102,6 @@ def test_weeks_are_named_as_the_calendar_does(day: str) -> None:
     at = datetime.fromisoformat(day).replace(tzinfo=UTC)
     year, week, _ = at.isocalendar()
     assert [found.name for found in task_of(Row("r", "anna", (1,), at=at)).weeks] == [f"{year}-W{week:02d}"]
-
-
-def two_rounds(seed: int, errors: tuple[float, float], n_records: int = 60) -> Ratings:
-    """Two annotators who err by chance, at one rate in the pilot and at another in the main round."""
-    random = np.random.default_rng(seed)
-    rows = []
-    for number, (name, rate) in enumerate(zip(("pilot", "main"), errors, strict=True)):
-        at = START + timedelta(weeks=number)
-        for record in range(n_records):
-            truth = random.random() < 0.5
-            for annotator in ("anna", "ben"):
-                answer = int(truth ^ (random.random() < rate))
-                rows.append(Row(f"{name}{record}", annotator, (answer,), at=at, round=name))
-    return ratings_of(rows)
-
-
-def changes_of(ratings: Ratings, kind: Literal["round", "week"] = "round") -> tuple[AlphaChange, ...]:
-    parts = split(ratings, round_parts(ratings) if kind == "round" else week_parts(ratings))
-    return measure_changes(ratings, kind, parts, RESAMPLES, 0)
-
-
-def test_a_planted_fall_of_alpha_is_found_between_rounds_and_between_weeks() -> None:
-    figures = measure_task(two_rounds(1, (0.02, 0.3)), RESAMPLES, 0)
-    before, after = (part.labels["proper_action"].krippendorff_alpha or 0 for part in figures.rounds)
-    assert [(change.kind, change.before, change.after) for change in figures.changes] == [
-        ("round", "pilot", "main"),
-        ("week", "2025-W10", "2025-W11"),
-    ]
-    for change in figures.changes:
-        assert change.difference == after - before < -0.5
-        assert change.interval.low < change.difference < change.interval.high < 0
-        assert change.p_value == change.p_holm == pytest.approx(0.001)
-
-
-def test_where_nothing_changed_small_p_values_are_as_rare_as_they_should_be() -> None:
-    p_values = [changes_of(two_rounds(seed, (0.15, 0.15), 25))[0].p_value for seed in range(40)]
-    # Of 40 uniform values 2 are expected below .05; seven or more come once in 300 times, and the seeds are fixed.
-    assert sum(p <= 0.05 for p in p_values) < 7
-    assert sum(p <= 0.5 for p in p_values) > 10
-
-
-def test_the_exchange_is_that_of_every_exchange_and_records_in_both_parts_swap_halves() -> None:
-    # Five records, two early and three late: 10 ways to deal them. Their (no, yes): early (2,0), (0,2); late (1,1) ×3.
-    # Observed: early alpha is 1, so wait for both: early n0 = n1 = 2, Σd = 0, alpha 1; late n0 = n1 = 3, Σd = 6,
-    # alpha = 1 − 5·6/18 = −2/3; difference −5/3. Early records drawn from all five:
-    #   both agreeing (1 way): early 1, late −2/3: as large.       two disagreeing (3 ways): early n0 = n1 = 2, Σd = 4,
-    #   alpha = 1 − 3·4/8 = −1/2; late (2,0), (0,2), (1,1): n0 = n1 = 3, Σd = 2, alpha 1 − 5·2/18 = 4/9; |17/18| < 5/3.
-    #   one of each (6 ways): early (2,0), (1,1): n0 = 3, n1 = 1, Σd = 2, alpha = 1 − 3·2/6 = 0; late (0,2), (1,1)×2:
-    #   n0 = 2, n1 = 4, Σd = 4, alpha = 1 − 5·4/16 = −1/4; 1/4 < 5/3.   So p is near 1/10.
-    votes = {"a": ((0, 0), "one"), "b": ((1, 1), "one"), **{name: ((0, 1), "two") for name in "cde"}}
-    rows = [
-        Row(record, f"p{seat}", (answer,), round=part, at=START + timedelta(hours=part == "two"))
-        for record, (answers, part) in votes.items()
-        for seat, answer in enumerate(answers)
-    ]
-    (change,) = changes_of(ratings_of(rows))
-    assert (change.difference, change.p_value) == (pytest.approx(-5 / 3), pytest.approx(0.1, abs=0.03))
-    # Each record has a unit in both rounds, agreed early and disputed late or agreed in both. With 8 records that all
-    # fall, only the two exchanges that keep or swap all of them are as large: p = 2/2⁸ on average, far below .05.
-    rows = [
-        Row(f"r{record}", f"p{seat}", (answer,), chunk=part, round=part, at=START + timedelta(days=part == "two"))
-        for record in range(8)
-        for seat in (0, 1)
-        for part, answer in (("one", record % 2), ("two", seat))
-    ]
-    found = [change for change in changes_of(ratings_of(rows, "retrieval")) if change.label == "topically_relevant"]
-    assert found[0].p_value == pytest.approx(2 / 256, abs=0.01)
-
-
-def test_records_that_are_alike_are_dealt_together_with_the_same_outcome() -> None:
-    parts = split(ratings := two_rounds(4, (0.1, 0.14), 400), round_parts(ratings))
-    deck = deck_of(step_between(*parts))
-    assert (deck.counts.sum(), len(deck.counts) < 5) == (800, True)
-    dealt = deal(deck, 500, np.random.default_rng(0))
-    assert (dealt <= deck.counts).all()
-    one_by_one = deck._replace(counts=np.ones(800, dtype=np.int64), both=np.zeros(800, dtype=bool))
-    apart = np.repeat(np.arange(len(deck.counts)), deck.counts)
-    singly = deal(one_by_one, 500, np.random.default_rng(1))
-    together = np.stack([singly[:, apart == kind].sum(axis=1) for kind in range(len(deck.counts))], axis=1)
-    assert {*dealt.sum(axis=1), *singly.sum(axis=1)} == {400}
-    assert dealt.mean(axis=0) == pytest.approx(together.mean(axis=0), abs=2)
-    assert dealt.std(axis=0) == pytest.approx(together.std(axis=0), rel=0.15)
-
-
-def test_parts_with_less_than_two_records_have_no_change_and_many_weeks_as_many_exchanges_as_needed() -> None:
-    rows = [
-        Row(f"r{number}", f"p{seat}", (seat,), round="one" if number else "two", at=START + timedelta(hours=number))
-        for number in range(4)
-        for seat in (0, 1)
-    ]
-    assert changes_of(ratings_of(rows)) == ()
-    rows = [
-        Row(f"{week}-{record}", f"p{seat}", (seat if week == 79 else record % 2,), at=START + timedelta(weeks=week))
-        for week in range(80)
-        for record in range(12)
-        for seat in (0, 1)
-    ]
-    found = changes_of(ratings_of(rows), "week")
-    assert (len(found), {change.p_value for change in found[:-1]}) == (79, {1})
-    assert found[-1].p_value < 1 / 1000
-    assert found[-1].p_holm < 0.05
 
 
 def test_holms_correction_by_hand() -> None:
