@@ -397,7 +397,7 @@ def results(
         results.md        for a pull request
     With --runs also:
         runs.csv          questions asked, refused, failed    citations.csv     citations and sites by group
-        sites.csv         the most cited sites                overlaps.csv      sites that two groups share
+        sites.csv         the most cited sites
 
     \b
     Examples:

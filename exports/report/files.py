@@ -90,9 +90,8 @@ _RESULTS = OwnFiles(
         "runs.csv": b"model_name,asked,",
         "citations.csv": b"n_answers,n_narratives,n_citations,",
         "sites.csv": b"site,citations,answers,",
-        "overlaps.csv": b"by,within,a,b,jaccard,",
     },
-    {"results.tex": b"% citejury exports results"},
+    {"results.tex": b"% citejury exports results", "overlaps.csv": b"by,within,a,b,jaccard,"},
 )
 
 

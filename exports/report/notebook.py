@@ -40,7 +40,7 @@ _ROW_MODELS = (
     *(figures.ScaledLabelAgreement, figures.ScaledPair),
     *(figures.SliceLabel, figures.ConditionalAgreement, Disagreement),
     *(results_schema.Rate, Denominators, results_schema.Difference, results_schema.Finding),
-    *(results_schema.RunTotals, results_schema.CitationGroup, results_schema.SiteCount, results_schema.SiteOverlap),
+    *(results_schema.RunTotals, results_schema.CitationGroup, results_schema.SiteCount),
 )
 _TYPES = {
     **{n: field.annotation for model in _ROW_MODELS for n, field in model.model_fields.items()},
@@ -201,7 +201,7 @@ class ResultsResult:
 
         Args:
             table: `groups` (`results.csv`: a row for each label and group), `differences` or `findings`; with runs also
-                `runs`, `citations`, `sites` and `overlaps`.
+                `runs`, `citations` and `sites`.
 
         Raises:
             InputError: there is no such table.

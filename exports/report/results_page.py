@@ -90,11 +90,6 @@ def _questions(results: schema.Results) -> Section:
 def _citations(found: schema.Landscape, narrow: bool) -> Section:
     groups = found.groups[:1] if narrow and len(found.groups) > _GROUPS_SHOWN + 1 else found.groups
     many = [] if len(groups) == len(found.groups) else ["The groups are in citations.csv and sites.csv."]
-    sample = next((group.sample for group in groups if group.by and group.sample), 0)
-    overlaps = [each for each in found.overlaps if each.n_narratives and not (narrow and each.within)]
-    shown = overlaps[:_PAIRS_SHOWN] if narrow else overlaps
-    if len(shown) < len(found.overlaps):
-        many.append(f"Overlap of {counted(len(found.overlaps) - len(shown), 'further pair')}: overlaps.csv.")
     cited: dict[str, list[Cell]] = {way: _shares(each, narrow) for way, each in found.cited.items()}
     states = {state.replace("_", " "): _shares(each, narrow) for state, each in found.states.items()}
     read = {"read": states["read"], "(excerpt)": _shares(found.excerpts_only, narrow)}
@@ -116,11 +111,6 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
         {
             "sites": [f"{group.n_sites:,}" for group in groups],
             "equal": [_told(group.effective_sites, ".1f") for group in groups],
-            **(
-                {f"of {sample:,}": [_told(g.sites_in_sample if g.by else None, ".1f") for g in groups]}
-                if sample
-                else {}
-            ),
             "most cited": [_top_sites(group, narrow) for group in groups],
         },
         {**sources, **read, **{name: states[name] for name in ("unread", "unreached", "unfetched")}},
@@ -128,14 +118,11 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     ]
     names = [words.group_name(group.by) for group in groups]
     tables = [_by_name(names, each) for each in columns]
-    if shown:
-        tables.append(_overlap_table(shown, narrow))
     told: dict[str, str] = TEXTS["landscape"]
     notes = (
         told["cited"],
-        told["sites"] + (told["sample"].format(sample=sample) if sample else ""),
+        told["sites"],
         told["states"],
-        told["overlap"],
         *many,
         *_differences([("Answers without citations", found.without_citations, words.SHARES)]),
     )
@@ -162,17 +149,6 @@ def _top_sites(group: schema.CitationGroup, narrow: bool) -> str:
     return ", ".join(
         f"{cut(each.site, 24) if narrow else each.site} {words.share(each.citations / total)}" for each in shown
     )
-
-
-def _overlap_table(pairs: Sequence[schema.SiteOverlap], narrow: bool) -> Table:
-    rows: Rows = [("", "narratives", "within [95 %]", "over all")]
-    for pair in pairs:
-        level = f" ({words.group_name(pair.within)})" if pair.within else ""
-        first, second = (cut(each, 16) if narrow else each for each in (pair.a, pair.b))
-        name = f"{first} – {second}{level}"
-        within = Figure(words.share(pair.narrative_jaccard), words.span(pair.interval))
-        rows.append((name, f"{pair.n_narratives:,}", within, words.share(pair.jaccard)))
-    return Table(rows, left=1)
 
 
 def _passages(found: schema.Passages, narrow: bool) -> Section:

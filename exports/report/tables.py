@@ -184,10 +184,8 @@ def _run_tables(results: results_schema.Results, groups: tuple[str, ...]) -> dic
         shown = results.landscape.groups
         cells = [{**dict(group), **_group_cells(results, group.by)} for group in shown]
         sites = [{**dict(site), **_group_cells(results, group.by)} for group in shown for site in group.top_sites]
-        overlaps = map(_difference_cells, results.landscape.overlaps)
         tables["citations.csv"] = _tidy_table((*cited, *groups), cells)
         tables["sites.csv"] = _tidy_table((*results_schema.SiteCount.model_fields, *groups), sites)
-        tables["overlaps.csv"] = _tidy_table(_with_interval(results_schema.SiteOverlap), overlaps)
     return tables
 
 
@@ -215,7 +213,7 @@ def _rate_cells(rate: results_schema.Rate) -> Cells:
     }
 
 
-def _difference_cells(found: results_schema.Difference | results_schema.SiteOverlap) -> Cells:
+def _difference_cells(found: results_schema.Difference) -> Cells:
     """Names of groups may hold any character, so `within` is JSON."""
     within = json.dumps(found.within, ensure_ascii=False) if found.within else None
     return {**dict(found), **_interval_cells("interval", found.interval), "within": within}

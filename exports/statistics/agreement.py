@@ -47,7 +47,7 @@ class Part(NamedTuple):
     ratings: IntArray  # Annotators × labels: ratings
 
 
-def round_parts(ratings: Ratings) -> Parts:
+def _round_parts(ratings: Ratings) -> Parts:
     return Parts(ratings.rounds, ratings.response_rounds)
 
 
@@ -55,7 +55,7 @@ def _no_parts(ratings: Ratings) -> Parts:
     return Parts((), ratings.response_rounds)
 
 
-def week_parts(ratings: Ratings) -> Parts:
+def _week_parts(ratings: Ratings) -> Parts:
     """The ISO weeks (UTC) in order of time; all responses of a unit belong to the week of its last one."""
     if not len(ratings.units):
         return Parts((), np.empty(0, dtype=np.int64))
@@ -73,7 +73,7 @@ def _language_parts(ratings: Ratings) -> Parts:
     return Parts(tuple(names.tolist()), units[ratings.units])
 
 
-def split(ratings: Ratings, parts: Parts) -> list[Part]:
+def _split(ratings: Ratings, parts: Parts) -> list[Part]:
     order = np.argsort(parts.responses, kind="stable")
     ends = np.searchsorted(parts.responses[order], np.arange(len(parts.names) + 1))
     return [_part_of(ratings, name, order[ends[number] : ends[number + 1]]) for number, name in enumerate(parts.names)]
@@ -201,8 +201,8 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
     """Agreement on every label of one task of so many; without responses every figure is undefined."""
     figures = measure_figures(ratings, resamples, seed)
     has_parts = ratings.own_labels is None and ratings.labels
-    told = (round_parts, week_parts, _language_parts) if has_parts else (_no_parts,) * 3
-    rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in told)
+    told = (_round_parts, _week_parts, _language_parts) if has_parts else (_no_parts,) * 3
+    rounds, weeks, languages = (_split(ratings, parts(ratings)) for parts in told)
     violations = by_label.count_violations(ratings) if ratings.own_labels is None else {}
     found = schema.TaskAgreement(
         n_units=len(ratings.unit_records),

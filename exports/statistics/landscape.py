@@ -9,14 +9,13 @@ import numpy as np
 from exports.statistics import results_schema as schema
 from exports.statistics.distributions import rounded
 from exports.statistics.groups import AskedOf, Grouping, Records, count_groups, divided
-from exports.statistics.rates import MeasuredColumn, Values, measure_columns, rate_ends, rate_interval
+from exports.statistics.rates import MeasuredColumn, Values, measure_columns
 from exports.statistics.ratings import FloatArray, IntArray
 from exports.statistics.study import STATES, UNKNOWN_CITED, Answers, RunCounts
 from pipeline.records.schema import CITED
 
 _PROVIDER = "model_name"
 _TOP_SITES = 20
-_LEAST_SAMPLE = 10  # Citations of a group for figures in a sample: in fewer hardly any site comes twice
 
 
 class Surveyed(NamedTuple):
@@ -41,7 +40,6 @@ def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) ->
         states=dict(zip(STATES, by_state, strict=True)),
         excerpts_only=excerpts,
         may_be_fabricated=_measured(answers.cited_by, answers.never_were[:, np.newaxis], uncompared, seed)[0],
-        overlaps=tuple(overlap for division in records.divisions for overlap in _overlaps(answers, division)),
     )
     return Surveyed(landscape, [*_ungrouped(answers, by), *_remarks(answers)])
 
@@ -86,8 +84,6 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[schema.Ci
     found = [
         _SitesOfGroup(answers, np.flatnonzero((cited_by == group) & known)) for group in range(len(division.groups))
     ]
-    totals = [int(each.citations.sum()) for each in found]
-    sample = min((total for total in totals if total >= _LEAST_SAMPLE), default=0)
     citations = answers.n_citations
     for group, sites in enumerate(found):
         members = division.of_record == group
@@ -111,8 +107,6 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[schema.Ci
             n_unknown_site=int(own.sum()) - total,
             effective_sites=rounded(math.exp(-float(shares @ np.log(shares)))) if total else None,
             top_site_share=rounded(float(shares.max())) if total else None,
-            sites_in_sample=rounded(_expected_sites(sites.citations, sample)) if sample and total >= sample else None,
-            sample=sample,
             top_sites=tuple(sites.top(answers.sites.names)),
         )
 
@@ -131,66 +125,6 @@ class _SitesOfGroup:
                 citations=int(self.citations[place]),
                 answers=int(self.answers[place]),
             )
-
-
-def _expected_sites(citations: IntArray, sample: int) -> float:
-    """Source: Hurlbert 1971, The nonconcept of species diversity, Ecology 52, equation 14."""
-    total = int(citations.sum())
-    counts, sites = np.unique(citations, return_counts=True)
-    missed = [_missed(total, int(count), sample) for count in counts]
-    return float(sum(number * (1 - share) for number, share in zip(sites.tolist(), missed, strict=True)))
-
-
-def _missed(total: int, count: int, sample: int) -> float:
-    if total - count < sample:
-        return 0.0
-    logs = math.lgamma(total - count + 1) - math.lgamma(total - count - sample + 1)
-    return math.exp(logs - math.lgamma(total + 1) + math.lgamma(total - sample + 1))
-
-
-def _overlaps(answers: Answers, division: Grouping) -> Iterator[schema.SiteOverlap]:
-    if not division.pairs:
-        return
-    known = np.array([bool(name) for name in answers.sites.names], np.bool_)[answers.sites.numbers]
-    cited_by, sites = answers.cited_by[known], answers.sites.numbers[known]
-    width = len(answers.sites.names)
-    keys = answers.narratives.numbers[cited_by] * width + sites
-    groups = division.of_record[cited_by]
-    of_group = [np.unique(keys[groups == group]) for group in range(len(division.groups))]
-    for pair in division.pairs:
-        a, b = of_group[pair.a], of_group[pair.b]
-        overall = _jaccard(np.unique(a % width), np.unique(b % width))
-        each = _narrative_jaccards(a, b, width)
-        ends = rate_ends(each, np.ones(len(each)), np.ones(len(each))) if len(each) > 1 else None
-        undefined: schema.NoFigure | None = None
-        if len(each) < 2:
-            undefined = "one_narrative" if len(each) else "no_shared_narrative" if len(a) and len(b) else "no_units"
-        yield schema.SiteOverlap(
-            by=pair.column,
-            within=pair.within,
-            a=division.groups[pair.a][pair.column],
-            b=division.groups[pair.b][pair.column],
-            jaccard=overall,
-            n_narratives=len(each),
-            narrative_jaccard=rounded(float(each.mean())) if len(each) else None,
-            interval=rate_interval(ends),
-            undefined=undefined,
-        )
-
-
-def _jaccard(a: IntArray, b: IntArray) -> float | None:
-    together = len(np.union1d(a, b))
-    return rounded((len(a) + len(b) - together) / together) if together else None
-
-
-def _narrative_jaccards(a: IntArray, b: IntArray, width: int) -> FloatArray:
-    """Jaccard's index on each narrative on which both have a site; keys are narrative × width + site."""
-    narratives = np.intersect1d(a // width, b // width)
-    in_a, in_b, in_both = (
-        np.bincount(np.searchsorted(narratives, own[np.isin(own, narratives)]), minlength=len(narratives))
-        for own in (a // width, b // width, np.intersect1d(a, b, assume_unique=True) // width)
-    )
-    return np.asarray(in_both / (in_a + in_b - in_both), np.float64)
 
 
 def _ungrouped(answers: Answers, by: Sequence[str]) -> Iterator[str]:

@@ -220,36 +220,8 @@ class CitationGroup(Frozen):
     """How many sites that are cited equally often would be as diverse: exp of Shannon's entropy; None without any."""
     top_site_share: float | None
     """Share of the most cited site among citations."""
-    sites_in_sample: float | None
-    """Different sites expected among `sample` citations drawn by chance, to compare groups that cite differently
-    often; None for a group with fewer."""
-    sample: int
-    """The fewest citations of known sites that a group of its division has, of those with at least ten; 0 without."""
     top_sites: tuple[SiteCount, ...]
     """The most cited sites, at most 20, by citations, then by name."""
-
-
-class SiteOverlap(Frozen):
-    """How far two groups cite the same sites."""
-
-    by: str
-    """The column that the groups differ in."""
-    within: dict[str, str]
-    """The level of the other columns for crossed groups; empty otherwise."""
-    a: str
-    """Value of the first group."""
-    b: str
-    """Value of the second group."""
-    jaccard: float | None
-    """Sites that both cite ÷ sites that one of them cites, over all answers; None where neither cites any."""
-    n_narratives: int
-    """Narratives on which both cite a site."""
-    narrative_jaccard: float | None
-    """The same within a narrative, mean over these narratives."""
-    interval: RateInterval | None
-    """95 % interval of that mean."""
-    undefined: NoFigure | None
-    """Why there is no mean or no interval; None where both are there."""
 
 
 class Landscape(Frozen):
@@ -271,8 +243,6 @@ class Landscape(Frozen):
     may_be_fabricated: LabelResults
     """Share of citations whose source may count as fabricated by what became of it (no such site, no address, or gone
     and never seen by an archive) among those of which it is known: reached, and an archive knows of what is gone."""
-    overlaps: tuple[SiteOverlap, ...]
-    """Every pair of groups."""
 
 
 class Passages(Frozen):

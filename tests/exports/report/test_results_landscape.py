@@ -26,7 +26,6 @@ def test_the_terminal_has_eighty_columns_says_what_stands_out_and_hostile_names_
         ):
             assert heading in shown
     assert "The groups are in citations.csv and sites.csv." in " ".join(shown.split())
-    assert "further pairs: overlaps.csv" in " ".join(shown.split())
     shown = " ".join(results_terminal(surveyed(("a", "b", "c"))).split())
     assert "Answers without citations: c 50 %, a 0 %: 50 points apart" in shown
     assert "on 40 narratives that both have." in shown
@@ -53,7 +52,7 @@ def test_tables_for_programs_hold_every_figure_and_mrr_and_ndcg_have_no_per_cent
     assert list(landscape_blocks(nothing)) == []
     assert sorted(results_tables(nothing)) == ["differences.csv", "findings.csv", "results.csv"]
     tables = results_tables(found)
-    assert {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} <= tables.keys()
+    assert {"runs.csv", "citations.csv", "sites.csv"} <= tables.keys()
     rates = {(row["label"], row["by_model_name"]): row["rate"] for row in dict_rows(tables["results.csv"])}
     assert rates["without_citations", "b"] == 0.5
     assert rates["source_gone", None] is not None

@@ -119,7 +119,7 @@ def test_agreement_tells_what_runs_asked_and_files_of_runs_give_way_with_the_oth
     assert "missing" in wrong.stderr
     assert run("--runs", "run", "--out", "out").exit_code == 0
     first = {path.name: path.read_bytes() for path in Path("out").iterdir()}
-    of_runs = {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"}
+    of_runs = {"runs.csv", "citations.csv", "sites.csv"}
     assert of_runs <= first.keys()
     assert run("--runs", "run", "--out", "out").exit_code == 0
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == first

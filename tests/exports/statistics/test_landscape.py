@@ -1,15 +1,13 @@
 """What answers cite, and what they say of their narrative."""
 
-import itertools
 import math
 import random
 from collections import Counter, defaultdict
 
-import numpy as np
 import pytest
 
 from exports.statistics.results import measure_results
-from exports.statistics.results_schema import CitationGroup, Landscape, SiteOverlap
+from exports.statistics.results_schema import CitationGroup, Landscape
 from exports.statistics.study import Answers, RunCounts, Study
 from tests.support.told_answers import Told, told_answers
 
@@ -34,11 +32,7 @@ def group(found: Landscape, **by: str) -> CitationGroup:
     return next(each for each in found.groups if each.by == by)
 
 
-def overlap(found: Landscape, a: str, b: str) -> SiteOverlap:
-    return next(each for each in found.overlaps if (each.a, each.b) == (a, b))
-
-
-def test_citations_sites_overlap_and_states_of_each_group() -> None:
+def test_citations_sites_and_states_of_each_group() -> None:
     found = landscape(told_answers(ROWS))
     a, b = group(found, model_name="a"), group(found, model_name="b")
     assert (a.n_answers, a.n_narratives, a.n_citations, a.citations_median) == (3, 3, 5, 1)
@@ -52,14 +46,8 @@ def test_citations_sites_overlap_and_states_of_each_group() -> None:
     assert a.effective_sites == pytest.approx(math.exp(-(0.6 * math.log(0.6) + 0.4 * math.log(0.2))))
     # b: a.example once, d.example twice, one site that is not known
     assert (b.n_citations, b.n_sites, b.n_unknown_site, b.top_site_share) == (4, 2, 1, pytest.approx(2 / 3))
-    assert (a.sample, a.sites_in_sample) == (0, None)
     whole = group(found)
     assert (whole.n_answers, whole.n_citations, whole.n_sites) == (6, 9, 4)
-    found = overlap(landscape(told_answers(ROWS)), "a", "b")
-    assert found.jaccard == pytest.approx(1 / 4)  # a, b, c against a, d
-    # n1: {a, b} against {a, d}, 1/3. n2: {a} against {d}, 0. n3: b cites nothing.
-    assert (found.n_narratives, found.narrative_jaccard) == (2, pytest.approx(1 / 6))
-    assert found.interval.low < 1 / 6 < found.interval.high
     found = landscape(told_answers(ROWS))
     rates = {state: {each.by["model_name"]: each.rate for each in rate.groups} for state, rate in found.states.items()}
     assert rates == {
@@ -75,13 +63,7 @@ def test_citations_sites_overlap_and_states_of_each_group() -> None:
     assert {each.by["model_name"]: each.rate for each in found.excerpts_only.groups} == {"a": 0, "b": 0.5}
 
 
-def test_groups_are_compared_at_as_many_citations_and_only_what_never_was_may_be_fabricated() -> None:
-    found = landscape(told_answers([*ROWS * 4, Told("c", "n1", ("e.example",) * 9)]))
-    a, b, c = (group(found, model_name=name) for name in "abc")
-    # Twelve of a's twenty citations, of 12, 4 and 4: 3 − [0 + 2 · C(16,12)] ÷ C(20,12)
-    assert (a.sample, b.sample, c.sample) == (12, 12, 12)
-    assert (a.sites_in_sample, b.sites_in_sample) == (pytest.approx(3 - 2 * 1820 / 125970), pytest.approx(2))
-    assert c.sites_in_sample is None, "nine are too few"
+def test_only_what_never_was_may_be_fabricated() -> None:
     cited = ("a.example=unreached", "b.example=gone", "c.example=no_such_site", "=no_address")
     found = landscape(told_answers([Told("a", "n1", cited), Told("b", "n1", ("a.example",))])).may_be_fabricated
     assert (found.rate, found.n_units) == (pytest.approx(2 / 3), 3), "what is not known counts nowhere"
@@ -139,19 +121,11 @@ def test_what_cannot_be_compared_is_told() -> None:
     assert (nothing.runs, nothing.landscape, nothing.passages) == ((), None, ())
 
 
-def test_crossed_groups_are_compared_within_a_level_and_no_citations_give_no_sites() -> None:
-    rows = [row._replace(language=language) for row in ROWS for language in ("de", "en")]
-    found = landscape(told_answers(rows), by=("model_name", "language"))
-    levels = [*({"language": name} for name in ("de", "en")), *({"model_name": name} for name in "ab")]
-    assert [each.within for each in found.overlaps] == [{}, {}, *levels]
-    assert [each.by for each in found.overlaps] == ["model_name", "language", *["model_name"] * 2, *["language"] * 2]
-    assert overlap(found, "de", "en").narrative_jaccard == 1
+def test_no_citations_give_no_sites() -> None:
     found = landscape(told_answers([Told("a", "n1"), Told("b", "n1")]))
-    whole, apart = group(found), overlap(found, "a", "b")
-    told = (whole.citations_mean, whole.effective_sites, whole.top_site_share, whole.sites_in_sample)
-    assert told == (0, None, None, None)
+    whole = group(found)
+    assert (whole.citations_mean, whole.effective_sites, whole.top_site_share) == (0, None, None)
     assert (found.states["gone"].rate, found.states["gone"].undefined) == (None, "no_units")
-    assert (apart.undefined, apart.jaccard) == ("no_units", None)
     nothing = landscape(told_answers([]))
     assert (nothing.groups[0].citations_mean, nothing.without_citations.undefined) == (None, "no_units")
 
@@ -168,20 +142,9 @@ def test_figures_are_those_of_plain_loops() -> None:
     ]
     found = landscape(told_answers(rows))
     sites: dict[str, Counter[str]] = defaultdict(Counter)
-    by_narrative: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in rows:
         sites[row.model].update(row.cited)
-        by_narrative[row.model, row.narrative] |= set(row.cited)
-    fewest = min(sum(counts.values()) for counts in sites.values())
     for model, counts in sites.items():
         own, total = group(found, model_name=model), sum(counts.values())
         effective = math.exp(-sum(n / total * math.log(n / total) for n in counts.values()))
-        expected = sum(1 - math.comb(total - n, fewest) / math.comb(total, fewest) for n in counts.values())
-        assert (own.n_citations, own.effective_sites, own.sites_in_sample) == pytest.approx(
-            (total, effective, expected)
-        )
-    for a, b in itertools.combinations(sorted(sites), 2):
-        pairs = [(by_narrative[a, name], by_narrative[b, name]) for name in {row.narrative for row in rows}]
-        each = [len(one & other) / len(one | other) for one, other in pairs if one and other]
-        assert overlap(found, a, b).n_narratives == len(each)
-        assert overlap(found, a, b).narrative_jaccard == pytest.approx(np.mean(each))
+        assert (own.n_citations, own.effective_sites) == pytest.approx((total, effective))
