@@ -2,7 +2,7 @@
 
 import itertools
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from hashlib import sha256
@@ -10,19 +10,19 @@ from typing import Any, Literal, NamedTuple
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import HIDDEN, shown_anew
-from annotation.argilla.labels import ANSWERS, DISPUTED, LABELS, NOTES, TaskName
+from annotation.argilla.labels import ANSWERS, DISPUTED, LABELS, NOTES, TaskName, task_named
 from annotation.argilla.rendering import one_line, plain_text
 from annotation.argilla.tasks import DatasetDefinition, define_dataset
 from annotation.argilla.wording import Wording
 from annotation.campaign.file import Campaign, language_workspace
 from annotation.campaign.people import checked_names
 from annotation.campaign.routing import as_it_stands, standing_workspaces
-from exports.reading.decisions import Decision, Decisions
+from exports.reading.decisions import Decision, Decisions, each_answer
 from exports.statistics.agreement_schema import RATINGS
 from exports.statistics.consensus import ControlLabel, ControlVotes
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.judge import JudgedUnits
-from exports.statistics.ratings import EPOCH, MISSING, YES, Ratings, label_votes
+from exports.statistics.ratings import EPOCH, Ratings, label_votes
 from pipeline.core.errors import InputError
 from pipeline.text.normal_form import normal_form, normalise
 
@@ -44,7 +44,7 @@ class UnitId(NamedTuple):
 class Undecided(NamedTuple):
     unit: UnitId
     label: str
-    votes: dict[str, bool]  # by name
+    votes: dict[str, bool | str]  # by name
 
 
 class Outcome(NamedTuple):
@@ -94,16 +94,19 @@ def to_adjudicate(
 def votes_text(
     responses: Iterable[Mapping[str, Any]], task: TaskName, wording: Wording, labels: Collection[str] | None = None
 ) -> str:
-    """How often each of the questions was answered yes and no, and the notes, escaped for a field without Markdown.
+    """How often each value was the answer to each question, and the notes, escaped for a field without Markdown.
 
-    Nobody is named, yes comes before no, and notes are sorted by their text: no order tells who said what.
+    Nobody is named, values are in the question's order, yes before no, and notes are sorted by their text: no order
+    tells who said what.
     """
     values = [response["values"] or {} for response in responses if response["status"] == "submitted"]
     lines = []
-    for label in (each for each in LABELS[task] if labels is None or each in labels):
-        votes = Counter(value[label]["value"] for value in values if label in value)
-        counted = " · ".join(f"{wording.answers[answer]}: {votes[answer]}" for answer in ANSWERS)
-        lines.append(f"{wording.questions[task][label].title}\n{counted}")
+    for question in (each for each in task_named(task).questions if labels is None or each.name in labels):
+        votes = Counter(str(value[question.name]["value"]) for value in values if question.name in value)
+        shown = [answer for answer in question.answers if votes[answer] or question.scale == "boolean"]
+        titles = wording.values[task][question.name]
+        counted = " · ".join(f"{one_line(titles[answer], 400)}: {votes[answer]}" for answer in shown)
+        lines.append(f"{wording.questions[task][question.name].title}\n{counted}")
     notes = sorted(note for value in values if (note := one_line((value.get(NOTES) or {}).get("value") or "", 2000)))
     if notes:
         lines.append("\n".join([wording.adjudication[NOTES], *(f"– {note}" for note in notes)]))
@@ -146,34 +149,32 @@ def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
     rows: list[Decision] = []
     undecided: list[Undecided] = []
     for ratings in tables:
-        by_unit: list[list[int]] = [[] for _ in ratings.unit_chunks]
-        for response, unit in enumerate(ratings.units.tolist()):
-            by_unit[unit].append(response)
-        for unit, responses in enumerate(by_unit):
-            named = UnitId(ratings.task, ratings.records[ratings.unit_records[unit]], ratings.unit_chunks[unit])
-            wanted = asked.get(named) or Asked(frozenset(ratings.labels), frozenset())
-            for column, label in enumerate(ratings.labels):
-                given = [at for at in responses if ratings.values[at, column] != MISSING]
-                votes = {
-                    ratings.annotators[ratings.response_annotators[at]]: bool(ratings.values[at, column] == YES)
-                    for at in given
-                }
-                if not votes or label not in wanted.labels:
-                    continue
-                if len(set(votes.values())) > 1:
-                    undecided.append(Undecided(named, label, votes))
-                    continue
-                last = max(int(ratings.moments[at]) for at in given)
-                decision = Decision(
-                    **named._asdict(),
-                    label=label,
-                    decision=next(iter(votes.values())),
-                    adjudicator="; ".join(sorted(votes)),
-                    created_at=(EPOCH + timedelta(microseconds=last)).isoformat(),
-                    own=not wanted.own.isdisjoint(votes),
-                    disputed=label in wanted.disputed,
-                )
-                rows.append(decision)
+        labels, units = LABELS[ratings.task], ratings.unit_keys
+        responses = zip(ratings.units.tolist(), ratings.response_annotators.tolist(), strict=True)
+        moments = dict(zip(responses, ratings.moments.tolist(), strict=True))
+        given: dict[tuple[int, int], dict[int, bool | str]] = defaultdict(dict)
+        for place, unit, rater, value in each_answer(ratings):
+            given[unit, place][rater] = value
+        for (unit, place), by_rater in sorted(given.items()):
+            named = UnitId(ratings.task, *units[unit])
+            wanted = asked.get(named) or Asked(frozenset(labels), frozenset())
+            if labels[place] not in wanted.labels:
+                continue
+            votes = {ratings.annotators[rater]: value for rater, value in by_rater.items()}
+            if len(set(votes.values())) > 1:
+                undecided.append(Undecided(named, labels[place], votes))
+                continue
+            last = max(moments[unit, rater] for rater in by_rater)
+            decision = Decision(
+                **named._asdict(),
+                label=labels[place],
+                decision=next(iter(votes.values())),
+                adjudicator="; ".join(sorted(votes)),
+                created_at=(EPOCH + timedelta(microseconds=last)).isoformat(),
+                own=not wanted.own.isdisjoint(votes),
+                disputed=labels[place] in wanted.disputed,
+            )
+            rows.append(decision)
     return Outcome(Decisions(tuple(rows)), undecided)
 
 

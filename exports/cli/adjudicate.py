@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotation.cli.options import FILE, api_url_option, flag, preset, several, tasks_option
+from annotation.cli.options import FILE, api_url_option, flag, preset, several
 from exports.cli import read_labels
 from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.errors import BadRowsError, InputError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Row = tuple[object, ...]
 
-_label_option = several("--label", "labels", callback=read_labels, help="Only this label")
+_label_option = several("--label", "labels", help="Only this label")
 _workspace_option = click.option(
     "--workspace",
     help="Argilla workspace of the annotators; those of the campaign in citejury.toml, or the setting `workspace`, if "
@@ -54,7 +54,7 @@ def adjudicate() -> None:
     multiple=True,
     help="User name of an adjudicator besides those of the campaign; may be repeated.",
 )
-@tasks_option
+@several("--task", "tasks", metavar="TASK", help="Only this task")
 @_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest units.")
 @preset("--overlap", type=click.IntRange(1), default=1, help="How many adjudicators a unit waits for.")
@@ -79,8 +79,8 @@ def push(
     votes; nobody may be in both. Its members are the campaign's (`role = "adjudicator"`) and those named here. On our
     server they are asked for the labels on which annotators differ, and only answers to these are decisions. A unit
     that one of them has labelled is refused and listed, unless `--allow-own`; everything else goes in, and the exit
-    code is then 1. Blind, they see what the annotators saw; with votes also how often each question was answered yes
-    and no, and the notes as they were written. An annotator of the campaign is refused as its adjudicator, unless
+    code is then 1. Blind, they see what the annotators saw; with votes also how often each question got which answer,
+    and the notes as they were written. An annotator of the campaign is refused as its adjudicator, unless
     `--allow-own`. Pushing again adds what is new and changes nothing else. The API key
     comes from ARGILLA_API_KEY; it must be an owner's.
 
@@ -102,6 +102,7 @@ def push(
         raise click.UsageError("Disputes with a judge are settled without the votes: leave out `--votes`.")
     settings = read_settings(workspace=workspace, api_url=api_url)
     campaign = None if workspace else read_campaign()
+    _check_wanted(export, **chosen)
     if not allow_own:
         refuse_annotators(campaign, annotators)
     quotes: Mapping[UnitId, tuple[str, ...]] = {}
@@ -173,11 +174,11 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         citejury exports adjudicate read --out decisions.csv --export export
     """
     from annotation.argilla.client import open_argilla
+    from annotation.argilla.labels import task_named
     from annotation.campaign.file import read_campaign
     from exports.adjudicate.adjudication import find_homes
     from exports.adjudicate.push import read_outcome
     from exports.reading.decisions import score_annotators, write_decisions, write_scores
-    from exports.statistics.consensus import unused_decisions
     from exports.statistics.disagreements import pattern
     from pipeline.settings import read_settings
 
@@ -192,13 +193,16 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
     if count := len(outcome.undecided):
         log(f"Adjudicators differ on {count} labels of units, which have no decision:")
     for item in outcome.undecided:
-        log(f"  {item.unit} {item.label}: {pattern(item.votes)}")
+        question = task_named(item.unit.task).by_name[item.label]
+        sides = () if question.scale == "boolean" else ([(value, value) for value in question.values],)
+        log(f"  {item.unit} {item.label}: {pattern(item.votes, *sides)}")
     if export is not None:
         found = [score for ratings in tables for score in score_annotators(ratings, outcome.decisions)]
         scores = scores or out.with_name("scores.csv")
         write_scores(scores, found)
         click.echo(Table(_score_rows(found)).terminal())
-        if unused := len(unused_decisions(tables, outcome.decisions.by_unit)):
+        there = {(table.task, *unit) for table in tables for unit in table.unit_keys}
+        if unused := sum((row.task, row.record_uuid, row.chunk_id) not in there for row in outcome.decisions.rows):
             log(f"{unused} decisions are on units that the export does not hold; they score nobody.")
         log(f"Scores by label: {scores}.")
     own = sum(row.own for row in outcome.decisions.rows)
@@ -207,21 +211,35 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
     log(f"Decisions: {len(outcome.decisions.rows)}, in {out}; without decision: {len(outcome.undecided)}.")
 
 
-def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
-    from exports.reading.read import export_files, own_files, read_tables
+def _check_wanted(export: Path, tasks: Sequence[str], labels: tuple[str, ...]) -> None:
+    """Check that the export, or citejury, knows these tasks and labels."""
+    from annotation.argilla.labels import task_named
+    from exports.csv.folder import add_tasks_of
 
-    files, left_out = own_files(export_files(paths), "Disagreements to adjudicate")
-    read_files = read_tables(files)
-    for remark in (*left_out, *read_files.remarks):
+    add_tasks_of([export if export.is_dir() else export.parent])
+    for task in tasks:
+        task_named(task)
+    ctx = click.get_current_context()
+    read_labels(ctx, next(each for each in ctx.command.params if each.name == "labels"), labels)
+
+
+def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
+    from exports.reading.read import export_files, read_tables
+
+    read_files = read_tables(export_files(paths))
+    for remark in read_files.remarks:
         log(remark)
     return read_files.tables
 
 
 def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
     from exports.statistics.disagreements import find_disagreements, rank_together
+    from exports.statistics.scaled_disagreements import find_scaled_disagreements
 
     tables = [ratings for ratings in _read_ratings(paths) if not tasks or ratings.task in tasks]
-    found = rank_together(find_disagreements(ratings, labels) for ratings in tables)
+    on_scales = (item for ratings in tables for item in find_scaled_disagreements(ratings))
+    wanted = [item for item in on_scales if not labels or item.label in labels]
+    found = rank_together([*(find_disagreements(ratings, labels) for ratings in tables), wanted])
     if not found:
         names = ", ".join(f"`{path}`" for path in paths)
         chosen = f" on {', '.join([*tasks, *labels])}" if tasks or labels else ""
@@ -261,9 +279,12 @@ def _score_rows(scores: "Sequence[AnnotatorScore]") -> list[Row]:
     for score in scores:
         figures = (score.n, score.n_agree, score.yes_when_no, score.n_no, score.no_when_yes, score.n_yes)
         counts = totals.get((score.task, score.annotator), [0] * 6)
-        totals[score.task, score.annotator] = [before + more for before, more in zip(counts, figures, strict=True)]
+        totals[score.task, score.annotator] = [
+            before + (more or 0) for before, more in zip(counts, figures, strict=True)
+        ]
     rows = [
-        (task, name, n, f"{agree / n:.0%}", f"{wrong_yes} of {n_no}", f"{wrong_no} of {n_yes}")
+        (task, name, n, f"{agree / n:.0%}", *(f"{wrong} of {of}" if n_no + n_yes else "–" for wrong, of in sides))
         for (task, name), (n, agree, wrong_yes, n_no, wrong_no, n_yes) in totals.items()
+        for sides in [((wrong_yes, n_no), (wrong_no, n_yes))]
     ]
     return [("task", "annotator", "ratings", "agree", "yes when no", "no when yes"), *rows]

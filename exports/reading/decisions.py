@@ -2,16 +2,17 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName, is_of_passages
+from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, TaskName, is_of_passages, task_named
 from exports.csv.rows import csv_line
 from exports.csv.schema import utc
 from exports.reading.input_files import column_rows, counted_cells
+from exports.reading.read import CODES, expected_of
 from exports.statistics.consensus import UnitLabel
-from exports.statistics.ratings import MISSING, YES, Ratings
+from exports.statistics.ratings import MISSING, Ratings, all_labels
 from pipeline.core.errors import BadRowsError, OutputError
 from pipeline.core.files import output_errors, staged_file
 from pipeline.core.schema import Frozen
@@ -30,8 +31,8 @@ class Decision(Frozen):
     """Id of the passage in retrieval; empty in the other tasks."""
     label: str
     """The label."""
-    decision: bool
-    """The label's value."""
+    decision: bool | str
+    """The label's value: True or False, or the value on its scale."""
     adjudicator: str
     """User name of who decided; several who agree are joined by `; `."""
     created_at: str
@@ -57,13 +58,13 @@ class AnnotatorScore(Frozen):
     """How many of them say what was decided."""
     agreement: float
     """Share of them that do."""
-    n_no: int
-    """Units among them where no was decided."""
-    yes_when_no: int
+    n_no: int | None
+    """Units among them where no was decided; None, as the next three, on a scale."""
+    yes_when_no: int | None
     """How many of these she called yes."""
-    n_yes: int
+    n_yes: int | None
     """Units among them where yes was decided."""
-    no_when_yes: int
+    no_when_yes: int | None
     """How many of these she called no."""
 
 
@@ -72,7 +73,16 @@ class Decisions(NamedTuple):
 
     @property
     def by_unit(self) -> dict[UnitLabel, bool]:
-        return {(row.record_uuid, row.chunk_id, row.label): row.decision for row in self.rows}
+        """Those of the tasks that come with citejury; others may have labels of the same names."""
+        own = (row for row in self.rows if row.task in OWN_TASKS)
+        return {(row.record_uuid, row.chunk_id, row.label): row.decision is True for row in own}
+
+    @property
+    def by_task(self) -> dict[TaskName, dict[UnitLabel, bool | str]]:
+        found: dict[TaskName, dict[UnitLabel, bool | str]] = defaultdict(dict)
+        for row in self.rows:
+            found[row.task][row.record_uuid, row.chunk_id, row.label] = row.decision
+        return dict(found)
 
 
 _MARKS = ("own", "disputed")  # Columns of a file where any row has them
@@ -86,23 +96,33 @@ def read_decisions(path: Path) -> Decisions:
         InputError: the file is no CSV in UTF-8, or lacks columns.
         BadRowsError: cells cannot be read, or a unit and label has two decisions; every one of them is listed.
     """
-    found: dict[UnitLabel, Decision] = {}
+    found: dict[tuple[str, ...], Decision] = {}
     bad: list[str] = []
     advice = "Write it with `citejury exports adjudicate read`."
     for place, row in column_rows(path, COLUMNS, advice, path.name, bad):
         problems = _bad_cells(row)
-        key = row["record_uuid"], row["chunk_id"], row["label"]
+        key = row["task"], row["record_uuid"], row["chunk_id"], row["label"]
         if not problems and key in found:
             problems = ["a row above decides on the same unit and label."]
         if problems:
             bad += [f"{place}: {problem}" for problem in problems]
             continue
         values: dict[str, object] = {column: row[column] for column in COLUMNS}
-        values |= {"decision": _BOOLEANS[row["decision"]], **{mark: row.get(mark) == "True" for mark in _MARKS}}
+        values |= {"decision": _decided(row), **{mark: row.get(mark) == "True" for mark in _MARKS}}
         found[key] = Decision.model_validate(values)
     if bad:
         raise BadRowsError(f"{counted_cells(bad)} of `{path}` cannot be read; mend what is wrong:", bad)
     return Decisions(tuple(found.values()))
+
+
+def _decided(row: Mapping[str, str]) -> bool | str | None:
+    """The value of a row of a known label; None where it is none of the label's."""
+    task, label = row["task"], row["label"]
+    question = task_named(task).by_name[label]
+    if question.scale == "boolean":
+        return _BOOLEANS.get(row["decision"])
+    code = CODES[task][LABELS[task].index(label)].get(row["decision"], MISSING)
+    return None if code == MISSING else question.values[code]
 
 
 def _bad_cells(row: Mapping[str, str]) -> list[str]:
@@ -111,11 +131,13 @@ def _bad_cells(row: Mapping[str, str]) -> list[str]:
         return [f"`task`: found {row['task']!r}, expected one of {', '.join(TASKS)}."]
     found = [f"`{column}`: is empty." for column in ("record_uuid", "adjudicator") if not row[column].strip()]
     if bool(row["chunk_id"]) != is_of_passages(task):
-        found.append(f"`chunk_id`: found {row['chunk_id']!r}; retrieval needs one, the other tasks have none.")
+        needed = "needs one" if is_of_passages(task) else "has none"
+        found.append(f"`chunk_id`: found {row['chunk_id']!r}; {task} {needed}.")
     if row["label"] not in LABELS[task]:
         found.append(f"`label`: found {row['label']!r}, expected one of {', '.join(LABELS[task])}.")
-    if row["decision"] not in _BOOLEANS:
-        found.append(f"`decision`: found {row['decision']!r}, expected True or False.")
+    elif _decided(row) is None:
+        expected = expected_of(task_named(task).by_name[row["label"]])
+        found.append(f"`decision`: found {row['decision']!r}, expected {expected}.")
     try:
         utc(row["created_at"])
     except (ValueError, OverflowError):
@@ -146,8 +168,17 @@ def _write_rows(
         with staged_file(path) as file:
             file.write(head)
             for row in rows:
-                values = row.model_dump()
-                file.write(csv_line([str(values[column]) for column in columns]))
+                values = {name: "" if value is None else str(value) for name, value in row.model_dump().items()}
+                file.write(csv_line([values[column] for column in columns]))
+
+
+def each_answer(ratings: Ratings) -> Iterator[tuple[int, int, int, bool | str]]:
+    """The place of its label in the task, its unit, its annotator and its value."""
+    for label in all_labels(ratings):
+        place = LABELS[ratings.task].index(label.name)
+        values = (False, True) if label.scale == "boolean" else label.values
+        for unit, rater, code in zip(label.units.tolist(), label.raters.tolist(), label.codes.tolist(), strict=True):
+            yield place, unit, rater, values[code]
 
 
 def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorScore]:
@@ -155,28 +186,25 @@ def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorSc
 
     Which units have a decision is no accident: the shares compare annotators, and say nothing about the other units.
     """
-    decided = decisions.by_unit
-    cells: dict[tuple[int, int], list[tuple[bool, bool]]] = defaultdict(list)
+    decided, labels = decisions.by_task.get(ratings.task, {}), LABELS[ratings.task]
+    cells: dict[tuple[int, int], list[tuple[bool | str, bool | str]]] = defaultdict(list)
     units = ratings.unit_keys
-    columns = list(enumerate(ratings.labels))
-    wanted = {key[:2] for key in decided}
-    responses = zip(ratings.units.tolist(), ratings.response_annotators.tolist(), ratings.values.tolist(), strict=True)
-    for (unit, rater, values), (column, label) in itertools.product(
-        ((units[unit], rater, values) for unit, rater, values in responses if units[unit] in wanted), columns
-    ):
-        decision = decided.get((*unit, label))
-        if decision is not None and values[column] != MISSING:
-            cells[column, rater].append((values[column] == YES, decision))
+    for place, unit, rater, value in each_answer(ratings):
+        decision = decided.get((*units[unit], labels[place]))
+        if decision is not None:
+            cells[place, rater].append((value, decision))
     return [
-        _to_score(ratings.task, ratings.labels[column], ratings.annotators[rater], found)
-        for (column, rater), found in sorted(cells.items())
+        _to_score(ratings.task, labels[place], ratings.annotators[rater], found)
+        for (place, rater), found in sorted(cells.items())
     ]
 
 
-def _to_score(task: TaskName, label: str, annotator: str, votes: Sequence[tuple[bool, bool]]) -> AnnotatorScore:
+def _to_score(
+    task: TaskName, label: str, annotator: str, votes: Sequence[tuple[bool | str, bool | str]]
+) -> AnnotatorScore:
     agree = sum(vote == decision for vote, decision in votes)
-    of_no = [vote for vote, decision in votes if not decision]
-    of_yes = [vote for vote, decision in votes if decision]
+    of_no, of_yes = ([vote for vote, decision in votes if decision is side] for side in (False, True))
+    is_boolean = task_named(task).by_name[label].scale == "boolean"
     return AnnotatorScore(
         task=task,
         label=label,
@@ -184,8 +212,8 @@ def _to_score(task: TaskName, label: str, annotator: str, votes: Sequence[tuple[
         n=len(votes),
         n_agree=agree,
         agreement=agree / len(votes),
-        n_no=len(of_no),
-        yes_when_no=sum(of_no),
-        n_yes=len(of_yes),
-        no_when_yes=len(of_yes) - sum(of_yes),
+        n_no=len(of_no) if is_boolean else None,
+        yes_when_no=of_no.count(True) if is_boolean else None,
+        n_yes=len(of_yes) if is_boolean else None,
+        no_when_yes=of_yes.count(False) if is_boolean else None,
     )

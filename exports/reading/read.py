@@ -319,7 +319,7 @@ class ResponseReader:
 
 def _bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
     found = [
-        f"`{each.name}`: found {row[each.name]!r}, expected {_expected(each)}, or nothing where it was not answered."
+        f"`{each.name}`: found {row[each.name]!r}, expected {expected_of(each)}, or nothing where it was not answered."
         for each, codes in zip(task_named(task).questions, CODES[task], strict=True)
         if row[each.name] not in codes
     ]
@@ -336,7 +336,7 @@ def _bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
     return found
 
 
-def _expected(question: Question) -> str:
+def expected_of(question: Question) -> str:
     return "True or False" if question.scale == "boolean" else f"one of {', '.join(question.values)}"
 
 

@@ -18,7 +18,7 @@ from exports.reading.input_files import column_rows, csv_rows, input_file
 from exports.reading.judgements import ReadJudged, read_judged
 from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
 from exports.reading.runs import read_runs
-from exports.statistics.ratings import MISSING, InputFile, MeasuredTask
+from exports.statistics.ratings import InputFile, MeasuredTask, all_labels
 from exports.statistics.study import Judged, Study
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
@@ -166,19 +166,19 @@ def _with_weights(read: ReadStudy, weights: Path, rated: Sequence[str]) -> ReadS
 
 
 def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
-    decided = read_decisions(decisions).by_unit
+    decided = read_decisions(decisions)
     rated = {
-        (*units[unit], label)
+        (table.task, *units[unit], label.name)
         for table in read.study.tables
         for units in [table.unit_keys]
-        for column, label in enumerate(table.labels)
-        for unit in np.unique(table.units[table.values[:, column] != MISSING]).tolist()
+        for label in all_labels(table)
+        for unit in np.unique(label.units).tolist()
     }
-    unknown = len(decided.keys() - rated)
+    unknown = sum((row.task, row.record_uuid, row.chunk_id, row.label) not in rated for row in decided.rows)
     remarks = [f"`{decisions.name}` decides on units or labels without votes in these exports: {unknown:,}."]
     return ReadStudy(
-        read.study._replace(decisions=decided),
-        (*read.inputs, input_file(decisions, len(decided))),
+        read.study._replace(decisions=decided.by_task),
+        (*read.inputs, input_file(decisions, len(decided.rows))),
         [*read.remarks, *(remarks if unknown else ())],
     )
 

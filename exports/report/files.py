@@ -311,6 +311,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
         disputed = sum(row.disputed for row in decided.rows)
         digest = hashlib.sha256(options.decisions.read_bytes()).hexdigest()
         audit = measure_audit(read_control_votes(paths), decided.by_unit, disputed, digest)
+        audit = audit.model_copy(update={"n_decisions": len(decided.rows)})  # those of tasks from files too
     agreement = agreement.model_copy(
         update={
             "judge_files": tuple(judges.files),

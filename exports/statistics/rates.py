@@ -38,7 +38,7 @@ class FindingValues(NamedTuple):
 
 
 def unit_values(
-    ratings: Ratings, places: Mapping[str, int], consensus: Consensus, decisions: Mapping[UnitLabel, bool]
+    ratings: Ratings, places: Mapping[str, int], consensus: Consensus, decisions: Mapping[UnitLabel, bool | str]
 ) -> Values:
     """The values of a task's units on its labels, in their orders; `places` numbers the records."""
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
@@ -53,7 +53,7 @@ def unit_values(
         units, labels = {unit: number for number, unit in enumerate(ratings.unit_keys)}, ratings.labels
         for (record, chunk_id, label), decided in decisions.items():
             if (record, chunk_id) in units and label in labels:
-                values[units[record, chunk_id], labels.index(label)] = decided
+                values[units[record, chunk_id], labels.index(label)] = decided is True
     return Values(unit_places(ratings, places), values, (votes.ratings > 0) & np.isnan(values))
 
 

@@ -160,11 +160,12 @@ def measure_results(
     tables = {task: there[task] for task in order if task in there}
     records = sorted({*study.narratives, *(record for table in tables.values() for record in table.records)})
     places = {record: place for place, record in enumerate(records)}
-    tasks = {task: unit_values(table, places, consensus, study.decisions or {}) for task, table in tables.items()}
+    decided = {task: (study.decisions or {}).get(task, {}) for task in tables}
+    tasks = {task: unit_values(table, places, consensus, decided[task]) for task, table in tables.items()}
     ours = {task: tasks[task] for task in TASKS if task in tasks}
     composite = {name: finding_values(definition, ours, len(records)) for name, definition in findings.items()}
     scaled = [
-        (task, _scale_values(table, label, places, consensus, study.decisions or {}))
+        (task, _scale_values(table, label, places, consensus, decided[task]))
         for task, table in tables.items()
         for label in table.scaled
     ]

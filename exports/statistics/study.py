@@ -83,12 +83,16 @@ class Judged(NamedTuple):
     sampled: Mapping[str, float] | None = None  # Inclusion probability of every record of the sample
 
 
+Decided = Mapping[MeasuredTask, Mapping[tuple[str, str, str], bool | str]]
+"""What adjudicators decided by task, and by record, passage and label."""
+
+
 class Study(NamedTuple):
     tables: tuple[Ratings, ...]  # The ratings of each task that has a file, at most one table a task
     provenance: Mapping[str, Mapping[str, str]]  # By record and column of `provenance.csv`; absent or empty: not known
     narratives: Mapping[str, str]  # The cluster of each record; every record has one
     probabilities: Mapping[str, float] | None = None  # Of inclusion; None where every record counts alike
-    decisions: Mapping[tuple[str, str, str], bool] | None = None  # By record, passage and label
+    decisions: Decided | None = None
     discarded: Mapping[tuple[MeasuredTask, str], int] | None = None  # Responses; None where the files do not tell
     all_discarded: Mapping[MeasuredTask, int] = {}  # Of the tasks of which it is known; read where `discarded` is None
     runs: Mapping[str, RunCounts] | None = None  # What became of the questions by `model_name`; None without runs

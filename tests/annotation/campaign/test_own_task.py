@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS, forget_tasks
 from exports.cli import main
+from tests.support.adjudication_data import read_csv
 from tests.support.campaign_players import Player
 from tests.support.setup_bench import answered, write_records
 from tests.support.task_files import PRACTICE, write_claims
@@ -108,7 +109,7 @@ def test_a_task_goes_from_its_file_to_answers_their_status_and_findings(
         for player in (anna, ben):
             answer(player, practice)
             assert answer(player, calibration) == 1
-        assert (answer(anna, production), answer(ben, production, complete="no", stars=1, accuracy="right")) == (2, 2)
+        assert (answer(anna, production), answer(ben, production, complete="no", stars=1, kind="opinion")) == (2, 2)
     status = json.loads(run("annotation", "status", "--json").stdout)
     found = {each["dataset"]: each for each in status["datasets"]}
     assert {name: (each["records"], each["overlap_reached"]) for name, each in found.items()} == {
@@ -132,6 +133,66 @@ def test_a_task_goes_from_its_file_to_answers_their_status_and_findings(
     assert set(measured[0]["labels"]) == {"accuracy", "kind", "stars", "complete"}
     assert measured[1]["scaled"]["stars"]["mean"]["rate"] == pytest.approx((5 + 3 + 3) / 3)  # practice is nobody's data
     assert measured[1]["labels"]["complete"]["n_units"] == 3
+    adjudicators_decide_on_scales_what_annotators_differ_on_and_nothing_else(project, argilla_server)
+
+
+def adjudicators_decide_on_scales_what_annotators_differ_on_and_nothing_else(
+    project: tuple[Path, dict[str, str]], argilla_server: "ServerHandle"
+) -> None:
+    folder, names = project
+    export, dora = folder.parent / "alone" / "export", names["anna"].replace("anna", "dora")
+    run("annotation", "users", "add", dora, "--role", "adjudicator", "--passwords", "dora.json")
+    push = ("exports", "adjudicate", "push", str(export), "--votes", "--annotator", dora, "--task", "claims")
+    assert "There is no task 'claim'" in run(*push, "--task", "claim", code=1).output
+    assert "'star' is no label" in run(*push, "--label", "star", code=2).output
+    assert "Units new: 2, there before: 0, refused: 0." in run(*push, "--label", "stars").stdout
+    assert "Units new: 0, there before: 2, refused: 0." in run(*push, "--label", "complete", "--label", "kind").stdout
+    passwords = json.loads((folder / "dora.json").read_text(encoding="utf-8"))
+    with Player(argilla_server.url, dora, passwords[dora]) as player:
+        (work,) = lists(player).values()
+        assert (work["name"], work["task"]) == ("adjudication-4-claims-en", "claims")
+        queue = list(player.queue(work["id"]).values())
+        record = player.call("GET", f"/records/{queue[0]}")
+        assert record["metadata"]["citejury_disputed"] == ["kind", "stars", "complete"]
+        shown = [each.split("\n") for each in record["fields"]["votes"].split("\n\n")]
+        assert shown == [
+            ["What is it?", "Fact: 1 · Opinion: 1"],
+            ["How good is it?", "1: 1 · 5: 1"],
+            ["Is it complete?", "Yes: 1 · No: 1"],
+        ]
+        for record_id, stars in zip(queue, (2, 4), strict=True):
+            said = {"kind": "neither of them", "stars": stars, "complete": "yes"}
+            values = {name: {"value": value} for name, value in said.items()}
+            player.call("POST", f"/records/{record_id}/responses", json={"status": "submitted", "values": values})
+    told = run("exports", "adjudicate", "read", "--out", "decisions.csv", "--export", str(export))
+    rows = read_csv(folder / "decisions.csv")
+    assert sorted((row["task"], row["label"], row["decision"]) for row in rows) == [
+        ("claims", "complete", "True"),
+        ("claims", "complete", "True"),
+        ("claims", "kind", "neither of them"),
+        ("claims", "kind", "neither of them"),
+        ("claims", "stars", "2"),
+        ("claims", "stars", "4"),
+    ]
+    scores = {(row["label"], row["annotator"]): row for row in read_csv(folder / "scores.csv")}
+    assert {key: (row["n_agree"], row["n"], row["no_when_yes"]) for key, row in scores.items()} == {
+        ("kind", names["anna"]): ("0", "2", ""),
+        ("kind", names["ben"]): ("0", "2", ""),
+        ("stars", names["anna"]): ("0", "2", ""),
+        ("stars", names["ben"]): ("0", "2", ""),
+        ("complete", names["anna"]): ("2", "2", "0"),
+        ("complete", names["ben"]): ("0", "2", "2"),
+    }
+    assert [line.split()[2:] for line in told.stdout.splitlines() if names["ben"] in line] == [
+        ["6", "0%", "0", "of", "0", "2", "of", "2"]
+    ]
+    decided = ("--consensus", "adjudicated", "--decisions", "decisions.csv")
+    run("exports", "results", str(export), *decided, "--out", "decided")
+    found = json.loads((folder / "decided" / "results.json").read_bytes())["tasks"]["claims"]
+    stars, complete = found["scaled"]["stars"]["mean"], found["labels"]["complete"]
+    assert (stars["rate"], stars["n_units"]) == (pytest.approx((5 + 2 + 4) / 3), 3)
+    assert (complete["rate"], complete["n_units"]) == (1, 3)
+    assert found["scaled"]["kind"]["shares"]["neither of them"]["rate"] == pytest.approx(2 / 3)
 
 
 def findings(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,11 +1,24 @@
 """Disputes of a judge with the jury: which they are, and what is shown of them."""
 
+from pathlib import Path
+
 from annotation.argilla.wording import read_wording
-from exports.adjudicate.adjudication import UnitId, dispute_text, find_disputes, standing_quotes
+from exports.adjudicate.adjudication import (
+    Asked,
+    UnitId,
+    decide,
+    dispute_text,
+    find_disputes,
+    standing_quotes,
+    votes_text,
+)
+from exports.reading.read import export_files, read_tables
 from exports.statistics.consensus import ControlVotes
 from exports.statistics.judge import JudgedUnits
 from tests.support.agreement_data import Row, ratings_of
+from tests.support.claims_task import claims_known, write_claims
 
+LATE = "2027-01-01T00:00:00+00:00"
 YES, NO = (True, 0.9), (False, 0.1)
 
 
@@ -57,3 +70,35 @@ def test_a_quote_stands_where_only_marks_differ_and_answers_are_shown_alike_with
         assert "<b>" not in shown
         assert shown.index("zeal") < shown.index("Apples")
         assert wording.adjudication["look"] in shown
+
+
+def test_votes_on_scales_are_shown_by_the_titles_of_values_in_their_order_and_decisions_are_the_values(
+    tmp_path: Path,
+) -> None:
+    said = [("right", "=advice", 1), ("partly", "fact", 1), ("right", "=advice", 0)]
+    with claims_known(tmp_path):
+        responses = [
+            {
+                "status": "submitted",
+                "values": {label: {"value": value} for label, value in zip(names, each, strict=True)},
+            }
+            for names in [("accuracy", "kind", "sureness")]
+            for each in said
+        ]
+        shown = votes_text(responses, "claims", read_wording("en"), ("accuracy", "kind", "sureness"))
+    assert shown.split("\n\n") == [
+        "How accurate is it?\nPartly right: 1 · Right: 2",
+        "What is it?\nA fact: 1 · Advice: 2",
+        "How sure are you?\n0: 1 · 1: 2",
+    ]
+    rows = [
+        {"record_uuid": "r1", "annotator_id": "dora", "accuracy": "partly", "sureness": "0.5", "created_at": LATE},
+        {"record_uuid": "r1", "annotator_id": "emil", "accuracy": "partly", "sureness": "2"},
+    ]
+    tables = read_tables(export_files([write_claims(tmp_path / "export", rows)])).tables
+    unit = UnitId("claims", "r1", "")
+    found = decide(tables, {unit: Asked(frozenset({"accuracy", "sureness"}), frozenset({"emil"}))})
+    assert [(row.label, row.decision, row.adjudicator, row.created_at, row.own) for row in found.decisions.rows] == [
+        ("accuracy", "partly", "dora; emil", LATE, True)
+    ]
+    assert [(each.label, each.votes) for each in found.undecided] == [("sureness", {"dora": "0.5", "emil": "2"})]

@@ -11,9 +11,11 @@ from exports.reading.decisions import (
     write_decisions,
     write_scores,
 )
+from exports.reading.read import export_files, read_tables
 from exports.statistics.ratings import MISSING
 from pipeline.core.errors import BadRowsError, InputError, OutputError
 from tests.support.agreement_data import Row, ratings_of
+from tests.support.claims_task import claims_known, write_claims
 
 HEAD = "task,record_uuid,chunk_id,label,decision,adjudicator,created_at"
 ROW = "generation,r1,,helpful,True,dora,2026-03-01T10:00:00+00:00"
@@ -61,13 +63,21 @@ def test_decisions_are_read_again_two_on_one_unit_refused_and_another_file_never
         (ROW.replace("r1,,", "r1,c1,"), "`chunk_id`: found 'c1'"),
         (ROW.replace("generation,r1,,helpful", "retrieval,r1,,misleading"), "`chunk_id`: found ''"),
         (ROW.replace("r1", " "), "`record_uuid`: is empty."),
+        (
+            ROW.replace("generation,r1,,helpful,True", "claims,r1,,accuracy,True"),
+            "`decision`: found 'True', expected one of wrong, partly, right.",
+        ),
+        (
+            ROW.replace("generation,r1,,helpful,True", "claims,r1,,complete,right"),
+            "`decision`: found 'right', expected True or False.",
+        ),
         (ROW.replace("2026-03-01T10:00:00+00:00", "yesterday"), "`created_at`: found 'yesterday'"),
         (f"{ROW},more", "found 8 cells, the header has 7."),
     ],
 )
 def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, problem: str) -> None:
     path = write(tmp_path / "d.csv", ROW.replace("r1", "r0"), row)
-    with pytest.raises(BadRowsError) as caught:
+    with claims_known(tmp_path), pytest.raises(BadRowsError) as caught:
         read_decisions(path)
     assert [f"d.csv, line 3: {problem}" in line for line in caught.value.rows] == [True]
 
@@ -99,3 +109,32 @@ def test_annotators_are_scored_on_the_units_and_passages_that_have_a_decision_on
     (found,) = score_annotators(ratings_of(rows, "retrieval"), Decisions((one,)))
     scored = (found.task, found.label, found.n, found.n_agree, found.n_yes, found.n_no)
     assert scored == ("retrieval", label, 1, 1, 1, 0)
+
+
+def test_decisions_on_scales_are_values_beside_those_of_a_task_with_a_label_of_the_same_name(tmp_path: Path) -> None:
+    said = {"anna": {"accuracy": "right", "kind": "=advice", "sureness": "0.5"}, "ben": {"accuracy": "partly"}}
+    export = write_claims(
+        tmp_path / "export", [{"record_uuid": "r1", "annotator_id": n, **row} for n, row in said.items()]
+    )
+    (ratings,) = read_tables(export_files([export])).tables
+    values = {"accuracy": "partly", "kind": "=advice", "sureness": "0.5", "complete": False}
+    ours = decision(label="incomplete", decision=True)
+    rows = (ours, *(decision(task="claims", label=label, decision=value) for label, value in values.items()))
+    write_decisions(tmp_path / "decisions.csv", Decisions(rows))
+    found = read_decisions(tmp_path / "decisions.csv")
+    assert found == Decisions(rows)
+    assert found.by_unit == {("r1", "", "incomplete"): True}
+    assert found.by_task["claims"] == {("r1", "", label): value for label, value in values.items()}
+    scores = {(each.label, each.annotator): each for each in score_annotators(ratings, found)}
+    assert {key: each.agreement for key, each in scores.items()} == {
+        ("accuracy", "anna"): 0,
+        ("accuracy", "ben"): 1,
+        ("complete", "anna"): 0,
+        ("complete", "ben"): 0,
+        ("kind", "anna"): 1,
+        ("kind", "ben"): 0,
+        ("sureness", "anna"): 1,
+        ("sureness", "ben"): 0,
+    }
+    figures = [(each.n_no, each.yes_when_no, each.n_yes) for each in scores.values() if each.annotator == "anna"]
+    assert figures == [(None, None, None), (1, 1, 0), (None, None, None), (None, None, None)]

@@ -109,7 +109,8 @@ def test_weights_and_decisions_come_along_and_those_of_unknown_records_are_told(
     row |= {"adjudicator": "dora", "created_at": AT}
     decisions = write_rows(tmp_path / "decisions.csv", [row, row | {"record_uuid": "elsewhere", "decision": "False"}])
     read = read_study([export], decisions=decisions)
-    assert read.study.decisions == {("r-claude-00", "", "helpful"): True, ("elsewhere", "", "helpful"): False}
+    decided = {("r-claude-00", "", "helpful"): True, ("elsewhere", "", "helpful"): False}
+    assert read.study.decisions == {"generation": decided}
     assert read.remarks == ["`decisions.csv` decides on units or labels without votes in these exports: 1."]
 
 

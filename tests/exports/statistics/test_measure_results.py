@@ -50,7 +50,8 @@ def test_rates_and_paired_differences_of_shares_majorities_decisions_and_weights
     assert found.rate == pytest.approx((1 + 1 + 0 + 0) / 4)
     assert (found.n_units, found.n_undecided) == (4, 1)
     assert (only(found.differences).n_narratives, only(found.differences).undefined) == (1, "one_narrative")
-    decided = SMALL._replace(decisions={("n1/b/en", "", "helpful"): True, ("nowhere", "", "helpful"): True})
+    told = {("n1/b/en", "", "helpful"): True, ("nowhere", "", "helpful"): True}
+    decided = SMALL._replace(decisions={"generation": told})
     found = label_of(measure_results(decided, consensus="adjudicated"))
     assert found.rate == pytest.approx((1 + 1 + 0 + 0) / 4)  # n2/a is disputed, and nobody decided
     assert (found.n_units, found.n_undecided) == (4, 1)
