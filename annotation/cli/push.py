@@ -1,6 +1,5 @@
 """The command `push`: records before the annotators."""
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +34,7 @@ def _refuse_suggestions(ctx: click.Context, param: click.Parameter, value: str |
         )
 
 
-@click.command(cls=SectionedCommand, rare="--exclude --repairs --known --skip-self-naming --locale --round --api-url")
+@click.command(cls=SectionedCommand, rare="--exclude --known --skip-self-naming --locale --round --api-url")
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH…")
 @flag("--dry-run", help="Show the difference, and write nothing.")
 @flag("--revise", help="Put a record that changed after it was answered in again, as a revision of its own.")
@@ -53,13 +52,6 @@ def _refuse_suggestions(ctx: click.Context, param: click.Parameter, value: str |
 )
 @click.option("--suggestions", hidden=True, expose_value=False, callback=_refuse_suggestions)
 @click.option(
-    "--repairs",
-    "repairs_file",
-    type=PATH,
-    metavar="FILE",
-    help="Write what of which answer is shown as written, though Markdown would have changed it (JSON Lines).",
-)
-@click.option(
     "--known",
     type=click.Choice(("skip", "push")),
     help="What becomes of records whose answer is there under another id; you are asked if not given.",
@@ -75,7 +67,6 @@ def push(
     revise: bool,
     sample: Path | None,
     exclude: Path | None,
-    repairs_file: Path | None,
     known: "Known | None",
     skip_self_naming: bool,
     workspace: str | None,
@@ -142,7 +133,7 @@ def push(
     _log_lines("records were answered and changed; their new text is a revision", report.revised)
     _log_lines("units stay in Argilla although their record no longer has them", report.left_over)
     _log_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
-    _tell_repairs(report.repairs, repairs_file)
+    _tell_repairs(report.repairs)
     _tell_unreached(unreached, paths[0])
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     log(f"Records read: {len(checked.languages)}. {done}")
@@ -218,10 +209,8 @@ def _takes_known(bars: ProgressBars, known: Known | None, dry_run: bool, lines: 
     return known == "push"
 
 
-def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
-    """Say which answers are shown as written, wholly or in part, and write all of them to the file."""
-    from pipeline.core.files import staged_file
-
+def _tell_repairs(repairs: "Sequence[Repair]") -> None:
+    """Say which answers are shown as written, wholly or in part."""
     if repairs:
         given_up = sum(bool(repair.given_up) for repair in repairs)
         what = (
@@ -229,17 +218,13 @@ def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
             f"({given_up} of them wholly without Markdown)"
         )
         ordered = sorted(repairs, key=lambda repair: not repair.given_up)
-        _log_lines(what, ordered, 20, "; `--repairs FILE` writes all of them")
-    if file:
-        with staged_file(file) as out:
-            for repair in repairs:
-                out.write(json.dumps(repair._asdict(), ensure_ascii=False).encode() + b"\n")
+        _log_lines(what, ordered, 20)
 
 
-def _log_lines(what: str, lines: Sequence[object], most: int | None = None, where: str = "") -> None:
+def _log_lines(what: str, lines: Sequence[object], most: int | None = None) -> None:
     if lines:
         log(f"{len(lines)} {what}:")
         for line in lines[:most]:
             log(f"  {line}")
         if most and len(lines) > most:
-            log(f"  … and {len(lines) - most} more{where}.")
+            log(f"  … and {len(lines) - most} more.")

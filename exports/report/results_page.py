@@ -51,7 +51,7 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
     yield Section(title, tables=tables, notes=tuple(notes))
 
 
-_GROUPS_SHOWN, _PAIRS_SHOWN = 12, 15  # so many groups and pairs are shown where a page has an end
+_GROUPS_SHOWN = 12  # so many groups are shown where a page has an end
 
 
 def landscape_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
