@@ -212,7 +212,7 @@ def shown_anew(record: Mapping[str, Any]) -> dict[str, Any]:
     """The fields and metadata of a record, whose answer an earlier version showed by Argilla's own Markdown."""
     fields, metadata = record["fields"], record["metadata"]
     hidden = (metadata or {}).get(HIDDEN)
-    if isinstance(hidden, dict) and fields.get("answer"):
+    if isinstance(hidden, dict) and fields.get("answer") and "answer" in COLUMN_FIELDS[hidden["task"]]:
         answer = original_text(record, hidden["task"], "answer")
         if html := rendered_answer(own_answer(answer, hidden)).html:
             originals = {**hidden.get("originals", {}), "answer": answer}

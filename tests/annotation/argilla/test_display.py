@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from annotation.argilla.tasks import COLUMN_FIELDS
 from annotation.argilla.wording import FIELDS, read_wording
 from pipeline.core.errors import ArgillaError
 from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse, Source, join_context
+from tests.support.claims_task import CLAIMS, claims_known
 
 UUID = "6f1c9a3e-7d52-4c5b-9a55-0f8f5f6b7c01"
 TEXTS = ("Vaccines do <not> cause it & never did.", "Zweite Stelle.\n  Eingerückt.", "第三の抜粋")
@@ -240,6 +242,13 @@ def test_sources_without_a_place_follow_the_cited_ones_and_are_no_marks_of_the_a
         assert original_text(body, task, "answer") == record.answer
         assert shown_anew(body)["fields"] == body["fields"]
         assert own_answer(record.answer, body["metadata"][HIDDEN]) == answer
+
+
+def test_an_answer_that_is_no_column_of_its_tasks_exports_is_shown_as_it_was(tmp_path: Path) -> None:
+    text = CLAIMS.replace("fields = [", 'columns = { query = "query" }\nfields = [', 1)
+    with claims_known(tmp_path, text):
+        (body,) = to_records(sample(), ENGLISH, ["claims"])["claims"]
+        assert shown_anew(body) == {"fields": body["fields"], "metadata": body["metadata"]}
 
 
 def test_the_list_does_not_tell_how_sources_were_attached_and_grounding_with_a_line_is_judged_anew() -> None:
