@@ -235,7 +235,7 @@
     page.share = now;
   };
   const makeDivider = () => {
-    const divider = element("div", { className: "citejury-divider", tabIndex: 0, title: say("divider") });
+    const divider = element("div", { className: "citejury-divider", tabIndex: -1, title: say("divider") });
     const attributes = { role: "separator", "aria-label": say("divider"), "aria-valuemin": 20, "aria-valuemax": 80 };
     Object.entries(attributes).forEach(([name, value]) => divider.setAttribute(name, value));
     divider.addEventListener("pointerdown", (event) => {

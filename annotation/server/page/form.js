@@ -98,7 +98,8 @@
   };
   const tick = () => {
     if (!document.body) return;
-    notice(unsaved());
+    const isAsked = document.getElementById("citejury-conflict"); // which says what is to be done
+    notice(unsaved().filter(({ newer }) => !(newer && isAsked)));
     warn();
   };
   setInterval(tick, SECOND / 2);

@@ -39,6 +39,7 @@
     const text = query?.area.firstElementChild;
     if (text) query.button.hidden = query.area.classList.contains("citejury-two-lines") && text.scrollHeight <= text.clientHeight + 1;
     if (form()) root.style.setProperty("--citejury-bar", narrow.matches ? `${form().$el.offsetHeight}px` : "0px");
+    toPanes();
   });
 
   // What the keys scroll: the answer or, with Shift, its evidence; where there are no panes, what holds the record.
@@ -94,16 +95,22 @@
     if (question && question !== current) mark(question);
   });
   // Argilla gives the focus to the first question, and with it would begin each record at its end.
-  let begun = null;
+  let begun = null, isFresh = false; // until they scroll: what is around the panes takes its size by and by
   window.addEventListener("resize", () => { begun = null; place(); });
+  ["wheel", "touchmove", "pointerdown", "keydown"].forEach((name) => window.addEventListener(name, () => { isFresh = false; },
+    { capture: true, passive: true }));
+  const toPanes = () => {
+    const [wrapper, panes] = [document.querySelector(".resizable-v.wrapper"), evidence.page()?.fields];
+    if (!isFresh || !narrow.matches || !wrapper) return;
+    wrapper.scrollTop += panes ? panes.getBoundingClientRect().top - wrapper.getBoundingClientRect().top : -wrapper.scrollTop;
+  };
   const place = () => {
     const [record, fields] = [recordShown()?.id, document.querySelector(".record--focus .fields")];
     if (!narrow.matches || !record || !fields || begun === record) return;
     begun = record;
-    requestAnimationFrame(() => {
-      const [wrapper, panes] = [document.querySelector(".resizable-v.wrapper"), evidence.page()?.fields];
-      if (wrapper) wrapper.scrollTop += panes ? panes.getBoundingClientRect().top - wrapper.getBoundingClientRect().top : -wrapper.scrollTop;
-    });
+    isFresh = true;
+    [fields, fields.closest(".resizable-v.wrapper")].forEach((each) => each && sizes.observe(each));
+    requestAnimationFrame(toPanes);
   };
   watch(() => {
     foldQuery();

@@ -13,6 +13,11 @@
   };
   const open = begun();
   const record = searchParams.get("record") || (open?.dataset === dataset && open?.record);
+  const id = record || /^([0-9a-f-]{36})~all$/.exec(searchParams.get("search"))?.[1];
+  if (id) window.citejury?.watch(() => { // the search box is for words, and its × still ends the search
+    const box = document.querySelector(".search-area")?.__vue__;
+    if (box?.searchValue === id && box.value.isCompleted) box.searchValue = "";
+  });
   if (!record || !dataset) return;
   // Argilla decodes it twice, takes a single underscore for a blank, and what follows the last tilde for a field.
   const search = `${encodeURIComponent(record).replaceAll("_", "%5F")}~all`;

@@ -340,4 +340,7 @@ def test_real_reports_are_read_without_leaving_the_question(owner: Argilla, driv
         ActionChains(driver).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
         stops.append(str(driver.execute_script(STOPS)))
         assert len(stops) <= 6, stops
+    assert "citejury-divider" not in stops
+    with window_size(driver, 683, 384):  # as when the page that is open is magnified
+        wait(driver, lambda: driver.execute_script(SEEN) >= 0.2 * 384)
     assert complaints(driver) == []

@@ -87,6 +87,8 @@ def test_a_reload_comes_back_to_what_was_begun_and_from_there_to_the_queue(owner
         browser.refresh()
         wait(browser, lambda: browser.execute_script(RECORD_ID) == begun)
         wait(browser, lambda: browser.find_element(By.ID, "topically_relevant_no").is_selected())
+        box = browser.find_element(By.CSS_SELECTOR, ".search-area.active input")
+        wait(browser, lambda box=box: box.get_property("value") == "")  # and not the record's id
     answer(browser, CONTRADICTION.items())
     wait(browser, lambda: focused(browser) == "contentId")
     press(browser, Keys.RETURN)
@@ -111,6 +113,8 @@ def test_an_older_tab_does_not_overwrite_what_was_submitted_since(owner: Argilla
     press(browser, "Mine", Keys.ESCAPE, Keys.RETURN)
     wait(browser, lambda: "answered elsewhere" in shown_text(browser, CONFLICT))
     assert "Mine" in shown_text(browser, CONFLICT)
+    browser.execute_script("window.dispatchEvent(new Event('pagehide'))")  # the notice is written anew
+    assert "Not saved" not in notice(browser)
     assert list(work.stored().values()) == [("submitted", VALUES)]
     click(browser, lambda: browser.find_element(By.XPATH, "//button[.='Those from elsewhere']"))
     wait(browser, lambda: shown_text(browser, "#citejury-empty"))
