@@ -44,8 +44,8 @@ const read = (node) => {
   }).join(" ");
 };
 const fields = document.querySelector(".record--focus .fields");
-return Object.fromEntries(fields.__vue__.fields.map(({ name }, place) => [
-  name, read(fields.children[place].querySelector(".content-area, .text_field_component__area"))]));
+const areas = fields.querySelectorAll(".content-area, .text_field_component__area");
+return Object.fromEntries(fields.__vue__.fields.map(({ name }, place) => [name, read(areas[place])]));
 """
 # Whether a cell's words stand on a line each at most, and whether the page is as wide as its window.
 CELLS_AND_PAGE = """
