@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotation.cli.options import TASK_NAMES, flag, preset
+from annotation.cli.options import TASK_NAMES, preset
 from pipeline.cli.options import PATH, SectionedCommand, log, named_model
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import Table
@@ -28,7 +28,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.command(
     cls=SectionedCommand,
     check=_check_together,
-    rare="--provider --base-url --sample --explain --concurrency --attempts",
+    rare="--provider --base-url --sample --concurrency --attempts",
 )
 @click.argument("records", type=PATH, metavar="RECORDS")
 @click.option("--out", required=True, type=PATH, metavar="JUDGEMENTS", help="File to write.")
@@ -39,7 +39,6 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
 @click.option("--task", "task_names", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; repeatable.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, metavar="N", help="Write N rejected quotes beside it.")
-@flag("--explain", help="Say with each rejected quote what was compared with what.")
 @preset("--concurrency", type=click.IntRange(1, 500), default=4, help="Calls at once.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @preset("--attempts", type=click.IntRange(1, 3), default=2, help="Requests a call may take.")
@@ -68,7 +67,7 @@ def judge(**given: Any) -> None:
     limits = Limits(options.concurrency, options.max_cost, settings.known_prices)
     with ProgressBars("units", remaining=True) as bars:
         tasks, report = options.task_names or OWN_TASKS, partial(bars.report, "judging")
-        work = Work(options.records, options.out, tasks, options.explain, options.sample, limits, report, bars.tell)
+        work = Work(options.records, options.out, tasks, options.sample, limits, report, bars.tell)
         outcome = judge_records(work, chosen, options.attempts)
     _tell_outcome(outcome, work, chosen.model)
 

@@ -85,12 +85,11 @@ def status(
         raise click.exceptions.Exit(1)
 
 
-@click.command(cls=SectionedCommand, rare="--again --api-url")
+@click.command(cls=SectionedCommand, rare="--api-url")
 @workspaces_option
 @tasks_option
 @rounds_option
 @flag("--dry-run", help="Say what would be escalated, and change nothing.")
-@flag("--again", help="Also units that were escalated before, have that answer too and are still split.")
 @api_url_option
 def escalate(workspaces: tuple[str, ...], dry_run: bool, api_url: str | None, **chosen: Any) -> None:
     """Give units on which annotators are split to one annotator more, before anybody adjudicates.

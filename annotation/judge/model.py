@@ -163,8 +163,8 @@ def read_answer(task: TaskName, value: Any) -> ModelAnswer:
     return answer
 
 
-def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], model: str, explain: bool) -> Judged:
-    """Without labels where the answer or all quotes are invalid; `explain` adds both normal forms to an error."""
+def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], model: str) -> Judged:
+    """Without labels where the answer or all quotes are invalid; an error has both normal forms."""
     record_uuid, task, chunk_id = unit.key
     identity: dict[str, Any] = {"record_uuid": record_uuid, "task": task, "chunk_id": chunk_id, "model": model}
     about = {**identity, "prompt_sha256": prompt.sha256}
@@ -180,7 +180,7 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
         texts = {name: getattr(checked.forms[each.position], name) for name in compared}
         rejected.append(RejectedQuote(**identity, error=each.message[:500], **texts))
     forms = "; the quote is compared as {0.snippet_form!r}, the nearest on the page is {0.page_form!r}"
-    errors = [each.error + (forms.format(each) if explain else "") for each in rejected]
+    errors = [each.error + forms.format(each) for each in rejected]
     if len(given) > len(quotes):
         errors.append(f"evidence: only the first {_MOST_QUOTES} of {len(given)} quotes were looked at")
     about |= {"rationale": said.value.rationale[:2_000]}

@@ -44,7 +44,6 @@ class Work(NamedTuple):
     records: Path
     out: Path
     tasks: Sequence[TaskName] = OWN_TASKS
-    explain: bool = False
     sample: int = 0
     limits: Limits = NO_LIMITS
     report: Callable[[int, int], None] = lambda done, total: None
@@ -245,7 +244,7 @@ class _Asking:
                 failed = self.failed.get(unit.key)
                 if failed or about.is_answered(prompt):
                     said = failed or runner.run(about.answer(prompt))
-                    yield unit, judgement_of(unit, prompt, said, self.model, self.work.explain)
+                    yield unit, judgement_of(unit, prompt, said, self.model)
 
 
 class Outcome(NamedTuple):

@@ -32,15 +32,13 @@ def escalate(
     tasks: Collection[TaskName] = (),
     rounds: Collection[str] = (),
     languages: Mapping[str, Collection[str]] | None = None,
-    again: bool = False,
     dry_run: bool = False,
 ) -> list[EscalatedDataset]:
     """Let the units of these workspaces on which annotators are split wait for one submission more.
 
     Controls, repeats and practice are none of them, nor is what an earlier version of a dataset holds. Without `tasks`
     all count, without `rounds` all but practice. `languages` says in which somebody labels, by user name: all for those
-    who are not named. With `again` units count too that were escalated before, have that submission too and are still
-    split.
+    who are not named.
     """
     names = argilla.usernames()
     found, chosen, goes_on = [], {}, False
@@ -53,7 +51,7 @@ def escalate(
         units = [each for each in read_units(argilla, dataset.id, _refuse_stock) if each.assignment.purpose == "label"]
         goes_on |= any((unit.assignment.needed or 0) > dataset.min_submitted for unit in units)
         split = [unit for unit in units if _is_split(unit, dataset.min_submitted)]
-        new = [unit for unit in split if again or (unit.assignment.needed or 0) <= dataset.min_submitted]
+        new = [unit for unit in split if (unit.assignment.needed or 0) <= dataset.min_submitted]
         takers = {unit.record_id: _takers(unit, watched.open_to) for unit in new}
         chosen[dataset.id] = [unit for unit in new if takers[unit.record_id]]
         closed_to.update(
@@ -64,7 +62,7 @@ def escalate(
         counts = (len(split), escalated, before, len(new) - escalated)
         found.append(EscalatedDataset(dataset.workspace, dataset.name, *counts, dict(sorted(can_take.items()))))
     stuck = sum(each.nobody_left for each in found)
-    if stuck and not any(each.escalated for each in found) and (again or not goes_on):
+    if stuck and not any(each.escalated for each in found) and not goes_on:
         kept_out = "" if not closed_to else f" or has not passed its practice ({', '.join(sorted(closed_to))})"
         raise InputError(
             f"{stuck} {'unit is' if stuck == 1 else 'units are'} split, and everybody who could take "

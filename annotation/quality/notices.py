@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TaskName
 from annotation.quality.schema import DatasetStatus, Notice, Question
 from annotation.quality.scores import AnnotatorScores
-from annotation.quality.submissions import Submission, alike, at_once, floor, highest_floor, too_fast
+from annotation.quality.submissions import Submission, at_once, floor, highest_floor, too_fast
 from annotation.quality.tally import Tally, WatchedDataset
 from pipeline.core.terminal import counted
 
@@ -91,14 +90,6 @@ def notices_of_people(
             f"less than the least time ({limits}). Talk to them, and look at some of these answers.",
             annotators=tuple(sorted(fast)),
         )
-    same = list(_alike(tallies, names))
-    if same:
-        yield Notice(
-            kind="alike",
-            text="Some say the same nearly everywhere while others do not: "
-            f"{'; '.join(sorted(f'{name} {words}' for name, words in same))}.",
-            annotators=tuple(sorted({name for name, _ in same})),
-        )
     told = {each.annotator: each.notices for each in scores if each.notices}
     if told:
         said = "; ".join(f"{name} {notice}" for name, found in sorted(told.items()) for notice in found)
@@ -147,27 +138,6 @@ def _floor_of(tally: Tally, argilla: Argilla) -> float:
         for each in page
     ]
     return floor(dataset.task, dataset.locale, median(lengths) if lengths else 0)
-
-
-def _alike(tallies: Iterable[Tally], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Who says what everywhere, by task and language, in which all workspaces, rounds and versions count."""
-    places: defaultdict[tuple[TaskName, str], defaultdict[str, list[tuple[str, frozenset[str]]]]]
-    places = defaultdict(lambda: defaultdict(list))
-    for tally in tallies:
-        for user_id, said in tally.said.items():
-            places[tally.watched.dataset.task, tally.watched.dataset.locale][user_id] += said
-    comparisons = sum(map(len, places.values()))
-    for (task, locale), answers in places.items():
-        for each in alike(answers, comparisons):
-            yes = " and ".join(f"`{label}`" for label in LABELS[task] if label in each.answer)
-            others = sorted(each.answer - {*LABELS[task]})  # of other scales
-            words = f"says {f'yes to {yes} alone' if yes else 'no to everything'}"
-            words = f"answers {', '.join(others)}{f', and yes to {yes}' if yes else ''}" if others else words
-            words = (
-                f"in {task} ({locale}) {words} in {each.same:,} of {each.of:,} answers, the others in "
-                f"{each.others:.0%} of theirs"
-            )
-            yield names.get(each.user_id, each.user_id), words
 
 
 def _by_person(found: Mapping[str, Counter[str]], here: Mapping[str, Tally]) -> str:

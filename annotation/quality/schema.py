@@ -143,13 +143,12 @@ class Notice(Frozen):
         "closed_early",
         "at_once",
         "too_fast",
-        "alike",
         "controls",
         "practice",
         "questions",
     ]
     """`unfinished`: nobody can work in a dataset; `empty`: it holds no record; `unreachable`: too few annotators are
-    left for some records; `closed_early`: some are handed out to nobody; `at_once`, `too_fast`, `alike`, `controls`:
+    left for some records; `closed_early`: some are handed out to nobody; `at_once`, `too_fast`, `controls`:
     what people's answers look like; `practice`: work waits for people who have not passed it; `questions`: some wait
     for a reply."""
     text: str

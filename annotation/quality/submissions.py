@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from math import exp, lgamma
 from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TaskName
@@ -132,18 +131,6 @@ _AT_ONCE = timedelta(seconds=1)
 """An answer that follows the one before sooner was not given by reading: the page alone takes .4 s to the next record,
 and each question a key."""
 _WINDOW, _FAST_OF_WINDOW = 30, 25
-_FEWEST_ALIKE, _FEWEST_OF_OTHERS = 20, 10
-_SHARE_ALIKE, _MOST_OF_OTHERS = 0.95, 0.8
-
-
-class Alike(NamedTuple):
-    """Somebody's answers are nearly all the same, and other people's are not."""
-
-    user_id: str
-    answer: frozenset[str]  # the labels that they say yes to, and those of other scales with what they say
-    same: int  # their answers that are so
-    of: int
-    others: float  # share of such answers among the others'
 
 
 def at_once(given: Iterable[Submission]) -> Counter[str]:
@@ -190,47 +177,3 @@ def floor(task: TaskName, locale: str, characters: float) -> float:
 
 def highest_floor(task: TaskName) -> float:
     return floor(task, "en", 1e9)
-
-
-def alike(answers: Mapping[str, Sequence[tuple[str, frozenset[str]]]], comparisons: int) -> list[Alike]:
-    """Who says nearly the same everywhere while others do not; `answers` are of one task and language.
-
-    For each person: the record's id and the labels that they said yes to. Named is whoever gave at least 20 of which
-    95 % are the same, where at most 80 % of the others' are so and the chance of as many, given the others', is below
-    1 % divided by the number of such comparisons: a rule and no p-value, since others answer the same records. A
-    record's passages count as one draw, since they resemble each other. Who cannot be compared is not named.
-    """
-    counts = {user_id: Counter(answer for _, answer in own) for user_id, own in answers.items()}
-    total = sum(counts.values(), Counter[frozenset[str]]())
-    found = []
-    for user_id, own in answers.items():
-        answer, same = counts[user_id].most_common(1)[0] if own else (frozenset[str](), 0)
-        share = (total[answer] - same) / max(1, total.total() - len(own))
-        if len(own) < _FEWEST_ALIKE or same < _SHARE_ALIKE * len(own) or share > _MOST_OF_OTHERS:
-            continue
-        others = [each for other, theirs in answers.items() if other != user_id for each in _by_record(theirs)]
-        hits, said = (
-            Counter(all(each == answer for each in record) for record in records)
-            for records in (_by_record(own), others)
-        )
-        of = hits.total()
-        others_hits = said[True]
-        begin_a, begin_b = others_hits + 1, said.total() - others_hits + 1
-        chance = sum(  # beta-binomial
-            exp(_log_beta(begin_a + k, begin_b + of - k) - _log_beta(begin_a, begin_b) - _log_beta(of - k + 1, k + 1))
-            for k in range(hits[True], of + 1)
-        )
-        if len(others) >= _FEWEST_OF_OTHERS and chance / (of + 1) * comparisons < 0.01:
-            found.append(Alike(user_id, answer, same, len(own), share))
-    return found
-
-
-def _by_record(answers: Iterable[tuple[str, frozenset[str]]]) -> list[list[frozenset[str]]]:
-    records: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
-    for record, answer in answers:
-        records[record].append(answer)
-    return list(records.values())
-
-
-def _log_beta(a: float, b: float) -> float:
-    return lgamma(a) + lgamma(b) - lgamma(a + b)

@@ -109,10 +109,9 @@ class Tally:
         self.broken: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.passages: defaultdict[str, list[bool]] = defaultdict(list)
         self.submissions: list[Submission] = []
-        self.said: defaultdict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
         self.questions: list[tuple[Unit, Answer]] = []
         self.controls = ControlTally(watched.dataset.task)
-        self._known: dict[int, tuple[Mapping[str, bool | str], frozenset[str], tuple[str, ...]]] = {}
+        self._known: dict[int, tuple[Mapping[str, bool | str], tuple[str, ...]]] = {}
 
     @property
     def id(self) -> str:
@@ -124,7 +123,7 @@ class Tally:
         self.controls.add(unit)
         record_uuid = record_uuid_of(self.watched.dataset.task, unit)
         for each in unit.answers:
-            self._add_answer(unit, record_uuid, each, is_apart)
+            self._add_answer(unit, each, is_apart)
         if is_apart:
             self.apart += 1
             return
@@ -151,7 +150,7 @@ class Tally:
             self.unreachable += wanting > len(takers)
             self.closed_early += not unit.is_open
 
-    def _add_answer(self, unit: Unit, record_uuid: str, each: Answer, is_apart: bool) -> None:
+    def _add_answer(self, unit: Unit, each: Answer, is_apart: bool) -> None:
         if each.question is not None:
             self.questions.append((unit, each))
         if each.status == "submitted":
@@ -160,21 +159,15 @@ class Tally:
             return
         self.by_status[each.user_id][each.status] += 1
         self.open_for[each.user_id] -= unit.is_open
-        if each.status == "submitted":
-            _, yes, broken = self._read(each.labels)
-            self.said[each.user_id].append((record_uuid, yes))
-            if broken:
-                self.broken[each.user_id].update(broken)
+        if each.status == "submitted" and (broken := self._broken_by(each.labels)):
+            self.broken[each.user_id].update(broken)
 
-    def _read(
-        self, labels: Mapping[str, bool | str]
-    ) -> tuple[Mapping[str, bool | str], frozenset[str], tuple[str, ...]]:
+    def _broken_by(self, labels: Mapping[str, bool | str]) -> tuple[str, ...]:
         """Answers that say the same share their labels, which are kept so that no other ones get their id."""
         known = self._known.get(id(labels))
         if known is None:
-            yes = frozenset(name if given is True else f"{name}: {given}" for name, given in labels.items() if given)
-            known = self._known[id(labels)] = (labels, yes, broken_rules(self.watched.dataset.task, labels))
-        return known
+            known = self._known[id(labels)] = (labels, broken_rules(self.watched.dataset.task, labels))
+        return known[1]
 
     def total(self, status: str) -> int:
         return sum(counts[status] for counts in self.by_status.values())

@@ -160,7 +160,15 @@ def results_tables(results: results_schema.Results) -> dict[str, Table]:
         for by, rate in [({}, figure.found), *((group.by, group) for group in figure.found.groups)]
     ]
     differences = [
-        {**_difference_cells(found), **_name(figure)} for figure in shown for found in figure.found.differences
+        {
+            **dict(found),
+            **_interval_cells("interval", found.interval),
+            # Names of groups may hold any character.
+            "within": json.dumps(found.within, ensure_ascii=False) if found.within else None,
+            **_name(figure),
+        }
+        for figure in shown
+        for found in figure.found.differences
     ]
     findings: list[Cells] = [
         {**_rate_cells(finding), "finding": name, "any": "; ".join(finding.any), **_listed("missing", finding.missing)}
@@ -211,9 +219,3 @@ def _rate_cells(rate: results_schema.Rate) -> Cells:
         **dict(rate.denominators),
         **{f"ppi_{name}": getattr(rate.judge_help, name, None) for name in results_schema.JudgeHelp.model_fields},
     }
-
-
-def _difference_cells(found: results_schema.Difference) -> Cells:
-    """Names of groups may hold any character, so `within` is JSON."""
-    within = json.dumps(found.within, ensure_ascii=False) if found.within else None
-    return {**dict(found), **_interval_cells("interval", found.interval), "within": within}

@@ -41,32 +41,3 @@ def guessed_seconds(draw: np.random.Generator, task: TaskName, units: int) -> li
     """How long somebody takes who does not read: a key a question in .2 to .5 s, and the page."""
     keys = draw.uniform(0.2, 0.5, (units, len(LABELS[task]) + 1)).sum(axis=1)
     return list(keys + 0.4)
-
-
-def jury(
-    draw: np.random.Generator, task: TaskName, people: int, records: int, passages: int, commonest: float
-) -> dict[str, Answers]:
-    """Answers of attentive people to the same records; each errs in 2 to 20 % of the labels, in a way of her own.
-
-    `commonest` is the share of units whose right answer is the commonest one; the passages of a record resemble each
-    other.
-    """
-    labels, units = LABELS[task], records * passages
-    common = draw.random(len(labels)) < 0.5
-    of_record = np.repeat(draw.random(records) < commonest, passages)
-    is_common = np.where(draw.random(units) < 0.7, of_record, draw.random(units) < commonest)
-    truth = np.where(is_common[:, None], common, draw.random((units, len(labels))) < 0.5)
-    found = {}
-    for number in range(people):
-        rates = draw.uniform(0.02, 0.2, len(labels)) * draw.uniform(0.2, 1)
-        said = truth ^ (draw.random(truth.shape) < rates)
-        found[f"p{number}"] = [
-            (f"r{unit // passages}", frozenset(label for label, yes in zip(labels, row, strict=True) if yes))
-            for unit, row in enumerate(said)
-        ]
-    return found
-
-
-def always(answers: Answers, answer: frozenset[str], but: float, draw: np.random.Generator) -> Answers:
-    """The same units answered by somebody who says the same of all but a few."""
-    return [(record, said if draw.random() < but else answer) for record, said in answers]

@@ -5,10 +5,13 @@ Here the writes need nothing, so that nothing can be out of step.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from argilla_server.api.schemas.v1.metadata_properties import TermsMetadataMetrics
+from argilla_server.enums import MetadataPropertyType
 from argilla_server.errors.future import UnprocessableEntityError
 from argilla_server.models import Record, Response
 from argilla_server.search_engine import SearchEngine, SearchResponseItem, SearchResponses
@@ -92,7 +95,18 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
     async def refuse(self, *_: Any, **__: Any) -> None:
         raise UnprocessableEntityError(REFUSAL)
 
-    similarity_search = compute_metrics_for = refuse
+    similarity_search = refuse
+
+    async def compute_metrics_for(self, metadata_property: Any) -> Any:
+        """Of terms, which the page asks for as it opens an adjudicator's list."""
+        if str(metadata_property.type) != MetadataPropertyType.terms:
+            raise UnprocessableEntityError(REFUSAL)
+        async with SearchSession() as db:
+            own = select(Record.metadata_).where(Record.dataset_id == metadata_property.dataset_id)
+            given = [(each or {}).get(metadata_property.name) or () for each in await db.scalars(own)]
+        counts = Counter(term for each in given for term in (each if isinstance(each, list) else [each]))
+        values = [{"term": term, "count": count} for term, count in counts.most_common()]
+        return TermsMetadataMetrics(total=counts.total(), values=values)
 
 
 def _response(page: Sequence[UUID], total: int) -> Any:

@@ -141,5 +141,6 @@ def test_a_quote_over_the_seam_of_two_passages_of_a_page_is_none(tmp_path: Path)
         record.model_copy(update={"chunks": chunks}),
         options=("--task", "grounding"),
     )
-    assert line["errors"] == ["evidence[0] snippet_not_verbatim"]
+    (error,) = line["errors"]
+    assert error.startswith("evidence[0] snippet_not_verbatim; the quote is compared as 'cancer. nobody believes'")
     assert line["evidence"] == [{**quotes[1], "chunk_id": "a#2", "char_start": 0, "char_end": 21}]

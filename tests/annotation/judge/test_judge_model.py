@@ -140,10 +140,10 @@ def test_statuses_are_counted_by_site_and_one_repair_is_enough(tmp_path: Path) -
         return says(answer)
 
     with ScriptedModel(respond) as server:
-        result = run(server, records, out, "--task", "retrieval", "--sample", "5", "--explain", "--concurrency", "1")
+        result = run(server, records, out, "--task", "retrieval", "--sample", "5", "--concurrency", "1")
         assert result.exit_code == 0, result.output
         assert asked == {"good": 1, "mended": 2, "garbage": 2, "down": 1, "misquoted": 1}
-        again = run(server, records, out, "--task", "retrieval", "--sample", "5", "--explain")
+        again = run(server, records, out, "--task", "retrieval", "--sample", "5")
         # Only what was never answered is asked for again.
         assert asked == {"good": 1, "mended": 2, "garbage": 2, "down": 2, "misquoted": 1}
         assert again.exit_code == 0

@@ -95,19 +95,13 @@ def test_a_split_unit_goes_to_one_annotator_more_and_nothing_else_does(jury: Jur
     assert (seen["metadata"], seen["responses"]) == ({}, [])
 
 
-def test_running_it_again_adds_nothing_unless_asked_and_still_split(jury: Jury, client: Argilla, run: Any) -> None:
+def test_running_it_again_adds_nothing(jury: Jury, client: Argilla, run: Any) -> None:
     run()
-    for words in ((), ("--again",)):
-        assert "No unit is escalated" in run(*words).stderr
-        assert stored(client, jury)["split"].assignment.needed == 3
+    assert "No unit is escalated" in run().stderr
+    assert stored(client, jury)["split"].assignment.needed == 3
     answer(jury, 2, "split", helpful=True)
     assert not stored(client, jury)["split"].is_open
     assert "No unit is escalated" in run().stderr
-    refused = run("--again", code=1).stderr
-    assert "1 unit is split, and everybody who could take it has answered already." in refused
-    set_up(client, jury.workspace, annotators=[*jury.names, f"{jury.workspace}-late"])
-    run("--again")
-    assert stored(client, jury)["split"].assignment.needed == 4
 
 
 @pytest.mark.rare
