@@ -61,6 +61,10 @@ class Question(Frozen):
             if given.get("values") or not all(type(each) in (int, float) for each in ends) or ends[2] <= 0:
                 raise ValueError("it needs `values`, or `min` and `max` as numbers, with a `step` above 0")
             low, high, step = (Decimal(str(each)) for each in ends)
+            if high <= low:
+                raise ValueError(f"its `max`, {high}, is not above its `min`, {low}")
+            if (high - low) % step:
+                raise ValueError(f"its `max`, {high}, is no value in steps of {step} from {low}; mend one")
             count = int((high - low) / step) + 1
             given["values"] = [format((low + step * at).normalize(), "f") for at in range(min(count, 101))]
         elif isinstance(given.get("values"), list):

@@ -261,8 +261,11 @@ def read_campaign(path: Path | None = None) -> Campaign | None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend it.") from error
     except ValidationError as error:
-        problems = "; ".join(map(_described, error.errors(include_url=False)))
-        raise SettingsError(f"The campaign in `{file}` cannot be used: {problems}. Mend it there.") from error
+        raise SettingsError(f"The campaign in `{file}` cannot be used: {described(error)}. Mend it there.") from error
+
+
+def described(error: ValidationError) -> str:
+    return "; ".join(map(_described, error.errors(include_url=False)))
 
 
 def _described(problem: Any) -> str:

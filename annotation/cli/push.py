@@ -17,6 +17,7 @@ from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted
 
 if TYPE_CHECKING:
+    from annotation.argilla.labels import TaskName
     from annotation.push.diff import Repair
     from annotation.push.push import PushReport
     from annotation.push.record_sources import CheckedPaths
@@ -95,6 +96,7 @@ def push(
         citejury annotation push records.jsonl --sample plan/sample.csv
     """
     from annotation.argilla.client import open_argilla
+    from annotation.argilla.labels import OWN_TASKS
     from annotation.argilla.tasks import PRODUCTION, refuse_suggested
     from annotation.campaign.file import read_campaign
     from annotation.push.push import PushOptions, push_where_named
@@ -102,7 +104,7 @@ def push(
     from pipeline.settings import read_settings
 
     refuse_suggested(round_name or PRODUCTION)
-    settings = read_settings(workspace=workspace, api_url=api_url)
+    settings, campaign = read_settings(workspace=workspace, api_url=api_url), read_campaign()
 
     def show(report: "PushReport") -> None:
         bars.clear()
@@ -123,12 +125,12 @@ def push(
     unreached: Counter[str] = Counter()
     with kept_records() as kept:
         checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude), kept.keep)
-        _tell_checked(checked)
+        _tell_checked(checked, campaign.tasks if campaign else OWN_TASKS)
         with open_argilla(settings) as argilla, ProgressBars() as bars:
             asked = partial(_takes_known, bars, known, dry_run)
             options = PushOptions(dry_run, revise, show, progress, checked.without_passages, asked)
             records = _count_unreached(kept.read(checked.left_out), unreached)
-            where = (argilla, settings.workspace, read_campaign(), checked.languages, records)
+            where = (argilla, settings.workspace, campaign, checked.languages, records)
             report = push_where_named(*where, locale, round_name, options)
     _log_lines("records were answered and changed; their new text is a revision", report.revised)
     _log_lines("units stay in Argilla although their record no longer has them", report.left_over)
@@ -146,7 +148,9 @@ def push(
         raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
 
 
-def _tell_checked(checked: "CheckedPaths") -> None:
+def _tell_checked(checked: "CheckedPaths", tasks: "Sequence[TaskName]") -> None:
+    from annotation.argilla.display import needs_passages
+
     if checked.unchosen:
         left = f"{checked.unchosen:,} of {checked.unchosen + len(checked.languages):,} records"
         log(f"{left} are left out by `--sample` and `--exclude`.")
@@ -156,10 +160,10 @@ def _tell_checked(checked: "CheckedPaths") -> None:
     if checked.unknown:
         log(f"Warning: {counted(checked.unknown, 'record')} of `--exclude` in none of the paths.")
     if checked.without_passages:
-        log(
-            f"{len(checked.without_passages)} of {len(checked.languages)} records have no passages: they go to "
-            "generation only,\nbecause no text of what they cite is at hand."
-        )
+        shown = ", ".join(task for task in tasks if not needs_passages(task))
+        where = f"they go to {shown} only" if shown else f"no task shows them ({', '.join(tasks)})"
+        bare = f"{len(checked.without_passages)} of {len(checked.languages)} records have no passages"
+        log(f"{bare}: {where},\nbecause no text of what they cite is at hand.")
     speaking = len(checked.speaking)
     skipped = "; `--skip-self-naming` leaves these out" if speaking else ""
     skipped = " and are left out" if checked.left_out.intersection(checked.speaking) else skipped

@@ -9,17 +9,21 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from importlib.resources import files
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from pydantic import ValidationError
+
 from annotation.argilla.client import open_argilla
+from annotation.argilla.labels import add_task, task_named
 from annotation.argilla.task_file import read_task
 from annotation.argilla.wording import locales, read_wording
-from annotation.campaign.file import read_campaign
+from annotation.campaign.file import Campaign, described, read_campaign
 from annotation.cli.serve import check_has_server, port_of
 from exports.csv.fetch import check_server
 from exports.study import STUDY_FILE
-from pipeline.core.errors import CitejuryError, OutputError, ServerStartError
+from pipeline.core.errors import CitejuryError, InputError, OutputError, ServerStartError
 from pipeline.core.files import SETTINGS_FILE, output_errors, staged_file
 from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider, get_provider
@@ -55,7 +59,7 @@ def start_project(folder: Path, tasks: Sequence[Path] = ()) -> Started:
 
 
 def project_files(tasks: Sequence[Path] = ()) -> dict[str, bytes]:
-    worded = [{*read_task(path).wording}.intersection(locales()) for path in tasks]
+    spoken = _spoken(tasks) if tasks else []
     copied = {each.name: each.read_bytes() for path in tasks for each in [path, *path.parent.glob(f"{path.stem}.*.*")]}
     demo = files("exports") / "demo_data"
     lines = (demo / "narratives.csv").read_text(encoding="utf-8").splitlines()[:3]
@@ -74,13 +78,25 @@ def project_files(tasks: Sequence[Path] = ()) -> dict[str, bytes]:
     texts = {name: (demo / "project" / own).read_text(encoding="utf-8") for name, own in names.items()}
     texts[SETTINGS_FILE] = texts[SETTINGS_FILE].replace("{key}", get_provider(PROVIDERS[0]).key_variables[0])
     if tasks:
-        spoken = [locale for locale in locales() if all(locale in each for each in worded)]
         named = "tasks = " + json.dumps([path.name for path in tasks], ensure_ascii=False)
         settings = texts[SETTINGS_FILE].replace(_OWN_TASKS, named)
         texts[SETTINGS_FILE] = settings.replace('locales = ["en"]', f"locales = {json.dumps(spoken)}")
     texts[STUDY_FILE] = texts[STUDY_FILE].replace("{providers}", ",".join(PROVIDERS[1:3]))
     texts["narratives.csv"] = "\n".join(lines) + "\n"
     return {**payloads, **arms, **copied, **{name: text.encode() for name, text in texts.items()}}
+
+
+def _spoken(paths: Sequence[Path]) -> list[str]:
+    """The languages of a campaign of these task files; InputError where set-up would refuse it."""
+    copied = {path.name: path for path in paths}
+    names = [add_task(read_task(copied[path.name])) for path in paths]
+    worded = [task_named(name).wording for name in names]
+    spoken = [locale for locale in locales() if all(locale in each for each in worded)]
+    try:
+        Campaign(locales=tuple(spoken or dict.fromkeys(chain(*worded)) or ["en"]), tasks=tuple(names))
+    except ValidationError as error:
+        raise InputError(f"No campaign can be of these task files: {described(error)}. Nothing was written.") from error
+    return spoken
 
 
 _HOME = Path("citejury-home")

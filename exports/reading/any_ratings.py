@@ -39,6 +39,7 @@ from pipeline.core.spreadsheet import read_sheet
 from pipeline.core.terminal import counted, printable
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_ZEROS = re.compile(r"([-+]?\d+)\.0*|([-+]?\d*\.\d*[1-9])0+")  # Numbers with zeros behind, which add nothing
 _WORDS = {**dict.fromkeys(("true", "1", "yes"), YES), **dict.fromkeys(("false", "0", "no"), NO)}
 _LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "."}
 _SHOWN = 12  # So many values are named in a sentence
@@ -112,9 +113,9 @@ class _Reading:
             value = value[0] if len(value) == 1 else None
         unit, rater, label, value, group = map(_text, (vote.unit, vote.rater, vote.label, value, vote.group))
         cluster = _text(vote.cluster)
-        if not value or value in self.options.missing:
+        told, value = self.options, _value(value)
+        if not value or value in map(_value, told.missing):
             return
-        told = self.options
         needed = {"unit": unit, "rater": rater, "group": group or not told.group}
         needed["cluster"] = cluster or not told.cluster
         empty = [name for name, told in needed.items() if not told]
@@ -133,6 +134,12 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
+def _value(text: str) -> str:
+    """A value, of a number its shortest text: 1.0, as pandas writes a column with a gap, is 1."""
+    found = _ZEROS.fullmatch(text)
+    return found[1] or found[2] if found else text
+
+
 def is_of_others(paths: Sequence[Path]) -> bool:
     """Whether one of them can only be read as anybody's ratings, whatever the options."""
     return any(path.suffix.lower() in _READERS or (path.is_dir() and _is_saved(path)) for path in paths)
@@ -149,10 +156,23 @@ def read_ratings(paths: Sequence[Path], options: RatingOptions, frames: Sequence
     inputs = [_read_path(reading, path) for path in paths]
     for number, frame in enumerate(frames, start=1):
         names = [str(name) for name in frame.columns]
+        reading.options = _with_order(reading.options, dict(zip(names, frame.dtypes, strict=True)))
         rows = (dict(zip(names, cells, strict=True)) for cells in frame.itertuples(index=False, name=None))
         _read_table(reading, f"frame {number}", names, ((f"row {at}", row) for at, row in enumerate(rows)))
     ratings, remarks = _gather(reading)
     return ReadTables([ratings], inputs, remarks)
+
+
+def _with_order(told: RatingOptions, dtypes: Mapping[str, Any]) -> RatingOptions:
+    """With the order that ratings have in a frame, as ordered categories, where no other order or scale is told."""
+    wanted = told.rater_columns or (told.value,)
+    kinds = [kind for name, kind in dtypes.items() if any(fnmatchcase(name, each) for each in wanted)]
+    orders = {getattr(kind, "ordered", None) and tuple(map(_text, kind.categories)) for kind in kinds}
+    if told.order or told.scale not in (None, "ordinal", {"": "ordinal"}) or not any(orders):
+        return told
+    if len(orders) > 1:
+        raise InputError("The columns of annotators are ordered differently. Name the order that counts: `order`.")
+    return told.model_copy(update={"order": orders.pop()})
 
 
 def read_judge_ratings(paths: Sequence[Path], told: RatingOptions, people: Ratings) -> ReadTables:
@@ -434,7 +454,8 @@ class _Label:
     def __init__(self, name: str, cells: _Cells, reading: _Reading, remarks: list[str]) -> None:
         told = reading.options
         self.name, self.cells, self.remarks = name, cells, remarks
-        self.order = told.order.get(name, told.order.get("", ())) if isinstance(told.order, Mapping) else told.order
+        order = told.order.get(name, told.order.get("", ())) if isinstance(told.order, Mapping) else told.order
+        self.order = tuple(map(_value, order))
         found = Counter(vote.value for vote in cells.values())
         scale = told.scale.get(name, told.scale.get("")) if isinstance(told.scale, Mapping) else told.scale
         self.scale = scale or self._likely(found)
@@ -539,7 +560,8 @@ def _arranged(labels: Sequence[_Label], records: Mapping[_Unit, str], repeated: 
             cells = sorted(label.cells.items(), key=lambda cell: rows[cell[0]])
             columns = [(unit_of[unit], rater_of[rater], label.codes[vote.value]) for (unit, rater), vote in cells]
             arrays = np.array(columns, np.int64).T
-            scaled.append(ScaledLabel(label.name, label.scale, label.weights, label.values, label.places, *arrays))
+            each = ScaledLabel(label.name, label.scale, label.weights, label.values, label.places, *arrays)
+            scaled.append(each._replace(is_whole=bool(label.order)))
     return Ratings(
         task=OWN_TASKS[-1],  # Where a task is asked for; `own_labels` say that it is none of the three
         annotators=tuple(names[1]),

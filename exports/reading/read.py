@@ -187,7 +187,7 @@ def _by_scale(
             places = np.array(question.values if is_interval else range(len(question.values)), np.float64)
             about = (question.name, question.scale, USUAL_WEIGHTS[question.scale], question.values, places)
             codes = values[there, column].astype(np.int64)
-            scaled.append(ScaledLabel(*about, units[there], raters[there], codes))
+            scaled.append(ScaledLabel(*about, units[there], raters[there], codes, True))
     own = [question.scale == "boolean" for question in questions]
     return (values if all(own) else values[:, own]), tuple(scaled)
 

@@ -293,7 +293,7 @@ def _labels_section(results: schema.Results) -> Section:
         question = _asked(figure) or figure.kind
         rates = (figure.found, *(of_label.get(name) for name in names))
         rows.append((Named(figure.title, question), *(_of_units(rate, figure) for rate in rates)))
-    title = "Shares and means" if RATINGS in results.tasks else "Share of yes"
+    title = "Shares and means" if words.has_values(results) else "Share of yes"
     return Section(title, tables=(Table(rows, left=1),), depth=0, look="shares")
 
 

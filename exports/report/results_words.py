@@ -111,16 +111,17 @@ def _column_name(column: str) -> str:
 
 
 def rate_meaning(results: schema.Results) -> str:
-    if RATINGS in results.tasks:
-        return (
-            "Each figure is the share of yes or of a value, or a mean, with its 95 % interval. "
-            f"{_VALUES_OF_ALL[results.consensus]} Intervals take clusters, or units without one, as what was drawn."
-        )
-    return (
-        f"Each figure is the share of yes, with its 95 % interval. {_VALUES[results.consensus]} "
-        f"{FINDING_VALUES[results.consensus] + ' ' if results.findings else ''}Intervals take "
-        "narratives as what was drawn: answers to one narrative are no independent cases."
-    )
+    values, what = _VALUES[results.consensus], "share of yes"
+    if has_values(results):
+        values, what = _VALUES_OF_ALL[results.consensus], "share of yes or of a value, or a mean"
+    drawn = "narratives as what was drawn: answers to one narrative are no independent cases."
+    drawn = "clusters, or units without one, as what was drawn." if RATINGS in results.tasks else drawn
+    finding = FINDING_VALUES[results.consensus] + " " if results.findings else ""
+    return f"Each figure is the {what}, with its 95 % interval. {values} {finding}Intervals take {drawn}"
+
+
+def has_values(results: schema.Results) -> bool:
+    return any(task == RATINGS or found.scaled for task, found in results.tasks.items())
 
 
 def share(value: float | None) -> str:

@@ -220,16 +220,16 @@ def _rare_end(rate: float, units: float) -> float:
     return rate * max(root, 0.0) ** 3
 
 
-def _mean_ends(totals: FloatArray, weights: FloatArray) -> tuple[float, float] | None:
-    """The ends of a mean without bounds by Student's t over two narratives or more; None where they do not vary."""
+def _mean_ends(totals: FloatArray, weights: FloatArray, farthest: float) -> tuple[float, float] | None:
+    """The ends of a mean, at most so far from 0, by Student's t over two narratives or more, if they vary."""
     n, mean = len(weights), float(totals.sum()) / float(weights.sum())
     error = math.sqrt(n / (n - 1) * float(((totals - mean * weights) ** 2).sum())) / float(weights.sum())
     half = student_quantile(n - 1) * error
-    return None if error < _NO_SPREAD else (mean - half, mean + half)
+    return None if error < _NO_SPREAD else (max(mean - half, -farthest), min(mean + half, farthest))
 
 
 def difference_ends(
-    differences: FloatArray, weights: FloatArray, units: float, bounded: bool = True
+    differences: FloatArray, weights: FloatArray, units: float, bounded: bool = True, farthest: float = math.inf
 ) -> tuple[float, float] | None:
     """The ends by Student's t over two narratives or more; `units` is how many a group has in one, on average.
 
@@ -240,7 +240,7 @@ def difference_ends(
     share = weights / weights.sum()
     mean = float(share @ differences)
     if not bounded:
-        return _mean_ends(weights * differences, weights)
+        return _mean_ends(weights * differences, weights, 2 * farthest)
     n = 1 / float((share**2).sum())
     squares = n * float((share * (differences - mean) ** 2).sum()) + 2 * _IMAGINED * _design_effect(units) / units
     half = student_quantile(len(differences) - 1) * math.sqrt(squares / ((n + 1) * (n + 2)))
@@ -417,6 +417,7 @@ class MeasuredColumn(NamedTuple):
     label: str = ""  # The label on a scale of which it is one column of several
     ends: tuple[float, float] = (0.0, 1.0)  # What 0 and 1 stand for
     bounded: bool = True  # Whether they are the ends of the scale
+    farthest: float = math.inf  # What a mean that is not can be from 0
 
     def told(self, value: float) -> float:
         return self.ends[0] + value * (self.ends[1] - self.ends[0])
@@ -492,7 +493,8 @@ def _difference(test: _Test, column: MeasuredColumn, p_values: tuple[float, floa
     n = len(comparison.weights)
     rates = tuple(map(column.told, comparison.rates)) if n else (None, None)
     between = comparison.first - comparison.second
-    ends = difference_ends(between, comparison.weights, comparison.units, column.bounded) if n > 1 else None
+    sums = (between, comparison.weights, comparison.units, column.bounded, column.farthest)
+    ends = difference_ends(*sums) if n > 1 else None
     undefined: NoFigure | None = None if ends else "no_variation"
     if n < 2:
         undefined = "no_units" if test.without_units else "one_narrative" if n else "no_shared_narrative"
@@ -535,7 +537,7 @@ def _rate(cells: Cells, group: int, column: MeasuredColumn, denominators: Denomi
     undefined: NoFigure | None = "one_narrative" if n_narratives else "no_units"
     ends = None
     if n_narratives > 1:
-        ends = rate_ends(totals, weights, squares) if column.bounded else _mean_ends(totals, weights)
+        ends = rate_ends(totals, weights, squares) if column.bounded else _mean_ends(totals, weights, column.farthest)
         undefined = None if ends else "no_variation"
     return Rate(
         rate=_figure(column.told(float(totals.sum() / weights.sum()))) if n_units else None,

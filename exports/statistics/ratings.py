@@ -45,6 +45,7 @@ class ScaledLabel(NamedTuple):
     units: IntArray  # Number of the unit of each rating, counted from 0
     raters: IntArray  # Number of its annotator
     codes: IntArray  # Number of its value, counted from 0
+    is_whole: bool = False  # Whether no other value can be given
 
 
 class Ratings(NamedTuple):

@@ -306,7 +306,8 @@ def _scale_columns(task: MeasuredTask, found: OnScale, sheet: int, by: frozenset
         yield MeasuredColumn(sheet, column, (task,), by if len(found.numbers) else frozenset(), name)
     if len(found.numbers):
         bounded = found.label.scale == "ordinal" and len(found.numbers) > 1
-        yield MeasuredColumn(sheet, found.shares, (task,), label=name, ends=found.ends, bounded=bounded)
+        farthest = 0.5 if found.label.is_whole else np.inf
+        yield MeasuredColumn(sheet, found.shares, (task,), frozenset(), name, found.ends, bounded, farthest)
 
 
 def _scale_results(found: OnScale, measured: Iterator[LabelResults]) -> ScaleResults:

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,8 @@ from exports.cli.project import Check, check_clock, project_files, start_project
 from exports.cli.start import WIDTH, table_lines
 from exports.reading.definitions import read_findings
 from exports.statistics.study import SERIOUS_PROBLEM
-from pipeline.core.errors import OutputError
+from pipeline.core.errors import InputError, OutputError
+from tests.support.task_files import write_claims
 
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
@@ -79,6 +81,24 @@ def test_a_folder_that_holds_something_else_of_the_name_or_is_a_file_is_refused_
     assert [path.name for path in tmp_path.iterdir()] == ["narratives.csv"]
     with pytest.raises(OutputError, match="cannot be used"):
         start_project(tmp_path / "narratives.csv")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([('name = "claims"', 'name = "grounding"')], "The task 'grounding' comes with citejury"),
+        ([("[wording.en]", "[wording.fr]")], "`locales` has 'fr', and there is wording for de, en, ja only"),
+        ([], "`tasks` has 'claims' twice"),
+    ],
+)
+def test_task_files_that_no_campaign_can_have_are_refused_whole(
+    tmp_path: Path, changes: list[tuple[str, str]], said: str
+) -> None:
+    (tmp_path / "other").mkdir()
+    paths = [write_claims(tmp_path, *changes), *([] if changes else [write_claims(tmp_path / "other")])]
+    with pytest.raises(InputError, match=re.escape(said)):
+        start_project(tmp_path / "project", paths)
+    assert not (tmp_path / "project").exists()
 
 
 def test_an_interrupted_start_is_finished(tmp_path: Path) -> None:

@@ -129,6 +129,12 @@ MISTAKES = {
         r"line 19: .* has 'many', and an interval scale takes n",
     ),
     "numbers in disorder": ("[1, 2, 3, 4, 5]", "[3, 2, 1]", r"line 19: .* is not in order"),
+    "ends in disorder": ("values = [1, 2, 3, 4, 5]", "min = 5\nmax = 1", "line 16: .* its `max`, 1, is not above its"),
+    "an end that no step reaches": (
+        "values = [1, 2, 3, 4, 5]",
+        "min = 1.5\nmax = 5",
+        r"line 16: .* its `max`, 5, is no value in steps of 1 from 1\.5",
+    ),
     "ends that are no numbers": ("values = [1, 2, 3, 4, 5]", "min = 'a'\nmax = 3", r"line 16: .* `min` and `max`"),
     "a label twice": ("name = 'kind'", "name = 'accuracy'", r"`question` has 'accuracy' twice"),
     "a label of a column": (

@@ -84,6 +84,7 @@ def test_a_task_goes_from_its_file_to_answers_their_status_and_findings(
     hostile = answered("claims-3", answer="# 1\n\n<script>x</script> **so** [1].", chunks=(), context_set="")
     pushed = run("annotation", "push", str(write_records(folder / "records.jsonl", *records, hostile)))
     rows = [line.split() for line in pushed.stdout.splitlines() if line.startswith("claims")]
+    assert "1 of 4 records have no passages: no task shows them (claims)" in pushed.stderr
     assert [(row[2], row[3]) for row in rows] == [("calibration", "1"), ("production", "2")]
     again = run("annotation", "push", "records.jsonl").stdout
     assert [line.split()[3:5] for line in again.splitlines() if line.startswith("claims")] == [["0", "1"], ["0", "2"]]

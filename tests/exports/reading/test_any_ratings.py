@@ -91,6 +91,32 @@ def test_a_wide_table_has_a_column_an_annotator_by_name_or_pattern(tmp_path: Pat
     assert set(told(by_row)) == {(str(int(unit[1])), f"by_{rater}") for unit, rater in WANTED}
 
 
+def test_a_number_is_one_value_with_and_without_zeros_behind(tmp_path: Path) -> None:
+    path = write(tmp_path, "id,a,b\nu1,1,1.0\nu2,2,2.0\nu3,2.5,2.50\nu4,9,9.0\nu5,0,\n")
+    wide = RatingOptions(unit="id", rater_columns=("a", "b"), scale="nominal", missing=("9",))
+    (label,) = read_ratings([path], wide).tables[0].scaled
+    assert label.values == ("0", "1", "2", "2.5")
+    assert label.codes.tolist() == [1, 1, 2, 2, 3, 3, 0]
+    (label,) = read_ratings([path], wide.model_copy(update={"order": ("2.0", "1.0", "2.5", "0")})).tables[0].scaled
+    assert label.values == ("2", "1", "2.5", "0")
+    path = write(tmp_path, "unit,rater,value\nu1,a,1\nu1,a,1.0\nu1,b,0.0\n")
+    assert told(read(path)) == {("u1", "a"): "yes", ("u1", "b"): "no"}
+
+
+def test_ordered_categories_of_a_frame_are_an_ordinal_scale(tmp_path: Path) -> None:
+    kind = pandas.CategoricalDtype(["low", "mid", "high", "top"], ordered=True)
+    long = pandas.DataFrame(AS_OBJECTS).astype({"value": kind})
+    wide = long.pivot(index="unit", columns="rater", values="value").reset_index()
+    by_rater = {"value": "", "rater": "", "rater_columns": ("anna", "ben")}
+    found = (read(frames=[long]), read(frames=[wide.astype({"anna": kind, "ben": kind})], **by_rater))
+    for (label,) in (each.tables[0].scaled for each in found):
+        assert (label.scale, label.values) == ("ordinal", ("low", "mid", "high", "top"))
+    (label,) = read(frames=[long], scale={"": "nominal"}).tables[0].scaled
+    assert (label.scale, label.values) == ("nominal", ("high", "low", "mid"))
+    with pytest.raises(InputError, match="ordered differently"):
+        read(frames=[wide.astype({"anna": pandas.CategoricalDtype(["high", "mid", "low"], ordered=True)})], **by_rater)
+
+
 def test_several_labels_have_a_scale_each_and_units_belong_together(tmp_path: Path) -> None:
     text = "unit,rater,q,value,doc\n" + "".join(
         f"u{unit},{rater},{label},{value},d{unit // 2}\n"

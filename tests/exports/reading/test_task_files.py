@@ -10,6 +10,8 @@ from exports import find_disagreements, measure_agreement, measure_results, read
 from exports.csv.schema import CONTROL_COLUMNS
 from exports.reading.controls import read_control_scores
 from exports.reading.read import export_files, own_files, read_tables
+from exports.report.results_page import opening_sections
+from exports.report.results_words import rate_meaning
 from exports.statistics.agreement import measure_agreement as agreement_of
 from exports.statistics.labels import count_violations
 from pipeline.core.errors import BadRowsError, InputError
@@ -201,6 +203,24 @@ def test_results_of_a_task_from_a_file_are_grouped_by_provider_with_narratives_a
     ]
     (difference,) = accuracy.differences
     assert (difference.difference, difference.n_narratives) == (2, 6)
+
+
+def test_results_on_scales_say_what_each_figure_is_and_no_mean_is_beyond_its_scale(tmp_path: Path) -> None:
+    answers = campaign(("claude",), narratives=2)
+    rows = [{"record_uuid": each.record, "sureness": str(at * 2)} for at, each in enumerate(answers)]
+    folder = write_claims(tmp_path, rows)
+    write_rows(folder / "provenance.csv", provenance_rows(answers))
+    measured = measure_results(folder)
+    found = measured.results.tasks["claims"].scaled
+    assert found
+    mean = found["sureness"].mean
+    assert mean
+    assert mean.interval
+    assert (mean.rate, mean.interval.low, mean.interval.high) == (1, 0, 2)
+    assert "Each figure is the share of yes or of a value, or a mean" in rate_meaning(measured.results)
+    assert "narratives as what was drawn" in rate_meaning(measured.results)
+    sections = opening_sections(measured.results, 1, "report")
+    assert "Shares and means" in str(list(sections))
 
 
 def test_controls_and_repeats_on_a_scale_are_right_where_their_value_is(tmp_path: Path) -> None:
