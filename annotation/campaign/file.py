@@ -255,17 +255,19 @@ def read_campaign(path: Path | None = None) -> Campaign | None:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("campaign")
         if isinstance(table, dict) and isinstance(named := table.get("tasks"), list):
             table["tasks"] = load_tasks(map(str, named), file.parent)
-        return None if table is None else Campaign.model_validate(table)
+        return None if table is None else campaign_from(table, f"The campaign in `{file}`")
     except OSError as error:
         raise SettingsError(f"`{file}` cannot be read: {error.strerror or error}. Check the path.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend it.") from error
+
+
+def campaign_from(given: Any, name: str) -> Campaign:
+    try:
+        return Campaign.model_validate(given)
     except ValidationError as error:
-        raise SettingsError(f"The campaign in `{file}` cannot be used: {described(error)}. Mend it there.") from error
-
-
-def described(error: ValidationError) -> str:
-    return "; ".join(map(_described, error.errors(include_url=False)))
+        problems = "; ".join(map(_described, error.errors(include_url=False)))
+        raise SettingsError(f"{name} cannot be used: {problems}. Mend it there.") from error
 
 
 def _described(problem: Any) -> str:

@@ -13,17 +13,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import ValidationError
-
 from annotation.argilla.client import open_argilla
 from annotation.argilla.labels import add_task, task_named
 from annotation.argilla.task_file import read_task
 from annotation.argilla.wording import locales, read_wording
-from annotation.campaign.file import Campaign, described, read_campaign
+from annotation.campaign.file import campaign_from, read_campaign
 from annotation.cli.serve import check_has_server, port_of
 from exports.csv.fetch import check_server
 from exports.study import STUDY_FILE
-from pipeline.core.errors import CitejuryError, InputError, OutputError, ServerStartError
+from pipeline.core.errors import CitejuryError, OutputError, ServerStartError
 from pipeline.core.files import SETTINGS_FILE, output_errors, staged_file
 from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider, get_provider
@@ -32,13 +30,8 @@ from pipeline.settings import Settings, read_settings
 _OWN_TASKS = '# tasks = ["retrieval", "grounding", "generation"]'
 
 
-class Started(NamedTuple):
-    written: tuple[Path, ...]
-    kept: tuple[Path, ...]
-
-
-def start_project(folder: Path, tasks: Sequence[Path] = ()) -> Started:
-    """Write the files of a new project into the folder; run again, it finishes what was interrupted.
+def start_project(folder: Path, tasks: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """Write the files of a new project into the folder, those that are not there; which they were.
 
     `tasks` are task files, which are copied with their wording, and are the campaign's.
     """
@@ -55,7 +48,7 @@ def start_project(folder: Path, tasks: Sequence[Path] = ()) -> Started:
         for path in new:
             with staged_file(path) as file:
                 file.write(wanted[path])
-    return Started(new, tuple(there))
+    return new
 
 
 def project_files(tasks: Sequence[Path] = ()) -> dict[str, bytes]:
@@ -87,15 +80,13 @@ def project_files(tasks: Sequence[Path] = ()) -> dict[str, bytes]:
 
 
 def _spoken(paths: Sequence[Path]) -> list[str]:
-    """The languages of a campaign of these task files; InputError where set-up would refuse it."""
+    """The languages of a campaign of these task files, which set-up would take."""
     copied = {path.name: path for path in paths}
     names = [add_task(read_task(copied[path.name])) for path in paths]
     worded = [task_named(name).wording for name in names]
     spoken = [locale for locale in locales() if all(locale in each for each in worded)]
-    try:
-        Campaign(locales=tuple(spoken or dict.fromkeys(chain(*worded)) or ["en"]), tasks=tuple(names))
-    except ValidationError as error:
-        raise InputError(f"No campaign can be of these task files: {described(error)}. Nothing was written.") from error
+    given = {"locales": spoken or [*dict.fromkeys(chain(*worded))] or ["en"], "tasks": names}
+    campaign_from(given, "A campaign of these task files")
     return spoken
 
 

@@ -183,9 +183,9 @@ def init(folder: Path, tasks: tuple[Path, ...]) -> None:
     """
     from exports.cli.project import start_project
 
-    started = start_project(folder, tasks)
-    for path in started.written:
+    written = start_project(folder, tasks)
+    for path in written:
         click.echo(path)
-    if not started.written:
+    if not written:
         log("Everything was there already; nothing was changed.")
     log(f"Next: cd {shlex.quote(str(folder))}; citejury doctor")

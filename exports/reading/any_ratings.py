@@ -420,6 +420,8 @@ def _gather(reading: _Reading) -> tuple[Ratings, list[str]]:
     by_label: dict[str, _Cells] = defaultdict(dict)
     clusters: dict[_Unit, _Vote] = {}
     votes = [vote for vote in reading.votes if vote.label not in reading.several]
+    apart = [f"`--{name}`" for name in ("group", "label") if not getattr(reading.options, name)]
+    keep = "Keep one of them" + (f", or name the column that tells them apart: {' or '.join(apart)}" if apart else "")
     for vote in votes:
         unit = (vote.unit, vote.group)
         first = clusters.setdefault(unit, vote)
@@ -431,7 +433,7 @@ def _gather(reading: _Reading) -> tuple[Ratings, list[str]]:
             by_label[vote.label][unit, vote.rater] = vote
         elif vote.moment == earlier.moment and vote.value != earlier.value:
             told = f"{vote.rater!r} gives {vote.unit!r} the {vote.label} {vote.value!r}, at {earlier.place}"
-            reading.bad.append(f"{vote.place}: {told} {earlier.value!r}. Keep one of them.")
+            reading.bad.append(f"{vote.place}: {told} {earlier.value!r}. {keep}.")
     repeated = len(votes) - sum(map(len, by_label.values()))
     if repeated:
         remarks.append(f"Ratings that repeat a unit, annotator and label, and count once: {repeated:,}.")

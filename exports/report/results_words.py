@@ -420,13 +420,12 @@ def _unknown_denominators(results: schema.Results) -> Iterator[str]:
     shown = [figure for figure in figures(results) if figure.task != RATINGS]
     known = [figure.found.denominators for figure in shown]
     of_groups = [group.denominators for figure in shown for group in figure.found.groups]
-    unknown = []
-    if any(found.asked is None for found in known):
-        unknown.append("how many questions were asked, answered, refused or failed (`--runs` tells)")
-    if any(found.without_citations is None for found in known):
-        unknown.append("how many answers cite nothing")
-    if any(found.with_unread_sources is None for found in known):
-        unknown.append("how many cite a page that was not read")
+    parts = {
+        "asked": "how many questions were asked, answered, refused or failed (`--runs` tells)",
+        "without_citations": "how many answers cite nothing",
+        "with_unread_sources": "how many cite a page that was not read",
+    }
+    unknown = [told for name, told in parts.items() if any(getattr(found, name) is None for found in known)]
     if any(found.discarded is None for found in known):
         unknown.append("how many responses were discarded (`exports csv --discarded` tells)")
     elif any(found.discarded is None for found in of_groups):

@@ -18,7 +18,7 @@ from exports.cli.project import Check, check_clock, project_files, start_project
 from exports.cli.start import WIDTH, table_lines
 from exports.reading.definitions import read_findings
 from exports.statistics.study import SERIOUS_PROBLEM
-from pipeline.core.errors import InputError, OutputError
+from pipeline.core.errors import CitejuryError, OutputError
 from tests.support.task_files import write_claims
 
 if TYPE_CHECKING:
@@ -96,15 +96,15 @@ def test_task_files_that_no_campaign_can_have_are_refused_whole(
 ) -> None:
     (tmp_path / "other").mkdir()
     paths = [write_claims(tmp_path, *changes), *([] if changes else [write_claims(tmp_path / "other")])]
-    with pytest.raises(InputError, match=re.escape(said)):
+    with pytest.raises(CitejuryError, match=re.escape(said)):
         start_project(tmp_path / "project", paths)
     assert not (tmp_path / "project").exists()
 
 
 def test_an_interrupted_start_is_finished(tmp_path: Path) -> None:
     whole = start_project(tmp_path)
-    whole.written[0].unlink()
-    assert (start_project(tmp_path).written, start_project(tmp_path).written) == (whole.written[:1], ())
+    whole[0].unlink()
+    assert (start_project(tmp_path), start_project(tmp_path)) == (whole[:1], ())
 
 
 @pytest.mark.server

@@ -183,7 +183,9 @@ def test_what_is_said_twice_counts_once_and_what_contradicts_itself_is_refused(t
     assert told(found) == {("u1", "a"): "x", ("u1", "b"): "y"}
     assert found.tables[0].n_duplicates == 1
     assert found.remarks == ["Ratings that repeat a unit, annotator and label, and count once: 1."]
-    with pytest.raises(BadRowsError, match=r"line 4: 'a' gives 'u1' the value 'z', at ratings.csv, line 2 'x'"):
+    with pytest.raises(
+        BadRowsError, match=r"line 4: 'a' gives 'u1' the value 'z', at ratings.csv, line 2 'x'.*`--group` or `--label`"
+    ):
         read(write(tmp_path, "unit,rater,value\nu1,a,x\nu1,b,y\nu1,a,z\n"))
 
 

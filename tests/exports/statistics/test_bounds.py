@@ -51,7 +51,7 @@ def test_300_records_without_disagreement_are_fit_and_one_record_with_a_value_gi
     [
         ([YES] * 141 + [NO] * 159, []),
         ([YES] * 4 + [NO] * 4, ["the lower end of α's interval is 0.6"]),
-        ([YES, YES, NO, NO], ["too few records hold a unit on which all annotators agree on its rarer value"]),
+        ([YES, YES, NO, NO], ["all annotators agree on a value other than the most frequent"]),
         ([YES] * 300, ["α is undefined"]),
     ],
 )
