@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 Known = Literal["skip", "push"]
 
 
-def _refuse_suggestions(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        raise click.UsageError(
-            "`--suggestions` is gone: nothing machine-made is filled in as an answer. Push without it; once there are "
-            "responses, `citejury exports agreement EXPORT --judge JUDGEMENTS` compares the judge with people.",
-            ctx,
-        )
-
-
 @click.command(cls=SectionedCommand, rare="--exclude --known --skip-self-naming --locale --round --api-url")
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH…")
 @flag("--dry-run", help="Show the difference, and write nothing.")
@@ -51,7 +42,6 @@ def _refuse_suggestions(ctx: click.Context, param: click.Parameter, value: str |
     metavar="FILE",
     help="All but the records that this CSV file names in its column record_uuid.",
 )
-@click.option("--suggestions", hidden=True, expose_value=False, callback=_refuse_suggestions)
 @click.option(
     "--known",
     type=click.Choice(("skip", "push")),

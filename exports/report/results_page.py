@@ -51,9 +51,6 @@ def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Sec
     yield Section(title, tables=tables, notes=tuple(notes))
 
 
-_GROUPS_SHOWN = 12  # so many groups are shown where a page has an end
-
-
 def landscape_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
     """With `narrow` states have no intervals, and of many groups and pairs only the first are shown."""
     yield from _judge_blocks(results, narrow)
@@ -88,7 +85,7 @@ def _questions(results: schema.Results) -> Section:
 
 
 def _citations(found: schema.Landscape, narrow: bool) -> Section:
-    groups = found.groups[:1] if narrow and len(found.groups) > _GROUPS_SHOWN + 1 else found.groups
+    groups = found.groups[:1] if narrow and len(found.groups) > words.GROUPS_SHOWN + 1 else found.groups
     many = [] if len(groups) == len(found.groups) else ["The groups are in citations.csv and sites.csv."]
     cited: dict[str, list[Cell]] = {way: _shares(each, narrow) for way, each in found.cited.items()}
     states = {state.replace("_", " "): _shares(each, narrow) for state, each in found.states.items()}
@@ -118,14 +115,8 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     ]
     names = [words.group_name(group.by) for group in groups]
     tables = [_by_name(names, each) for each in columns]
-    told: dict[str, str] = TEXTS["landscape"]
-    notes = (
-        told["cited"],
-        told["sites"],
-        told["states"],
-        *many,
-        *_differences([("Answers without citations", found.without_citations, words.SHARES)]),
-    )
+    told = [TEXTS["landscape"][name] for name in ("cited", "sites", "states")]
+    notes = (*told, *many, *_differences([("Answers without citations", found.without_citations, words.SHARES)]))
     return Section("What the answers cite", tables=tuple(tables), notes=notes)
 
 
@@ -156,7 +147,7 @@ def _passages(found: schema.Passages, narrow: bool) -> Section:
     figures = list(_passage_figures(found))
     for name, title, label in figures:
         scale = _scale(name)
-        few = not narrow or len(label.groups) <= _GROUPS_SHOWN
+        few = not narrow or len(label.groups) <= words.GROUPS_SHOWN
         for at, (group, rate) in enumerate(_named_rates(label)[: None if few else 1]):
             shown = f"{PART}{group}" if at else title
             rows.append((shown, words.rate_estimate(rate, scale), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))

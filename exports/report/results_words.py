@@ -252,11 +252,8 @@ def _hundredths(value: float) -> str:
     return digits if digits in ("0.0", "100.0", "-100.0") else digits.removesuffix(".0")
 
 
-DIFFERENCE_MEANING: str = TEXTS["meaning"]["difference"]
-
-
 def difference_meaning(results: schema.Results) -> str:
-    return DIFFERENCE_MEANING.replace("narrative", _drawn(results))
+    return str(TEXTS["meaning"]["difference"]).replace("narrative", _drawn(results))
 
 
 def _drawn(results: schema.Results) -> str:
@@ -420,15 +417,9 @@ def _unknown_denominators(results: schema.Results) -> Iterator[str]:
     shown = [figure for figure in figures(results) if figure.task != RATINGS]
     known = [figure.found.denominators for figure in shown]
     of_groups = [group.denominators for figure in shown for group in figure.found.groups]
-    parts = {
-        "asked": "how many questions were asked, answered, refused or failed (`--runs` tells)",
-        "without_citations": "how many answers cite nothing",
-        "with_unread_sources": "how many cite a page that was not read",
-    }
+    parts: dict[str, str] = TEXTS["unknown"]
     unknown = [told for name, told in parts.items() if any(getattr(found, name) is None for found in known)]
-    if any(found.discarded is None for found in known):
-        unknown.append("how many responses were discarded (`exports csv --discarded` tells)")
-    elif any(found.discarded is None for found in of_groups):
+    if all(found.discarded is not None for found in known) and any(found.discarded is None for found in of_groups):
         unknown.append("how many discarded responses belong to each group (`exports csv --discarded` tells)")
     if unknown:
         yield f"Not known: {'; '.join(unknown)}."
