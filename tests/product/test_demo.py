@@ -90,7 +90,7 @@ def test_its_answers_are_csv_v2_its_export_joins_them_and_its_report_names_what_
     assert text.startswith("<!DOCTYPE html>")
     assert "What the jury found" in text
     assert "59 answers of 6 models to 13 narratives, judged by 4 people." in text
-    assert ">asked</th>" in text
+    assert ">asked</bdi></th>" in text
     assert "Not known: how many questions" not in text
     assert {row["task"] for row in read_csv(made.home / "agreement" / "disagreements.csv")} == set(TASKS)
     logins = made.home / "logins.json"

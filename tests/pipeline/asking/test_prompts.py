@@ -102,7 +102,7 @@ def told_languages(sentences: list[str]) -> Counter[str]:
 def test_no_sentence_of_our_guidelines_is_put_in_the_words_of_another_language(code: str) -> None:
     sentences = [
         sentence.strip()
-        for path in sorted((ROOT / "annotation" / "locales" / "guidelines").glob(f"*.{code}.md"))
+        for path in sorted((ROOT / "annotation" / "tasks").glob(f"*.{code}.md"))
         for line in re.sub(r"<[^>]*>|&\w+;|[#*`_|\[\]-]", " ", path.read_text(encoding="utf-8")).splitlines()
         for sentence in re.split(r"(?<=[.!?])\s+|(?<=[。！？])", line)
         if len(sentence.strip()) >= 20
