@@ -1,5 +1,6 @@
 """The tasks that are known, their labels and the rules between them; what ours mean: annotation/contracts/labels.md."""
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -58,15 +59,16 @@ class Question(Frozen):
         given = dict(given)
         if {"min", "max", "step"} & given.keys():
             ends = [given.pop("min", None), given.pop("max", None), given.pop("step", 1)]
-            if given.get("values") or not all(type(each) in (int, float) for each in ends) or ends[2] <= 0:
+            numbers = all(type(each) in (int, float) and math.isfinite(each) for each in ends)
+            if given.get("values") or not numbers or ends[2] <= 0:
                 raise ValueError("it needs `values`, or `min` and `max` as numbers, with a `step` above 0")
             low, high, step = (Decimal(str(each)) for each in ends)
             if high <= low:
                 raise ValueError(f"its `max`, {high}, is not above its `min`, {low}")
-            if (high - low) % step:
+            steps = (high - low) / step
+            if steps <= 100 and steps != int(steps):
                 raise ValueError(f"its `max`, {high}, is no value in steps of {step} from {low}; mend one")
-            count = int((high - low) / step) + 1
-            given["values"] = [format((low + step * at).normalize(), "f") for at in range(min(count, 101))]
+            given["values"] = [format((low + step * at).normalize(), "f") for at in range(min(int(steps), 100) + 1)]
         elif isinstance(given.get("values"), list):
             given["values"] = [str(each) if type(each) in (int, float) else each for each in given["values"]]
         return given

@@ -422,11 +422,11 @@ def results(
         if out is not None:
             write_results(found, out, spreadsheet_safe)
     click.echo(terminal_text(results_sections(found, "terminal")))
-    names = " ".join(map(str, paths))
+    names, same = " ".join(map(str, paths)), " with the same options" if ratings.given else ""
     if out is None:
-        tell_next(f"`citejury exports results {names} --out results` writes tables and figures.")
+        tell_next(f"`citejury exports results {names} --out results`{same} writes tables and figures.")
     else:
         tell_next(
-            f"`citejury exports agreement {names}` says how far the jury agrees on them.",
+            f"`citejury exports agreement {names}`{same} says how far the jury agrees on them.",
             f"Figures are in {out / 'results.json'}, tables beside it.",
         )

@@ -78,8 +78,13 @@ def rating_options(told: Mapping[str, Any]) -> RatingOptions:
         return RatingOptions.model_validate(told)
     except ValidationError as error:
         found = error.errors()[0]
-        what = f"`{found['loc'][0]}` is {found['input']!r:.80}: {found['msg']}"
-        raise InputError(f"An option of ratings cannot be used. {what}.") from error
+        name, given = str(found["loc"][0]), found["input"]
+        if name not in RatingOptions.model_fields:
+            there = ", ".join(RatingOptions.model_fields)
+            raise InputError(f"`{name}` is no option of ratings; there are {there}.") from error
+        given = next(iter(given.values()), "") if isinstance(given, Mapping) else given
+        expected = found["msg"].replace("Input should be ", "choose ").replace("'", "")
+        raise InputError(f"`{name}` is {given!r:.80}; {expected}.") from error
 
 
 class _Vote(NamedTuple):
@@ -302,7 +307,7 @@ def _read_table(reading: _Reading, source: str, names: Sequence[str], rows: Iter
         vote = _Vote(f"{source}, {where}", unit, "", label or told.value or "value", None)
         vote = vote._replace(group=row.get(told.group), cluster=row.get(told.cluster))
         for name in raters:
-            reading.add(vote._replace(rater=name, value=row.get(name)))
+            reading.add(vote._replace(place=f"{vote.place}, {name}", rater=name, value=row.get(name)))
         if not raters:
             reading.add(vote._replace(rater=row.get(told.rater), value=row.get(told.value)))
     return count
@@ -373,6 +378,10 @@ def _is_saved(path: Path) -> bool:
 def _read_folder(reading: _Reading, path: Path) -> tuple[Path, int]:
     """What `to_disk` of Argilla wrote, or `save_to_disk` of datasets; the file that stands for it, and its rows."""
     file = path / "records.json"
+    if not _is_saved(path):
+        raise InputError(
+            f"`{path}` holds no dataset that Argilla or datasets saved. Of an export, leave out the options of ratings."
+        )
     if file.is_file():
         found = json.loads(file.read_bytes())
         reading.skipped[f"{path.name}: whether answers are submitted, drafts or discarded is not told."] += 1
@@ -471,7 +480,9 @@ class _Label:
                 raise InputError(f"`{name}` is nominal: its values have no order, so no weights but identity fit it.")
         for vote in cells.values() if self.scale else ():
             if vote.value not in self.codes:
-                reading.bad.append(f"{vote.place}: `{name}` is {vote.value!r}, expected {wanted}.")
+                remedy = "; `--missing` names what is no value" if vote.value.casefold() in _LIKE_MISSING else ""
+                remedy = "; decimals are written with a point" if re.fullmatch(r"-?\d+,\d+", vote.value) else remedy
+                reading.bad.append(f"{vote.place}: `{name}` is {vote.value!r}, expected {wanted}{remedy}.")
 
     def _likely(self, found: Counter[str]) -> ScaleName | None:
         """What can be told from the values alone; never which scale numbers are on."""

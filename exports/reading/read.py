@@ -375,7 +375,10 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
         found = [path / name for name in names if (path / name).is_file()] if path.is_dir() else [path]
         if not found:
             wanted = ", ".join(f"`{task}.csv`" for task in OWN_TASKS)
-            raise InputError(f"The folder `{path}` holds none of {wanted}. Name the folder that `exports csv` wrote.")
+            raise InputError(
+                f"The folder `{path}` holds none of {wanted}, and no `{TASKS_FOLDER}/NAME.json` of a task from a file. "
+                "Name the folder that `exports csv` wrote."
+            )
         files += found
     return list({file.resolve(): file for file in files}.values())
 

@@ -135,6 +135,9 @@ MISTAKES = {
         "min = 1.5\nmax = 5",
         r"line 16: .* its `max`, 5, is no value in steps of 1 from 1\.5",
     ),
+    "an end without end": ("values = [1, 2, 3, 4, 5]", "min = 1\nmax = inf", r"line 16: .* `min` and `max`"),
+    "an end that is none": ("values = [1, 2, 3, 4, 5]", "min = nan\nmax = 3", r"line 16: .* `min` and `max`"),
+    "more steps than fit": ("values = [1, 2, 3, 4, 5]", "min = 1\nmax = 1e300", r"line 16: .* give 2 to 100"),
     "ends that are no numbers": ("values = [1, 2, 3, 4, 5]", "min = 'a'\nmax = 3", r"line 16: .* `min` and `max`"),
     "a label twice": ("name = 'kind'", "name = 'accuracy'", r"`question` has 'accuracy' twice"),
     "a label of a column": (

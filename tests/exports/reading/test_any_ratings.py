@@ -13,7 +13,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from annotation.argilla.sdk import load_sdk
-from exports.reading.any_ratings import RatingOptions, is_of_others, read_ratings
+from exports.reading.any_ratings import RatingOptions, is_of_others, rating_options, read_ratings
 from exports.reading.read import ReadTables
 from pipeline.core.errors import BadRowsError, InputError
 
@@ -158,13 +158,35 @@ def test_mixed_values_and_those_outside_a_scale_are_listed_with_their_lines(tmp_
         read(path, scale={"": "interval"})
     assert [row.partition("line ")[2] for row in refused.value.rows] == [
         "3: `value` is 'many', expected a number.",
-        "5: `value` is 'nan', expected a number.",
+        "5: `value` is 'nan', expected a number; `--missing` names what is no value.",
         "6: `value` is '1e400', expected a number.",
     ]
     with pytest.raises(BadRowsError) as refused:
         read(path, scale={"": "ordinal"}, order={"": ("1", "2", "3")})
     assert str(refused.value).startswith("4 cells or rows cannot be used")
     assert "line 4: `value` is '7', expected one of 1, 2, 3." in str(refused.value)
+
+
+def test_a_value_that_is_no_number_is_listed_with_its_column_and_what_to_do(tmp_path: Path) -> None:
+    path = write(tmp_path, "item,by_a,by_b\nu1,1,NA\nu2,2,2\n")
+    with pytest.raises(
+        BadRowsError, match=r"`value` is 'NA', expected a number; `--missing` names what is no value"
+    ) as na:
+        read_ratings([path], RatingOptions(unit="item", rater_columns=("by_*",), scale={"": "interval"}))
+    assert "line 2, by_b:" in str(na.value)
+    path = write(tmp_path, "unit;rater;value\nu1;a;1,5\nu1;b;2\n")
+    with pytest.raises(BadRowsError, match="expected a number; decimals are written with a point"):
+        read(path, scale={"": "interval"})
+
+
+def test_an_option_that_is_none_names_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"`scale` is 'interv'; choose boolean, nominal, ordinal or interval"):
+        rating_options({"scale": {"": "interv"}})
+    with pytest.raises(InputError, match=r"`units` is no option of ratings; there are unit, rater"):
+        rating_options({"units": "x"})
+    (tmp_path / "labels").mkdir()
+    with pytest.raises(InputError, match="holds no dataset that Argilla or datasets saved"):
+        read(tmp_path / "labels")
 
 
 def test_an_ordinal_scale_of_words_needs_its_order_and_one_of_numbers_has_it(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def test_the_gate_looks_at_anybodys_labels_too(table: Path, tmp_path: Path) -> N
             "has no column `item`. Its columns are `unit`, `a`, `b`, `c`, `d`.",
         ),
         (WIDE, "`value` has numbers (1, 2, 3, 4, 5)"),
-        ((*WIDE, "--scale", "vague"), "`scale` is {'': 'vague'}: Input should be"),
+        ((*WIDE, "--scale", "vague"), "`scale` is 'vague'; choose boolean, nominal, ordinal or interval."),
         ((*WIDE, "--scale", "tone=nominal"), "There is no label `tone`. There are value."),
         ((*WIDE, "--scale", "ordinal", "--order", "1,2"), "cells or rows cannot be used"),
         ((*WIDE, "--scale", "boolean", "--order", "1,2,3"), "the order names two words"),
@@ -264,7 +264,7 @@ def test_a_file_that_is_no_export_says_how_ratings_of_others_are_read(table: Pat
 
 def test_python_says_which_option_there_is_not(table: Path) -> None:
     options: dict[str, Any] = {"units": "unit"}
-    with pytest.raises(InputError, match="`units` is 'unit': Extra inputs are not permitted"):
+    with pytest.raises(InputError, match="`units` is no option of ratings; there are unit, rater, value"):
         measure_agreement(table, **options)
 
 
