@@ -47,6 +47,11 @@ COMMANDS = (
 
 
 # click names the nearest command of the same group only, and before 8.4 none.
+_GONE = {
+    "exports feedback": "`exports feedback` is gone: disagreements.csv of `citejury exports agreement` has everybody's "
+    "answers and notes on a unit beside each other.",
+}
+"""What says it where a command was, by its name with its group."""
 _NO_COMMAND = re.compile(r"No such command '(.+)'")
 _SUGGESTIONS = 3
 
@@ -103,11 +108,13 @@ def _unknown_command(name: str, root: click.Context, here: click.Context) -> str
     """The sentences about a command that is not there: those of its name elsewhere, else those of a name like it."""
     from difflib import get_close_matches
 
+    inside = tuple(here.command_path.split()[1:])
+    if gone := _GONE.get(" ".join((*inside, name))):
+        return gone
     paths = [path for path in _command_paths(root) if path]
     meant = sorted((path for path in paths if path[-1] == name), key=len)
     if not meant:
         near = get_close_matches(name, {path[-1] for path in paths}, n=_SUGGESTIONS)
-        inside = tuple(here.command_path.split()[1:])
         meant = sorted(
             (path for path in paths if path[-1] in near),
             key=lambda path: (path[:-1] != inside, near.index(path[-1]), path),

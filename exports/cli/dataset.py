@@ -1,4 +1,4 @@
-"""The commands `exports dataset` and `exports feedback`."""
+"""The command `exports dataset`."""
 
 import signal
 from pathlib import Path
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotation.cli.options import FOLDER, decisions_option, preset, seed
+from annotation.cli.options import decisions_option, preset, seed
 from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.tables import Table
-from pipeline.core.terminal import ProgressBars, counted, interrupted_by, printable
+from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from exports.dataset.splits import SplitShares
@@ -102,46 +102,3 @@ def _summary(written: "WrittenDataset") -> str:
     ]
     widths = (12, 7, 7, 7, *(10 for _ in SPLITS))
     return Table([("task", "rows", "units", "records", *SPLITS), *rows], left=1).terminal(widths)
-
-
-@click.command(cls=SectionedCommand, rare="--others")
-@click.argument("out", metavar="OUT", type=FOLDER)
-@_from_option
-@decisions_option
-@preset(
-    "--others",
-    "fewest",
-    type=click.IntRange(1),
-    default=2,
-    help="How many others have to have answered a question for their majority to count.",
-)
-def feedback(out: Path, paths: tuple[Path, ...], decisions: Path | None, fewest: int) -> None:
-    """Write each annotator a page with her own differences from the others, and the rules concerned, into OUT.
-
-    A difference is an answer that most others gave otherwise, or that adjudicators decided otherwise. The page is in
-    her language and names nobody, neither people nor models. Controls, repeats and practice are never in it. An answer
-    that only one other person gave otherwise is left out and counted: nobody can say who of the two is right.
-
-    \b
-    Examples:
-        citejury exports feedback feedback --from export
-        citejury exports feedback feedback --from export --decisions decisions.csv
-    """
-    from annotation.campaign.file import read_campaign
-    from exports.report.feedback import write_feedback
-
-    with interrupted_by(signal.SIGTERM):
-        written = write_feedback(out, paths, read_campaign(), decisions, fewest)
-    for path in written.pages.values():
-        click.echo(printable(str(path)))
-    for remark in written.remarks:
-        log(remark)
-    if written.feedback.too_few:
-        left_out = counted(written.feedback.too_few, "answer")
-        log(
-            f"Left out: {left_out} that differ from those of fewer than {fewest} others. Have them decided with "
-            "`citejury exports adjudicate`."
-        )
-    if written.alone:
-        log(f"No page, because nothing could be compared: {', '.join(map(printable, written.alone))}.")
-    log("Next: read a page yourself, then send each annotator hers and nobody else's.")

@@ -16,7 +16,7 @@ from annotation.cli import annotation
 from annotation.cli.options import FOLDER, api_url_option, confirm_by_name, flag, several
 from exports.cli.adjudicate import adjudicate
 from exports.cli.csv import csv_command, history
-from exports.cli.dataset import dataset, feedback
+from exports.cli.dataset import dataset
 from exports.cli.figures import agreement, results
 from pipeline.cli.options import log
 from pipeline.core.errors import InputError
@@ -32,7 +32,7 @@ def exports() -> None:
     """Bring responses back as CSV files and datasets; say what the jury found and how far it agrees."""
 
 
-for command in (csv_command, history, dataset, results, agreement, adjudicate, feedback):
+for command in (csv_command, history, dataset, results, agreement, adjudicate):
     exports.add_command(command)
 
 

@@ -52,14 +52,6 @@ def read_control_scores(paths: Sequence[Path], tables: Sequence[Ratings]) -> tup
     return score_answers(answers)
 
 
-def read_control_units(paths: Sequence[Path]) -> frozenset[tuple[str, str]]:
-    """Record and passage of each control and repeat in these exports; raises as `read_control_votes`."""
-    bad: list[str] = []
-    found = frozenset((row["record_uuid"], row["chunk_id"]) for _, row in _cells(paths, bad))
-    _refuse(bad)
-    return found
-
-
 def _read(paths: Sequence[Path]) -> list[_Row]:
     """The rows of all files; of several exports with the same answer the first counts."""
     bad: list[str] = []

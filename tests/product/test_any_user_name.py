@@ -140,7 +140,6 @@ def check_pages(folder: Path) -> None:
         "exports csv OUT --workspace W --extended --spreadsheet-safe",
         "exports agreement EXPORT --out OUT --resamples 100",
         "exports results EXPORT --out OUT",
-        "exports feedback OUT --from EXPORT",
         "exports dataset OUT --from EXPORT",
     ],
 )

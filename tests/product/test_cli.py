@@ -96,6 +96,7 @@ def test_where_the_server_is_not_installed_one_line_says_what_to_type(tmp_path: 
         ("pipelin", "Did you mean `citejury pipeline`?"),
         ("annotation ask", "Did you mean `citejury pipeline ask`?"),
         ("exports agrement", "Did you mean `citejury exports agreement`?"),
+        ("exports feedback out --from export", "disagreements.csv of `citejury exports agreement`"),
         ("annotation users ad", "Did you mean `citejury annotation users add`"),
         ("pipeline xyzzy", "`citejury pipeline --help` lists those that there are."),
         ("annotation push --dryrun", "'--dry-run'"),

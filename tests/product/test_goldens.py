@@ -237,10 +237,9 @@ def test_what_argilla_is_sent_and_what_is_exported_from_it(made: Path, monkeypat
         do("exports adjudicate push ../new/plain --votes")
         answer_all(argilla)
         do("exports adjudicate read --export ../new/plain --out ../new/decisions.csv")
-        do("exports feedback ../new/feedback --from ../new/plain --others 1")
         check_sent("sent_later", argilla, lambda path: True)
     check("said_with_argilla", said, made)
-    check("exported", texts_in(made / "new", "*.csv", "*/*.csv", "*/*.json*", "*/*.html"), made)
+    check("exported", texts_in(made / "new", "*.csv", "*/*.csv", "*/*.json*"), made)
 
 
 def check_sent(golden: str, argilla: ArgillaInMemory, wanted: Any) -> None:
@@ -265,13 +264,12 @@ def test_figures_of_a_fixed_export(made: Path) -> None:
         "exports results export_extended --runs answers --out new/results --records records.jsonl "
         "--judge judgements.jsonl",
         "exports dataset new/dataset --from export_extended --decisions decisions.csv",
-        "exports feedback new/feedback --from export_extended --decisions decisions.csv --others 1",
     ):
         said[f"{line}.txt"] = run(*line.split()).output
     tables = texts_in(made / "new", "agreement/*.csv", "agreement/*.json*", "agreement/*.md")
     check("agreement", tables, made)
     check("results", texts_in(made / "new", "results/*.*"), made)
-    pages = texts_in(made / "new", "agreement/*.html", "dataset/*.md", "dataset/*.json", "feedback/*")
+    pages = texts_in(made / "new", "agreement/*.html", "dataset/*.md", "dataset/*.json")
     check("said_of_figures", {**said, **pages, **parquet_tables(made / "new" / "dataset")}, made)
 
 

@@ -275,7 +275,6 @@ def test_a_study_from_its_plan_to_its_last_label(
         for name, dataset_id in study.datasets(f"{study.workspace}-adjudication").items():
             study.people[ADJUDICATOR].work(next(task for task in TASKS if task in name), dataset_id)
         study.run("exports", "adjudicate", "read", "--out", "decisions.csv", "--export", "export")
-        study.run("exports", "feedback", "feedback", "--from", "export")
         study.run("exports", "results", "export", "--weights", "plan/sample.csv", "--out", "results", code=None)
 
     before, after = alphas(Path("pilot-agreement/agreement.json")), alphas(Path("agreement/agreement.json"))

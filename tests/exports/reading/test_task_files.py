@@ -138,11 +138,11 @@ def test_a_folder_with_tasks_of_both_kinds_gives_ours_the_figures_that_they_have
     figures = [measure_agreement(folder, resamples=100).agreement.tasks for folder in (alone, mixed)]
     assert list(figures[1]) == ["grounding", "generation", "claims"]
     assert {task: figures[1][task] for task in figures[0]} == figures[0]
-    files, left_out = own_files(export_files([mixed]), "Pages of feedback")
+    files, left_out = own_files(export_files([mixed]), "Datasets for training")
     assert [file.name for file in files] == ["grounding.csv", "generation.csv"]
-    assert left_out == ["Pages of feedback are of retrieval, grounding, generation only; left out: claims."]
+    assert left_out == ["Datasets for training are of retrieval, grounding, generation only; left out: claims."]
     with pytest.raises(InputError, match="left out: claims"):
-        own_files([mixed / "claims.csv"], "Pages of feedback")
+        own_files([mixed / "claims.csv"], "Datasets for training")
 
 
 def test_frames_of_a_task_have_types_by_its_scales_and_are_measured_as_the_files(tmp_path: Path) -> None:
