@@ -368,7 +368,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     metavar="FILE.csv",
     help="Decisions of `exports adjudicate read`; only with --consensus adjudicated.",
 )
-@seed(help="Seed of the sign flips behind p.")
+@seed(help="Seed of the exchanges behind p.")
 @safe_tables_option
 @_schema_option("results.json", "exports.statistics.results_schema")
 def results(

@@ -253,7 +253,7 @@ def measure_results(
         judge: Files of judgements on what nobody labelled too; they need `records`.
         records: Files of the records that were judged, labelled or not.
         judge_name: Which judge helps, where the judgements are of several.
-        seed: Seed of the sign flips; the same files and seed give the same figures.
+        seed: Seed of the exchanges that are sampled; the same files and seed give the same figures.
         ratings: Of anybody's ratings, as for `measure_agreement`; `group` is what `by` is of exports.
 
     Raises:

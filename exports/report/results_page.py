@@ -195,6 +195,28 @@ def _named_rates(found: schema.LabelResults) -> list[tuple[str, schema.Rate]]:
 
 _CAPTION = "What the jury found"
 _WIDTHS = (30, 20, 10, 12)
+
+
+def _annotator_section(results: schema.Results) -> Iterator[Section]:
+    """Who judged which group, and how often they said yes, where groups were not judged alike."""
+    told = [each for each in results.annotators or () if tuple(each.by) == results.by[:1]]
+    names = list(dict.fromkeys(words.group_name(each.by) for each in told))
+    rows: Rows = [("Task", "Annotator", *names)]
+    cells = {(each.task, each.annotator, words.group_name(each.by)): each for each in told}
+    for task, annotator in dict.fromkeys((each.task, each.annotator) for each in told):
+        own = [cells.get((task, annotator, name)) for name in names]
+        rows.append((task, annotator, *(UNDEFINED if each is None else _yes_of_all(each) for each in own)))
+    if told:
+        note = "Share of yes among their votes on all labels. Differences are those among the same annotators."
+        yield Section("Who judged which group", tables=(Table(rows, left=2),), notes=(note,), depth=2)
+
+
+def _yes_of_all(found: schema.AnnotatorShares) -> Figure:
+    votes = sum(found.n_votes.values())
+    yes = sum(found.n_votes[label] * share for label, share in found.yes.items() if share is not None)
+    return Figure(words.SHARES.value(yes / votes) if votes else UNDEFINED, of=f" of {counted(votes, 'vote')}")
+
+
 _FIRST = 1  # so many differences, and things that cannot be compared, are in the short form; the report has all
 
 
@@ -218,6 +240,7 @@ def results_sections(results: schema.Results, place: Place = "page") -> Iterator
     yield from landscape_blocks(results, narrow=place != "page")
     if results.by:
         yield Section("What differs beyond chance", points=marked("* ", words.difference_sentences(results)))
+    yield from _annotator_section(results)
     minded = marked("! ", words.incomparable_sentences(results))
     if minded:
         yield Section("What cannot be told, and what to mind", points=minded)
@@ -263,7 +286,7 @@ def opening_sections(results: schema.Results, people: int, place: Place) -> Iter
             notes=(words.rate_meaning(results), *([words.difference_meaning(results)] if results.by else []))
         )
         blocks = (block._replace(folded=True) for block in landscape_blocks(results))
-        parts = (_labels_section(results), meaning, *blocks)
+        parts = (_labels_section(results), meaning, *_annotator_section(results), *blocks)
         yield Section("Each label", parts=parts, depth=2, name="labels")
 
 

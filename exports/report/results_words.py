@@ -270,6 +270,8 @@ def difference_sentence(title: str, found: schema.Difference, scale: Scale = SHA
     ends = f" {scale.interval(interval)}" if interval else ""
     level = f" ({group_name(found.within)})" if found.within else ""
     p = "" if found.p_holm is None else f", {p_phrase(found.p_holm)} after Holm"
+    if found.leniency is not None:
+        p = f" among the same annotators{p}"
     return (
         f"{title}{level}: {first or NOT_KNOWN} {scale.value(high)}, {second or NOT_KNOWN} {scale.value(low)}: "
         f"{scale.apart(difference)} apart{ends}{p}, on {counted(found.n_narratives, noun)} that both have."

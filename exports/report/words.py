@@ -101,11 +101,11 @@ def fitness(found: schema.LabelAgreement) -> Fitness:
     interval = found.intervals.get("krippendorff_alpha")
     if found.krippendorff_alpha is None or interval is None:
         return "unknown"
-    if _TOO_FEW.intersection(found.warnings):
-        return "open"
     usable, reliable = THRESHOLDS
-    if interval.low < usable:
-        return "unfit" if interval.high < usable else "open"
+    if interval.high < usable:
+        return "unfit"
+    if _TOO_FEW.intersection(found.warnings) or interval.low < usable:
+        return "open"
     return "fit" if interval.low >= reliable else "tentative"
 
 
@@ -255,6 +255,8 @@ def macro_sentence(agreement: schema.Agreement, task: schema.MeasuredTask) -> st
 
 def _interval_source(agreement: schema.Agreement, interval: schema.Interval, units: str) -> str:
     how = f"95 % {_METHODS[interval.method]} over {units}"
+    if interval.method == "one-sided" and interval.high < 1:
+        return f"95 % one-sided score bound over {units}, as too few records hold the rarer value"
     if interval.method == "one-sided":
         return f"{how}, no disagreement"
     wide = ", rather too wide" if interval.conservative else ""

@@ -19,7 +19,7 @@ JudgeReason = Literal[
     "constant_both_raters",
     "jury_is_constant",
 ]
-RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant", "too_few_rare_ratings"]
+RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant", "too_few_rare_ratings", "many"]
 IntervalMethod = Literal["bca", "expanded_percentile", "one-sided", "bounded"]
 LabelWarning = Literal[
     "NO_OVERLAP",

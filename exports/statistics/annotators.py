@@ -17,17 +17,13 @@ from exports.statistics.agreement_schema import (
     RefusedReason,
     ScaledPair,
 )
-from exports.statistics.distributions import holm, wilson_interval
+from exports.statistics.distributions import holm, sum_tails, wilson_interval
 from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
 from exports.statistics.table import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
 from exports.statistics.warnings import FEW_SHARED
 
 _STEPS = 60  # Of the share of others that say otherwise: exact for up to seven ratings a unit, else rounded to one
-_SMALLEST_P = 1e-10  # What the transform leaves of rounding is smaller; a smaller p is given as this
-_DIGITS = 10
 _FEWEST_TO_TELL = 3  # Of two who differ nobody knows which one is off
-_AT_ONCE = 2**20  # Numbers held in memory at a time while characteristic functions are multiplied
-_NEVER = 1e-300  # Stands for 0 under a logarithm
 
 
 class Exchange(NamedTuple):
@@ -142,44 +138,7 @@ def _tail_shares(blocks: _Blocks, label: int, n_people: int) -> FloatArray:
     counts = np.bincount(kinds[groups[first]] * len(values) + places[first], minlength=len(firsts) * len(values))
     shares = counts.reshape(-1, len(values)) / blocks.sizes[open_groups][firsts][:, np.newaxis]
     met = np.bincount(people * len(firsts) + kinds[groups], minlength=n_people * len(firsts))
-    return _sum_tails(values, shares, met.reshape(n_people, -1), np.bincount(people, excess, n_people).astype(np.int64))
-
-
-def _sum_tails(values: IntArray, shares: FloatArray, met: IntArray, sums: IntArray) -> FloatArray:
-    """P(sum ≥ `sums`) of each person, whose sum has `met` independent terms of each kind; `shares` are kinds × values.
-
-    The transform is long enough that what wraps around is less than 1e-13 of the whole (Bernstein's inequality).
-    """
-    largest = values[-1] * met.sum(axis=1)
-    means, spreads = met @ (shares @ values), met @ (shares @ values**2 - (shares @ values) ** 2)
-    reach = 2 * (20 * int(values[-1]) + 8 * math.sqrt(float(spreads.max()))) + 2
-    length = 2 ** math.ceil(math.log2(min(float(largest.max()) + 1, reach)))
-    bases = np.where(largest < length, 0, np.rint(means).astype(np.int64) - length // 2)
-    profiles, same = np.unique(met, axis=0, return_inverse=True)
-    masses = np.fft.irfft(np.exp(_log_transforms(values, shares, profiles, length)), length)
-    found = np.empty(len(sums))
-    for person, profile in enumerate(same.reshape(-1).tolist()):
-        place = max(int(sums[person]) - int(bases[person]), 0)
-        tail = np.roll(masses[profile], -int(bases[person]))[place:].sum() if place else 1.0
-        found[person] = min(1.0, max(_SMALLEST_P, round(float(tail), _DIGITS)))
-    return found
-
-
-def _log_transforms(
-    values: IntArray, shares: FloatArray, profiles: IntArray, length: int
-) -> npt.NDArray[np.complex128]:
-    """Profiles × frequencies. Without BLAS: its order of additions would depend on the number of threads."""
-    frequencies = np.arange(length // 2 + 1)
-    turns = np.exp(-2j * np.pi / length * (values[:, np.newaxis] * frequencies % length))
-    found = np.zeros((len(profiles), len(frequencies)), dtype=np.complex128)
-    rows = max(1, _AT_ONCE // max(len(frequencies), len(values)))
-    for start in range(0, len(shares), rows):
-        transforms = np.einsum("kv,vf->kf", shares[start : start + rows], turns)
-        logarithms = np.log(np.where(np.abs(transforms) < _NEVER, _NEVER, transforms))
-        for place, counts in enumerate(profiles[:, start : start + rows]):
-            terms = np.flatnonzero(counts)
-            found[place] += (counts[terms, np.newaxis] * logarithms[terms]).sum(axis=0)
-    return found
+    return sum_tails(values, shares, met.reshape(n_people, -1), np.bincount(people, excess, n_people).astype(np.int64))
 
 
 CROWD = 20  # Of more annotators not all pairs are listed
@@ -194,10 +153,15 @@ class PairEstimators:
         self.raters, self.cells, entries = _shared_cells(label, len(task.annotators))
         self.kappas = kappas(self.cells.reshape(-1).astype(np.float64))  # NaN where both say the same everywhere
         self.with_interval = np.flatnonzero((self.cells.sum(axis=1) >= FEW_SHARED) & ~np.isnan(self.kappas))
+        chosen = self.with_interval
+        self.is_crowd = len(task.annotators) > CROWD
+        if self.is_crowd:
+            entries = _of_pairs(entries, chosen)
+            chosen = np.arange(len(chosen))
 
         def figures(totals: FloatArray) -> FloatArray:
             found = kappas(totals)
-            return np.concatenate([found[..., self.with_interval], mean_of_defined(found)], axis=-1)
+            return np.concatenate([found[..., chosen], mean_of_defined(found)], axis=-1)
 
         self.estimator = task.estimator([(label, entries)], figures, task.frame(label, at_least=2))
 
@@ -215,7 +179,16 @@ class PairEstimators:
             )
 
     def read_mean(self, resampled: resampling.Resampled) -> Interval | RefusedReason:
-        return resampling.interval(resampled[self.estimator], len(self.with_interval))
+        """Of a crowd's mean there is none: most of its pairs share a unit or two, and there are thousands of them."""
+        found = resampling.interval(resampled[self.estimator], len(self.with_interval))
+        return "many" if self.is_crowd and len(self.kappas[~np.isnan(self.kappas)]) else found
+
+
+def _of_pairs(entries: resampling.Entries, chosen: IntArray) -> resampling.Entries:
+    pairs = entries.columns // 4
+    kept = np.isin(pairs, chosen)
+    columns = 4 * np.searchsorted(chosen, pairs[kept]) + entries.columns[kept] % 4
+    return resampling.Entries(entries.patterns[kept], columns, entries.values[kept], 4 * len(chosen))
 
 
 def _shared_cells(label: resampling.LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, resampling.Entries]:

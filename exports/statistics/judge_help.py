@@ -9,7 +9,15 @@ import numpy as np
 from annotation.argilla.labels import LABELS, TaskName
 from exports.statistics.distributions import NORMAL_QUANTILE, rounded
 from exports.statistics.groups import divided, number_names
-from exports.statistics.rates import Values, independent_units, rate_interval, share_ends
+from exports.statistics.rates import (
+    Values,
+    degrees_of,
+    few_narratives,
+    independent_units,
+    rate_ends,
+    rate_interval,
+    share_ends,
+)
 from exports.statistics.ratings import BoolArray, FloatArray, IntArray, Ratings
 from exports.statistics.results_schema import JudgeHelp, LabelResults, NoHelp, Rate
 from exports.statistics.study import Judged, Study
@@ -262,8 +270,9 @@ def prediction_powered(units: Units) -> Powered:
     there = weights > 0
     rate = float(totals.sum() / weights.sum())
     independent = independent_units(totals[there], weights[there], squares[there])
-    degrees = int(np.count_nonzero(there)) - 1
-    alone = Powered(rate, share_ends(rate, independent, degrees), "wilson", 0.0)
+    degrees, few = degrees_of(weights[there]), any(few_narratives(totals[there], weights[there]))
+    own = rate_ends(totals[there], weights[there], squares[there])
+    alone = Powered(rate, own, "narratives" if few else "wilson", 0.0)
     more = int(np.count_nonzero(judged & ~units.voted))
     if not more or not both.any() or np.ptp(units.p_yes[judged]) == 0:
         return alone
@@ -278,7 +287,10 @@ def prediction_powered(units: Units) -> Powered:
     else:
         squares_alone = float((people**2).sum())
         kept = float((errors**2).sum()) / squares_alone if squares_alone else 1.0
-        found = Powered(powered, share_ends(powered, independent / kept, degrees), "wilson", weight)
+        ends = share_ends(powered, independent / kept, degrees)
+        if few:  # The bound by narratives holds whatever the judge says
+            ends = min(ends[0], own[0]), max(ends[1], own[1])
+        found = Powered(powered, ends, "wilson", weight)
     own_width, width = (each.ends[1] - each.ends[0] for each in (alone, found))
     return found if width <= _WIDEST * own_width else alone
 

@@ -44,9 +44,9 @@ class LabelEstimators:
         }
         intervals["krippendorff_alpha"] = resampling.alpha_interval(pairable, table.ALPHA, self.support)
         intervals["mean_pairwise_kappa"] = self.pairs.read_mean(resampled)
-        refused = intervals["krippendorff_alpha"]
+        refused = resampling.refused_with_alpha(intervals["krippendorff_alpha"])
         for name, entry in table.STATISTICS.items():
-            if entry.follows_alpha and isinstance(refused, str) and isinstance(intervals[name], Interval):
+            if entry.follows_alpha and refused and isinstance(intervals[name], Interval):
                 intervals[name] = refused
         return LabelAgreement(
             n_items=int(total.rated),

@@ -8,16 +8,25 @@ Source: exports/contracts/results.md#values and #intervals.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from annotation.argilla.labels import TASKS, TaskName
 from exports.statistics.consensus import UnitLabel
-from exports.statistics.distributions import holm, rounded, student_quantile
+from exports.statistics.distributions import TAIL, holm, rounded, student_quantile
+from exports.statistics.exchange import LEVEL, Ballots, Held, Told, exchange_p, held_against, n_draws, sides
 from exports.statistics.groups import Denominators, Grouping, Pair, Records
-from exports.statistics.ratings import YES_AND_NO, BoolArray, FloatArray, IntArray, MeasuredTask, Ratings, count_votes
+from exports.statistics.ratings import (
+    MISSING,
+    YES_AND_NO,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    MeasuredTask,
+    Ratings,
+    count_votes,
+)
 from exports.statistics.results_schema import Difference, GroupRate, LabelResults, NoFigure, Rate, RateInterval
 from exports.statistics.study import Consensus, FindingDefinition
 from pipeline.core.errors import InputError
@@ -29,6 +38,7 @@ class Values(NamedTuple):
     records: IntArray  # Number of each unit's record, counted from 0
     values: FloatArray  # Units × labels: from 0 (no) to 1 (yes) but in `OnScale`; NaN where a unit has none
     undecided: BoolArray  # Units × labels: whether the unit has votes on the label and they settle nothing
+    ballots: Ballots | None = None  # Who gave them; None where no annotator has a part in it
 
 
 class FindingValues(NamedTuple):
@@ -54,7 +64,9 @@ def unit_values(
         for (record, chunk_id, label), decided in decisions.items():
             if (record, chunk_id) in units and label in labels:
                 values[units[record, chunk_id], labels.index(label)] = decided is True
-    return Values(unit_places(ratings, places), values, (votes.ratings > 0) & np.isnan(values))
+    says = np.where(ratings.values == MISSING, np.nan, ratings.values) if consensus == "share" else None
+    ballots = Ballots(ratings.units, ratings.response_annotators, says)
+    return Values(unit_places(ratings, places), values, (votes.ratings > 0) & np.isnan(values), ballots)
 
 
 def unit_places(ratings: Ratings, places: Mapping[str, int]) -> IntArray:
@@ -161,8 +173,10 @@ def _sums(cell: IntArray, n_cells: int, columns: FloatArray | BoolArray) -> Floa
     return np.ascontiguousarray(np.array(found).reshape(len(found), n_cells).T)
 
 
-_LIKENESS = 0.3  # Correlation within a narrative that is assumed as far as the data say nothing of it
-_ASSUMED_NARRATIVES = 2.0  # Narratives with something of the rarer value that the assumption weighs as much as
+_LIKENESS = 0.3  # Correlation within a narrative of what groups are imagined to differ in
+_ASSUMED_NARRATIVES = 0.5  # Narratives with something of the rarer value as which it weighs that all are copies
+_FEW = 3  # With fewer such narratives the bound is exact
+_UNEVEN, _ENOUGH = 2, 5  # Narratives as telling as one of this many, and fewer than so many, have no interval
 _ONE_SIDED = 1.645  # Normal quantile of the end that lies nearest to 0 or 1, beyond which the rate cannot be
 _IMAGINED = 0.3  # Two imagined differences, one for each group, in squares of the largest possible by chance
 
@@ -170,19 +184,70 @@ _IMAGINED = 0.3  # Two imagined differences, one for each group, in squares of t
 def rate_ends(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> tuple[float, float]:
     """The ends of a rate's 95 % interval, from the sums of each of two narratives or more."""
     rate = float(totals.sum()) / float(weights.sum())
-    return share_ends(rate, independent_units(totals, weights, squares), len(weights) - 1)
+    ends = share_ends(rate, independent_units(totals, weights, squares), degrees_of(weights))
+    return _within_narratives(ends, totals, weights)
+
+
+def _effective_narratives(weights: FloatArray) -> float:
+    """How many narratives of equal weight would be as telling (Kish 1965)."""
+    return float(weights.sum()) ** 2 / float((weights**2).sum())
+
+
+def degrees_of(weights: FloatArray) -> int:
+    return max(1, round(_effective_narratives(weights)) - 1)
+
+
+def is_uneven(weights: FloatArray) -> bool:
+    """Whether so few narratives hold most of it that no interval can be trusted."""
+    effective = _effective_narratives(weights)
+    return effective < _ENOUGH and len(weights) > _UNEVEN * effective
+
+
+def few_narratives(totals: FloatArray, weights: FloatArray) -> tuple[bool, bool]:
+    """Whether the exact bound holds at the upper end, as few narratives have any of it, and at the lower end."""
+    return bool(np.count_nonzero(totals > 0) < _FEW), bool(np.count_nonzero(totals < weights) < _FEW)
+
+
+def _within_narratives(ends: tuple[float, float], totals: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """The ends, no nearer than the exact bound of narratives where few have any of the rarer value.
+
+    A mean of shares is at most the share of narratives with any, of which Clopper & Pearson (1934) give the bound.
+    """
+    low, high = ends
+    at_upper, at_lower = few_narratives(totals, weights)
+    narratives = _effective_narratives(weights)
+    if at_upper:
+        some = int(np.count_nonzero(totals > 0))
+        high = max(high if some else 0.0, _most(some, narratives))
+    if at_lower:
+        some = int(np.count_nonzero(totals < weights))
+        low = min(low if some else 1.0, 1 - _most(some, narratives))
+    return low, high
+
+
+def _most(few: int, of: float) -> float:
+    """The share that would show so few of so many, or fewer, in one study of forty."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        share = (low + high) / 2
+        term = tail = (1 - share) ** of
+        for k in range(1, few + 1):
+            term *= max(of - k + 1, 0.0) / k * share / (1 - share)
+            tail += term
+        low, high = (share, high) if tail > TAIL else (low, share)
+    return high
 
 
 def independent_units(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> float:
     """How many independent units would be as telling as those of two narratives or more (sums of each narrative).
 
     Their number comes from the design effect (Kish 1965), which few rare values tell badly: it is drawn towards that of
-    an assumed correlation.
+    narratives whose units are copies.
     """
     n, size = len(weights), float(weights.sum())
     rate = min(max(float(totals.sum()) / size, 0.0), 1.0)
     units = size**2 / float(squares.sum())
-    assumed = _design_effect(float((weights**2).sum() / squares.sum()))
+    assumed = float((weights**2).sum() / squares.sum())
     found = 0.0
     if 0 < rate < 1:
         variance = n / (n - 1) * float(((totals - rate * weights) ** 2).sum()) / size**2
@@ -247,16 +312,7 @@ def difference_ends(
     return max(mean - half, -1.0), min(mean + half, 1.0)
 
 
-LEVEL = 0.05  # At a p of this or less after correction a difference is beyond chance
-_FLIPS_A_TEST = 40  # For each test of a family at the level, so that the smallest p can survive the correction
-_FEWEST_FLIPS = 10_000
-_SETTLED = 400  # A test with more flips as large as this needs no more: its p is known to a twentieth, and is not small
-_FIRST_LOOK = 10_000  # Flips after which it is first looked which tests are settled; then ten times as many
 _NO_SPREAD = 1e-12  # What is left of rounding, of values between 0 and 1
-_TIE = 1e-9  # Sums closer than this to each other, as a share of the largest possible one, are equal
-_BLOCK = 2**22  # Numbers of a table of contributions: 32 MiB
-_SIGNS = 2**19  # Random signs at a time: 4 MiB, which processors keep near
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float64)
 
 
 class Comparison(NamedTuple):
@@ -275,11 +331,7 @@ class Comparison(NamedTuple):
     @property
     def difference(self) -> float:
         """The weighted mean of first − second."""
-        return float(self.contributions.sum()) / float(self.weights.sum())
-
-    @property
-    def contributions(self) -> FloatArray:
-        return self.weights * (self.first - self.second)
+        return float(self.weights @ (self.first - self.second)) / float(self.weights.sum())
 
 
 def _compare(cells: Cells, pair: Pair) -> Iterator[Comparison]:
@@ -297,88 +349,6 @@ def _compare(cells: Cells, pair: Pair) -> Iterator[Comparison]:
             weights=(weights_a / units_a + weights_b / units_b) / 2,
             units=float(np.mean(units_a + units_b)) / 2 if rows.any() else 0.0,
         )
-
-
-def n_flips(largest_family: int) -> int:
-    return max(_FEWEST_FLIPS, math.ceil(_FLIPS_A_TEST * largest_family / LEVEL))
-
-
-def flip_p(contributions: Sequence[FloatArray], flips: int, seed: int) -> list[float]:
-    """Two-sided p of each sum of contributions, when each contribution keeps or changes its sign by chance.
-
-    All flips are counted where they are fewer than `flips`; otherwise they are random, the same for all sums, and the
-    observed one counts among them. A p that is not small may rest on fewer; a sum so large that a p of 1/(flips + 1) is
-    certain (Hoeffding's bound) gets it without any.
-    """
-    sizes = [-np.sort(-np.abs(each[np.abs(each) > _NO_SPREAD])) for each in contributions]
-    observed = [abs(float(each.sum())) for each in contributions]
-    found = [math.nan] * len(sizes)
-    random: list[int] = []
-    for place, size in enumerate(sizes):
-        limit = observed[place] - _TIE * float(size.sum())
-        if len(size) == 0:
-            found[place] = 1.0
-        elif 2 ** len(size) <= flips:
-            found[place] = _exact_p(size, limit)
-        elif 2 * math.exp(-(limit**2) / (2 * float((size**2).sum()))) < 1 / (flips + 1):
-            found[place] = 1 / (flips + 1)
-        else:
-            random.append(place)
-    for places in _alike(random, sizes):
-        limits = [observed[place] - _TIE * float(sizes[place].sum()) for place in places]
-        for place, p in zip(places, _random_p([sizes[place] for place in places], limits, flips, seed), strict=True):
-            found[place] = p
-    return found
-
-
-def _alike(places: Sequence[int], sizes: Sequence[FloatArray]) -> Iterator[list[int]]:
-    """The places in batches whose sums get the same signs, whatever else is tested, and fit a block."""
-    ordered = sorted(places, key=lambda place: len(sizes[place]))
-    for length, batch in groupby(ordered, key=lambda place: _signs(len(sizes[place]))):
-        members, width = list(batch), max(1, _BLOCK // length)
-        yield from (members[start : start + width] for start in range(0, len(members), width))
-
-
-def _signs(contributions: int) -> int:
-    """How many signs are drawn for so many contributions: up to a quarter more, in whole bytes."""
-    step = max(8, 1 << max(0, contributions.bit_length() - 3))
-    return -(-contributions // step) * step
-
-
-def _exact_p(sizes: FloatArray, limit: float) -> float:
-    sums = sizes[:1]
-    for size in sizes[1:]:
-        sums = np.concatenate([sums + size, sums - size])
-    return float(np.mean(np.abs(sums) >= limit))
-
-
-def _random_p(sizes: Sequence[FloatArray], limits: Sequence[float], flips: int, seed: int) -> FloatArray:
-    """A sum of sizes with random signs is twice that of a random choice of them, less their total."""
-    table = np.zeros((_signs(len(sizes[0])), len(sizes)))
-    for place, size in enumerate(sizes):
-        table[: len(size), place] = size
-    totals, limit = table.sum(axis=0), np.array(limits)
-    as_large, made = np.zeros(len(sizes)), np.zeros(len(sizes))
-    left = np.arange(len(sizes))
-    own, high, low = table, (totals + limit) / 2, (totals - limit) / 2
-    generator = np.random.default_rng(seed)
-    rows = max(1, _SIGNS // len(table))
-    chosen = np.empty((rows, len(table) // 8, 8))
-    done, look = 0, _FIRST_LOOK
-    while done < flips and len(left):
-        count = min(rows, min(look, flips) - done)
-        drawn = np.frombuffer(generator.bytes(rows * len(table) // 8), np.uint8).reshape(rows, -1)
-        np.take(_BITS, drawn, axis=0, out=chosen, mode="clip")
-        sums = chosen.reshape(rows, -1)[:count] @ own
-        as_large[left] += np.count_nonzero((sums >= high) | (sums <= low), axis=0)
-        done += count
-        made[left] = done
-        if done == look:
-            left, look = left[as_large[left] < _SETTLED], look * 10
-            own, high, low = (
-                np.ascontiguousarray(each[..., left]) for each in (table, (totals + limit) / 2, (totals - limit) / 2)
-            )
-    return (1 + as_large) / (1 + made)
 
 
 def within_reach(compared: Sequence[Difference]) -> list[bool]:
@@ -405,7 +375,7 @@ def narratives_needed(compared: Sequence[Difference]) -> int:
 
 
 def _smallest_p(n_narratives: int) -> float:
-    """The p of the two sign flips in which all narratives point one way."""
+    """The p of the two exchanges of one answer each in which all narratives point one way."""
     return 2.0 ** (1 - n_narratives)
 
 
@@ -432,23 +402,22 @@ class _Test(NamedTuple):
     names: tuple[str, str]  # Their values in the column
     without_units: bool  # Whether one of them has no unit with a value
     comparison: Comparison  # Their values on the narratives that both have
+    held: Held | None  # What the difference is held against; None of one narrative, or where annotators are others
 
 
 def measure_columns(
     sheets: Sequence[Values], columns: Sequence[MeasuredColumn], records: Records, seed: int
 ) -> tuple[list[LabelResults], int]:
-    """The figures of each column and how many flips are behind a p, at most; p is corrected for all columns."""
+    """The figures of each column and how many exchanges are behind a p, at most; p is corrected for all columns."""
     cells = [
         [_cells_of(sheet, division, records.narratives, records.weights) for sheet in sheets]
         for division in records.divisions
     ]
     parts = zip(records.divisions, cells, strict=True)
-    tests = [test for division, own in parts for test in _tests(columns, division, own)]
-    tested = [number for number, test in enumerate(tests) if len(test.comparison.weights) > 1]
-    flips = n_flips(max(Counter(tests[number].pair.dimension for number in tested).values(), default=0))
-    raw = dict(
-        zip(tested, flip_p([tests[number].comparison.contributions for number in tested], flips, seed), strict=True)
-    )
+    tests = [test for division, own in parts for test in _tests(columns, division, own, sheets, records)]
+    tested = {number: test.held for number, test in enumerate(tests) if test.held is not None}
+    draws = n_draws(max(Counter(tests[number].pair.dimension for number in tested).values(), default=0))
+    raw = dict(zip(tested, exchange_p(list(tested.values()), draws, seed), strict=True))
     families = [column.label or place for place, column in enumerate(columns)]
     of_label = _corrected(raw, lambda number: (tests[number].pair.dimension, families[tests[number].place]))
     of_all = _corrected(raw, lambda number: tests[number].pair.dimension)
@@ -456,15 +425,22 @@ def measure_columns(
     for number, test in enumerate(tests):
         p_values = (raw[number], of_label[number], of_all[number]) if number in raw else None
         differences[test.place].append(_difference(test, columns[test.place], p_values))
-    return [_label(column, records, cells, differences[place]) for place, column in enumerate(columns)], flips
+    return [_label(column, records, cells, differences[place]) for place, column in enumerate(columns)], draws
 
 
-def _tests(columns: Sequence[MeasuredColumn], division: Grouping, cells: Sequence[Cells]) -> Iterator[_Test]:
+def _tests(
+    columns: Sequence[MeasuredColumn],
+    division: Grouping,
+    cells: Sequence[Cells],
+    sheets: Sequence[Values],
+    records: Records,
+) -> Iterator[_Test]:
     for sheet, own in enumerate(cells if division.pairs else ()):
         places = [(place, column) for place, column in enumerate(columns) if column.sheet == sheet]
         empty = [np.count_nonzero(own.units[own.of_group(group)], axis=0) == 0 for group in range(len(division.groups))]
         for pair in division.pairs:
             comparisons = list(_compare(own, pair))
+            held = _held(sheets[sheet], division, pair, records, comparisons)
             for place, column in places:
                 if pair.column in column.not_between:
                     continue
@@ -474,7 +450,21 @@ def _tests(columns: Sequence[MeasuredColumn], division: Grouping, cells: Sequenc
                     names=(division.groups[pair.a][pair.column], division.groups[pair.b][pair.column]),
                     without_units=bool(empty[pair.a][column.column] or empty[pair.b][column.column]),
                     comparison=comparisons[column.column],
+                    held=held.get(column.column),
                 )
+
+
+def _held(
+    sheet: Values, division: Grouping, pair: Pair, records: Records, comparisons: Sequence[Comparison]
+) -> dict[int, Held]:
+    """What the difference of each label is held against, of those that have one."""
+    of_record = np.where(division.of_record == pair.a, 0, np.where(division.of_record == pair.b, 1, -1))
+    told = Told(of_record, records.narratives, records.weights)
+    shares = [each.weights / each.weights.sum() if len(each.weights) else each.weights for each in comparisons]
+    found: dict[int, Held] = {}
+    for side in sides(sheet.values, sheet.ballots, sheet.records, told, shares):
+        found |= zip(side.labels.tolist(), held_against(sheet.values, sheet.ballots, side) or (), strict=False)
+    return found
 
 
 def _corrected(p_values: Mapping[int, float], family: Callable[[int], Hashable]) -> dict[int, float]:
@@ -492,12 +482,16 @@ def _difference(test: _Test, column: MeasuredColumn, p_values: tuple[float, floa
     comparison = test.comparison
     n = len(comparison.weights)
     rates = tuple(map(column.told, comparison.rates)) if n else (None, None)
-    between = comparison.first - comparison.second
-    sums = (between, comparison.weights, comparison.units, column.bounded, column.farthest)
-    ends = difference_ends(*sums) if n > 1 else None
-    undefined: NoFigure | None = None if ends else "no_variation"
+    between, ends, leniency = comparison.first - comparison.second, None, 0.0
+    undefined: NoFigure | None = "other_annotators"
     if n < 2:
         undefined = "no_units" if test.without_units else "one_narrative" if n else "no_shared_narrative"
+    elif test.held is not None:
+        leniency, left = test.held.leniency, test.held.left
+        if left is not None:
+            between = left + comparison.difference - leniency - float(test.held.side.shares @ left)
+        ends = difference_ends(between, comparison.weights, comparison.units, column.bounded, column.farthest)
+        undefined = None if ends else "no_variation"
     return Difference(
         by=test.pair.column,
         within=test.pair.within,
@@ -506,7 +500,8 @@ def _difference(test: _Test, column: MeasuredColumn, p_values: tuple[float, floa
         n_narratives=n,
         rate_a=_figure(rates[0]),
         rate_b=_figure(rates[1]),
-        difference=_figure(column.apart(comparison.difference)) if n else None,
+        difference=_figure(column.apart(comparison.difference - leniency)) if n else None,
+        leniency=_figure(column.apart(leniency)) if test.held is not None and test.held.left is not None else None,
         interval=rate_interval(ends and (column.apart(ends[0]), column.apart(ends[1])), "t"),
         p=_figure(p_values and p_values[0]),
         p_holm=_figure(p_values and p_values[1]),
@@ -535,15 +530,19 @@ def _rate(cells: Cells, group: int, column: MeasuredColumn, denominators: Denomi
     n_units, n_narratives = int(units.sum()), int(np.count_nonzero(there))
     totals, weights, squares = (each[rows, label][there] for each in (cells.totals, cells.weights, cells.squares))
     undefined: NoFigure | None = "one_narrative" if n_narratives else "no_units"
-    ends = None
-    if n_narratives > 1:
-        ends = rate_ends(totals, weights, squares) if column.bounded else _mean_ends(totals, weights, column.farthest)
+    ends, method = None, "t"
+    if n_narratives > 1 and is_uneven(weights):
+        undefined = "uneven_narratives"
+    elif n_narratives > 1:
+        if column.bounded:
+            ends = rate_ends(totals, weights, squares)
+            method = "narratives" if any(few_narratives(totals, weights)) else "wilson"
+        else:
+            ends = _mean_ends(totals, weights, column.farthest)
         undefined = None if ends else "no_variation"
     return Rate(
         rate=_figure(column.told(float(totals.sum() / weights.sum()))) if n_units else None,
-        interval=rate_interval(
-            ends and (column.told(ends[0]), column.told(ends[1])), "wilson" if column.bounded else "t"
-        ),
+        interval=rate_interval(ends and (column.told(ends[0]), column.told(ends[1])), method),
         undefined=undefined,
         n_units=n_units,
         n_undecided=int(cells.undecided[rows, label].sum()),

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from exports.statistics.agreement_schema import FEW_RECORDS, UNDEFINED_SHARE, Interval, RefusedReason
-from exports.statistics.distributions import NORMAL_QUANTILE, rounded, student_quantile
+from exports.statistics.distributions import NORMAL_QUANTILE, most_alpha, rounded, student_quantile
 from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings
 from exports.statistics.table import unit_sums
 
@@ -304,12 +304,16 @@ _TWO_SIDED = 0.025
 _HALVINGS = 60
 
 
+LOW_ALPHA = 0.667  # Krippendorff's: nothing follows from less
+
+
 class Support(NamedTuple):
     carried: int  # Records with a unit on which all agree on yes, or on no: whichever are fewer
     split: int  # Records with a disagreement
     records: int  # Records with a pairable unit
     least: float  # The least alpha that would leave no disagreement on such records in one study of twenty
     least_of_few: float  # The least that would leave so few with one in one of forty, each the worst; -1: not few
+    most: float  # The upper bound, one-sided
 
 
 def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_records: int) -> Support:
@@ -323,7 +327,13 @@ def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_rec
     possible = 2 * n0 * n1 / (total * (total - 1)) if n0 * n1 else np.nan
     by_record = np.bincount(unit_records, worst, n_records).astype(np.float64)
     split = records_with(pairable & (zeros * ones > 0), unit_records)
-    return support_of(min(carried), split, records_with(pairable, unit_records), by_record, total, possible)
+    most = most_alpha(
+        np.stack([zeros[pairable], ones[pairable]]),
+        np.array([n1, n0]) / max(total, 1),
+        2 * zeros[pairable] * ones[pairable] / np.maximum(ratings[pairable] - 1, 1),
+        unit_records[pairable],
+    )
+    return support_of(min(carried), split, records_with(pairable, unit_records), by_record, total, possible, most)
 
 
 def halves(ratings: IntArray) -> FloatArray:
@@ -332,14 +342,16 @@ def halves(ratings: IntArray) -> FloatArray:
     return found
 
 
-def support_of(carried: int, split: int, records: int, worst: FloatArray, total: float, possible: float) -> Support:
+def support_of(
+    carried: int, split: int, records: int, worst: FloatArray, total: float, possible: float, most: float
+) -> Support:
     """What alpha rests on: `worst` is how far each record can disagree, of so many ratings; `possible` by chance."""
     observed = _unseen_total(worst) / max(total, 1)
     of_few = -1.0
     if 0 < split < _FEW_SPLIT:
-        most = _share_bound(split, records) * records * float(worst.max())
-        of_few = max(-1.0, 1 - most / max(total, 1) / possible)
-    return Support(carried, split, records, max(-1.0, 1 - observed / possible), of_few)
+        hidden = _share_bound(split, records) * records * float(worst.max())
+        of_few = max(-1.0, 1 - hidden / max(total, 1) / possible)
+    return Support(carried, split, records, max(-1.0, 1 - observed / possible), of_few, most)
 
 
 def records_with(units: BoolArray, unit_records: IntArray) -> int:
@@ -375,8 +387,16 @@ def alpha_interval(replicates: Replicates, column: int, support: Support) -> Int
 
     With some, its lower end is never above that: who has seen one does not know more than who has seen none. Nor is it
     below what so few records with one allow: BCa of a handful swings, and more agreement would look like less.
+    Where it would be refused, an upper end below .667 still tells that it is low.
     """
     defined = not np.isnan(replicates.estimates[column])
+    found = _alpha_interval(replicates, column, support, defined)
+    if isinstance(found, str) and defined and replicates.n_records > 1 and support.most < LOW_ALPHA:
+        return Interval(low=-1.0, high=rounded(support.most), method="one-sided")
+    return found
+
+
+def _alpha_interval(replicates: Replicates, column: int, support: Support, defined: bool) -> Interval | RefusedReason:
     found = interval(replicates, column)
     if defined and replicates.n_records > 1 and support.split == 0:
         found = Interval(low=rounded(support.least), high=1.0, method="one-sided")
@@ -388,9 +408,17 @@ def alpha_interval(replicates: Replicates, column: int, support: Support) -> Int
         return found
     update: dict[str, object] = {"conservative": support.split < _FEW_SPLIT}
     low = min(max(found.low, support.least_of_few), support.least)
-    if low != found.low:
-        update |= {"low": rounded(low), "method": "bounded"}
+    high = max(found.high, support.most) if support.carried < _MANY_CARRIED else found.high
+    if (low, high) != (found.low, found.high):
+        update |= {"low": rounded(low), "high": rounded(high), "method": "bounded"}
     return found.model_copy(update=update)
+
+
+def refused_with_alpha(alpha: Interval | RefusedReason) -> RefusedReason | None:
+    """Why there is no interval of what turns on the rarer value as alpha does; None where there may be one."""
+    if isinstance(alpha, str):
+        return alpha
+    return "too_few_rare_ratings" if alpha.method == "one-sided" and alpha.high < 1 else None
 
 
 def joint_interval(replicates: Replicates, column: int, *supports: Support) -> Interval | None:

@@ -8,10 +8,12 @@ import numpy as np
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.statistics.consensus import UnitLabel, scale_consensus
 from exports.statistics.distributions import rounded
+from exports.statistics.exchange import Ballots
 from exports.statistics.groups import MOST_PAIRS, Grouping, study_records
 from exports.statistics.judge_help import Helped
 from exports.statistics.landscape import run_totals, survey
 from exports.statistics.rates import (
+    FindingValues,
     MeasuredColumn,
     Values,
     finding_values,
@@ -29,8 +31,10 @@ from exports.statistics.ratings import (
     MeasuredTask,
     Ratings,
     ScaledLabel,
+    count_votes,
 )
 from exports.statistics.results_schema import (
+    AnnotatorShares,
     Contexts,
     Finding,
     LabelResults,
@@ -77,7 +81,11 @@ def _measure(
     columns = [*figures.precision, *figures.hits, *(figures.reciprocal_ranks if supplied else [])]
     columns += [figures.ndcg] if supplied else []
     table = np.stack(columns, axis=1)
-    sheet = Values(np.arange(len(names)), table, np.zeros(table.shape, np.bool_))
+    own = next(each for each in study.tables if each.task == _TASK)
+    rows = np.full(len(records), -1)
+    rows[members] = np.arange(len(names))
+    ballots = _ballots_of([(own, rows[values.records])])
+    sheet = Values(np.arange(len(names)), table, np.zeros(table.shape, np.bool_), ballots)
     measured = [MeasuredColumn(0, column, (_TASK,)) for column in range(table.shape[1])]
     found = iter(measure_columns([sheet], measured, grouped, seed)[0])
     return Passages(
@@ -137,6 +145,27 @@ def _passages_told(study: Study, names: Sequence[str]) -> IntArray:
         return np.full(len(names), -1)
     told = dict(zip(study.answers.record_uuids, study.answers.n_passages.tolist(), strict=True))
     return np.array([told.get(name, -1) for name in names], np.int64)
+
+
+def _ballots_of(tables: Sequence[tuple[Ratings, IntArray]]) -> Ballots:
+    """Who judged what the units of each table are parts of: rows of a sheet, or -1."""
+    units = [rows[table.units] for table, rows in tables] or [np.empty(0, np.int64)]
+    starts = np.cumsum([0, *(len(table.annotators) for table, _ in tables)])
+    people = [table.response_annotators + start for (table, _), start in zip(tables, starts.tolist(), strict=False)]
+    found = np.concatenate(units)
+    return Ballots(found[found >= 0], np.concatenate(people or units)[found >= 0], None)
+
+
+def _with_ballots(
+    found: FindingValues,
+    tables: Mapping[MeasuredTask, Ratings],
+    tasks: Mapping[MeasuredTask, Values],
+    parts: Sequence[MeasuredTask],
+) -> FindingValues:
+    rows = np.full(max((int(task.records.max(initial=-1)) for task in tasks.values()), default=-1) + 1, -1)
+    rows[found.values.records] = np.arange(len(found.values.records))
+    ballots = _ballots_of([(tables[part], rows[tasks[part].records]) for part in parts if part in tables])
+    return found._replace(values=found.values._replace(ballots=ballots))
 
 
 _PROVIDERS = frozenset({"model_name", "model_version", "arm"})  # Columns of provenance that tell providers apart
@@ -226,6 +255,7 @@ def measure_results(
         },
         runs=run_totals(study.runs or {}, study.provenance, before_the_jury),
         landscape=surveyed and surveyed.landscape,
+        annotators=tuple(_annotator_shares(tables, places, grouped.divisions)) if _judged_unlike(measured) else None,
         passages=_measure_passages(study, tasks["retrieval"], records, by, seed) if "retrieval" in tasks else (),
         remarks=(
             *_remarks(grouped.divisions[1:]),
@@ -270,6 +300,7 @@ def _scale_values(
         if len(numbers):
             columns.append(np.bincount(label.units, scaled[label.codes], n_units) / counts)
     values = np.stack(columns, axis=1) if columns else np.empty((n_units, 0))
+    says = np.concatenate([np.eye(k, shares), scaled[:, np.newaxis]][: 1 + bool(len(numbers))], axis=1)
     if consensus != "share":
         agreed = scale_consensus(label, n_units, unanimous=consensus == "adjudicated")
         settled = np.full(values.shape, np.nan)
@@ -283,7 +314,8 @@ def _scale_values(
             settled[told, shares] = np.interp(agreed[told], label.places, scaled)
         values = settled
     undecided = (counts > 0)[:, np.newaxis] & np.isnan(values)
-    return OnScale(label, Values(unit_places(ratings, places), values, undecided), shares, numbers, ends)
+    ballots = Ballots(label.units, label.raters, says[label.codes] if consensus == "share" else None)
+    return OnScale(label, Values(unit_places(ratings, places), values, undecided, ballots), shares, numbers, ends)
 
 
 def _numbers_of(label: ScaledLabel) -> FloatArray:
@@ -323,6 +355,31 @@ def _scale_results(found: OnScale, measured: Iterator[LabelResults]) -> ScaleRes
         mean=next(measured) if len(found.numbers) else None,
         median=None if middle is None else rounded(found.ends[0] + middle * (found.ends[1] - found.ends[0])),
     )
+
+
+def _annotator_shares(
+    tables: Mapping[MeasuredTask, Ratings], places: Mapping[str, int], divisions: Sequence[Grouping]
+) -> Iterator[AnnotatorShares]:
+    for division in divisions:
+        for task, table in tables.items() if len(division.groups) > 1 and len(division.groups[0]) == 1 else ():
+            group = division.of_record[unit_places(table, places)][table.units]
+            cells = group * len(table.annotators) + table.response_annotators
+            votes = count_votes(table.values, cells, len(division.groups) * len(table.annotators))
+            for cell in np.unique(cells).tolist():
+                given = dict(zip(table.labels, votes.ratings[cell].tolist(), strict=True))
+                ones = zip(given.items(), votes.ones[cell].tolist(), strict=True)
+                yield AnnotatorShares(
+                    task=task,
+                    by=division.groups[cell // len(table.annotators)],
+                    annotator=table.annotators[cell % len(table.annotators)],
+                    n_votes=given,
+                    yes={label: rounded(yes / n) if n else None for (label, n), yes in ones},
+                )
+
+
+def _judged_unlike(found: Sequence[LabelResults]) -> bool:
+    told = (each for label in found for each in label.differences)
+    return any(each.leniency is not None or each.undefined == "other_annotators" for each in told)
 
 
 def _remarks(divisions: Sequence[Grouping]) -> Iterator[str]:

@@ -11,12 +11,20 @@ from pipeline.records.schema import Cited
 
 Contexts = Literal["selected", "supplied", ""]
 
-NoFigure = Literal["no_units", "one_narrative", "no_shared_narrative", "no_variation", "not_known"]
+NoFigure = Literal[
+    "no_units",
+    "one_narrative",
+    "uneven_narratives",
+    "no_shared_narrative",
+    "other_annotators",
+    "no_variation",
+    "not_known",
+]
 
 NoHelp = Literal["not_judged", "not_a_random_part", "few_narratives", "all_labelled"]
 
-OPTIONAL = frozenset({"rate_ppi", "interval_ppi", "judge_help", "scaled"})
-"""Fields that `results.json` leaves out where they are None: those of a judge, and labels on scales."""
+OPTIONAL = frozenset({"rate_ppi", "interval_ppi", "judge_help", "scaled", "leniency", "annotators"})
+"""Fields that `results.json` leaves out where they are None: those of a judge, labels on scales, unlike annotators."""
 
 
 class RateInterval(Frozen):
@@ -98,11 +106,11 @@ class Difference(Frozen):
     rate_b: float | None
     """Rate of the second on them."""
     difference: float | None
-    """a − b: the mean over narratives of the difference of the narrative's means."""
+    """a − b: the mean over narratives of the difference of the narrative's means, less `leniency` where it is told."""
     interval: RateInterval | None
     """95 % interval of the difference, not corrected for the number of comparisons."""
     p: float | None
-    """Two-sided p from exchanging the two groups' values within narratives (sign flips); none of one narrative."""
+    """Two-sided p from exchanging whole answers between the two groups within narratives; none of one narrative."""
     p_holm: float | None
     """The same, corrected by Holm for all pairs of this label in this dimension: one column, alone or crossed, or a
     column of months, alone and crossed."""
@@ -111,6 +119,9 @@ class Difference(Frozen):
     called beyond chance."""
     undefined: NoFigure | None
     """Why there is no p or no interval; None where both are there."""
+    leniency: float | None = None
+    """What of rate_a − rate_b comes from annotators who did not judge both groups alike, by how they differ from each
+    other; absent where they did."""
 
 
 class LabelResults(Rate):
@@ -266,6 +277,21 @@ class Passages(Frozen):
     """nDCG of the order in which a record's passages stand; supplied contexts only."""
 
 
+class AnnotatorShares(Frozen):
+    """What one annotator said of one group."""
+
+    task: MeasuredTask
+    """The task."""
+    by: dict[str, str]
+    """What the group's records have in common."""
+    annotator: str
+    """Their name."""
+    n_votes: dict[str, int]
+    """Votes by label of yes and no."""
+    yes: dict[str, float | None]
+    """Their share of yes; None without votes."""
+
+
 class Results(Frozen):
     """The whole of `results.json`; the same input gives the same bytes."""
 
@@ -274,10 +300,10 @@ class Results(Frozen):
     latest_response: str | None
     """The newest `created_at`, in UTC; None without responses."""
     seed: int
-    """Seed of the sign flips."""
+    """Seed of the exchanges that are sampled."""
     flips: int
-    """Sign flips behind each small p, at least 40 × comparisons ÷ .05; all of them where narratives are few, and fewer
-    where p is large (exports/contracts/results.md#differences)."""
+    """Exchanges behind each small p that is sampled, at least 40 × comparisons ÷ .05; fewer where p is large, and all
+    where that can be counted (exports/contracts/results.md#differences)."""
     by: tuple[str, ...]
     """The columns by which records are grouped."""
     consensus: Consensus
@@ -300,6 +326,8 @@ class Results(Frozen):
     """What the answers cite; None without runs."""
     narrative_verdicts: None = None
     """Always null: versions before this one counted words of agreement with the narrative here."""
+    annotators: tuple[AnnotatorShares, ...] | None = None
+    """What each annotator said of each group of one column; absent where each pair of groups was judged alike."""
     passages: tuple[Passages, ...] = ()
     """How well passages fit their queries, by where the contexts come from; empty without retrieval."""
     remarks: tuple[str, ...]

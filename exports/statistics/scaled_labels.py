@@ -11,7 +11,7 @@ import numpy as np
 from exports.statistics import agreement_schema as schema
 from exports.statistics import resampling
 from exports.statistics.annotators import mean_of_defined
-from exports.statistics.distributions import rounded
+from exports.statistics.distributions import most_alpha, rounded
 from exports.statistics.ratings import BoolArray, FloatArray, IntArray, Ratings, ScaledLabel, Votes
 from exports.statistics.scales import (
     ALPHA,
@@ -222,6 +222,7 @@ def _support(label: ScaledLabel, total: Sums, measure: Measure, carried: int, ra
         np.bincount(ratings.unit_records, np.where(pairable, worst, 0), len(ratings.records)).astype(np.float64),
         n,
         possible / (n * (n - 1)) if n > 1 and possible > NOTHING * n**2 else math.nan,
+        _most_alpha(label, pairable, ratings.unit_records),
     )
     # Once many records show distances, the resamples tell more than the worst that one could hide.
     shows = label.scale in ("ordinal", "interval") and found.split >= _SHOWN_SPLIT and found.records >= _SHOWN_OF
@@ -252,7 +253,8 @@ def alpha_spread(
         return {"undefined_resamples": None, **unknown}
     resampled = replicates.resampled[:, alpha]
     undefined = resampling.undefined_share(resampled)
-    if found != "too_few_rare_ratings" and (isinstance(found, str) or found.method == "one-sided"):
+    few = resampling.refused_with_alpha(found) == "too_few_rare_ratings"
+    if not few and (isinstance(found, str) or found.method == "one-sided"):
         return {"undefined_resamples": undefined, **unknown}
     defined = resampled[~np.isnan(resampled)]
     spread = rounded(float(defined.std(ddof=1)))
@@ -273,6 +275,23 @@ def effect_of_errors(record_error: float, unit_error: float) -> float | None:
     if not unit_error or math.isnan(unit_error) or math.isnan(record_error):
         return None
     return (record_error / unit_error) ** 2
+
+
+def _most_alpha(label: ScaledLabel, pairable: BoolArray, unit_records: IntArray) -> float:
+    """An ordinal scale is one of ranks, whose mean distance from all is that from their middle, and their spread."""
+    kept = pairable[label.units]
+    units, codes = np.unique(label.units[kept], return_inverse=True)[1], label.codes[kept]
+    shape = (len(label.values), int(pairable.sum()))
+    counts = np.bincount(codes * shape[1] + units, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    own, each = counts.sum(axis=1), counts.sum(axis=0)
+    if label.scale == "nominal":
+        distances, apart = 1 - own / max(own.sum(), 1), each**2 - (counts**2).sum(axis=0)
+    else:
+        places = np.cumsum(own) - own / 2 if label.scale == "ordinal" else label.places
+        places = places - (own @ places) / max(own.sum(), 1)
+        distances = places**2 + (own @ places**2) / max(own.sum(), 1)
+        apart = 2 * (each * (places**2 @ counts) - (places @ counts) ** 2)
+    return most_alpha(counts, distances, apart / np.maximum(each - 1, 1), unit_records[pairable])
 
 
 class ScaledEstimators:
@@ -351,9 +370,10 @@ class ScaledEstimators:
         means = len(self.pairs.with_interval)
         intervals["mean_pairwise_kappa"] = resampling.interval(pairs, means)
         intervals["mean_pairwise_weighted_kappa"] = resampling.interval(pairs, means + 1)
+        refused = resampling.refused_with_alpha(alpha)
         for name, entry in SCALED_STATISTICS.items():
-            if entry.follows_alpha and isinstance(alpha, str) and isinstance(intervals[name], schema.Interval):
-                intervals[name] = alpha
+            if entry.follows_alpha and refused and isinstance(intervals[name], schema.Interval):
+                intervals[name] = refused
         return intervals
 
     def _reason(self, name: str) -> UndefinedReason:

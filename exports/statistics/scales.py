@@ -154,7 +154,12 @@ def ordinal_disagreement(total: Sums) -> tuple[FloatArray, FloatArray]:
 
 def _fleiss(total: Sums, measure: Measure, agreed: FloatArray, form: _Form) -> FloatArray:
     shares = total.shares / total.rated[..., np.newaxis]
-    return beyond_chance(agreed, form.of(shares, shares))
+    return beyond_chance(_of_several(total, agreed), form.of(shares, shares))
+
+
+def _of_several(total: Sums, agreed: FloatArray) -> FloatArray:
+    """NaN of a single unit, by which chance cannot be told."""
+    return np.where(np.equal(total.pairable, 1), np.nan, agreed)
 
 
 def _conger(total: Sums, measure: Measure, agreed: FloatArray, form: _Form) -> FloatArray:
@@ -168,6 +173,7 @@ def _conger(total: Sums, measure: Measure, agreed: FloatArray, form: _Form) -> F
 def _gwet(total: Sums, measure: Measure, agreed: FloatArray, form: _Form) -> FloatArray:
     k, shares = measure.n_values, total.shares / total.rated[..., np.newaxis]
     mixed = 1 - (shares**2).sum(axis=-1)
+    agreed = _of_several(total, agreed)
     return beyond_chance(agreed, form.total(k) / max(k * (k - 1), 1) * mixed) if k > 1 else agreed * np.nan
 
 

@@ -139,8 +139,8 @@ def _ac1(total: Sums) -> FloatArray:
 
 
 def _beyond_chance(total: Sums, by_chance: FloatArray) -> FloatArray:
-    """Agreement beyond chance as a share of what is possible beyond chance; NaN where nothing is possible."""
-    possible = np.where(np.equal(by_chance, 1), np.nan, 1 - by_chance)
+    """Agreement beyond chance as a share of what is possible beyond chance; NaN where nothing is, and of one unit."""
+    possible = np.where(np.equal(by_chance, 1) | np.equal(total.pairable, 1), np.nan, 1 - by_chance)
     beyond: FloatArray = (_percent_agreement(total) - by_chance) / possible
     return beyond
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.statistics.distributions import holm
-from exports.statistics.rates import difference_ends, rate_ends
-from exports.statistics.ratings import MISSING, FloatArray, LabelArray
+from exports.statistics.rates import difference_ends, few_narratives, is_uneven, rate_ends
+from exports.statistics.ratings import MISSING, FloatArray, IntArray, LabelArray
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import LabelResults, Results
 from tests.support.drawn_studies import draw_votes, study_of_votes
@@ -168,3 +168,25 @@ def unpaired_winner(n_narratives: int, studies: int, seed: int = 0) -> float:
         units = unit_shares(votes).transpose(1, 0, 2).reshape(5, -1)
         told += min(holm([float(ttest_ind(a, b).pvalue) for a, b in combinations(units, 2)])) <= 0.05
     return told / studies
+
+
+class Seen(NamedTuple):
+    holds: float  # Share of the intervals that hold the rate
+    refused: float  # Share of the studies without an interval
+    exact: float  # Share of the intervals that have the exact bound
+
+
+def alike_coverage(rate: float, sizes: IntArray, correlation: float, studies: int) -> Seen:
+    """Of answers whose narratives' rates follow a beta distribution with this correlation."""
+    generator = np.random.default_rng([len(sizes), int(sizes.max()), int(rate * 1000), int(correlation * 100)])
+    likely = np.full((studies, len(sizes)), rate)
+    if correlation:
+        more = (1 - correlation) / correlation
+        likely = np.clip(generator.beta(rate * more, (1 - rate) * more, likely.shape), 0, 1)
+    weights = sizes.astype(np.float64)
+    totals = generator.binomial(sizes, likely).astype(np.float64)
+    if is_uneven(weights):
+        return Seen(1.0, 1.0, 0.0)
+    ends = [rate_ends(each, weights, weights) for each in totals]
+    exact = [any(few_narratives(each, weights)) for each in totals]
+    return Seen(float(np.mean([low <= rate <= high for low, high in ends])), 0.0, float(np.mean(exact)))

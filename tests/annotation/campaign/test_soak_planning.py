@@ -18,16 +18,14 @@ from annotation.campaign.plan import (
     make_plan,
     narratives_within,
 )
-from exports.statistics.rates import flip_p, n_flips
+from exports.statistics.exchange import exchange_p, n_draws
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
 from tests.support.drawn_studies import draw_votes
+from tests.support.exchanged import paired
 from tests.support.planned_records import planned_record, planned_study
 from tests.support.results_simulation import SPREADS
 from tests.support.study_data import Answer, study_of
-
-_BATCH = 100
-"""Studies that are tested with the same signs."""
 
 
 def likeness_of(spread: str, seed: int = 0) -> Likeness:
@@ -53,12 +51,8 @@ def power_of_the_detectable(
     generator = np.random.default_rng([seed, narratives, votes])
     drawn = draw_votes(generator, rates, narratives * studies, 1, votes, SPREADS[spread], votes)
     means: FloatArray = drawn[:, :, 0, :, 0].mean(axis=2).reshape(studies, narratives, 2)
-    contributions = list((means[..., 0] - means[..., 1]) * np.array(weights))
-    p_values = [
-        p
-        for start in range(0, studies, _BATCH)
-        for p in flip_p(contributions[start : start + _BATCH], n_flips(comparisons), seed + start)
-    ]
+    held = [paired(each) for each in (means[..., 0] - means[..., 1]) * np.array(weights)]
+    p_values = exchange_p(held, n_draws(comparisons), seed)
     return difference, float(np.mean(np.array(p_values) <= LEVEL / comparisons))
 
 

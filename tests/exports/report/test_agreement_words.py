@@ -69,7 +69,7 @@ def test_a_label_is_judged_by_both_ends_of_its_interval() -> None:
         (label(0.5, 0.3, 0.667), "open"),
         (label(0.5, 0.3, 0.666), "unfit"),
         (label(1.0, 1.0, 1.0, warnings=("RARE_CLASS",)), "open"),
-        (label(0.1, 0.0, 0.2, warnings=("FEW_ITEMS",)), "open"),
+        (label(0.1, 0.0, 0.2, warnings=("FEW_ITEMS",)), "unfit"),
         (label(0.9, None), "unknown"),
         (label(None, None), "unknown"),
     ):

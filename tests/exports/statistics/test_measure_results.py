@@ -45,7 +45,7 @@ def test_rates_and_paired_differences_of_shares_majorities_decisions_and_weights
     assert (difference.a, difference.b, difference.n_narratives, difference.stands_out) == ("a", "b", 2, False)
     measured = (difference.rate_a, difference.rate_b, difference.difference)
     assert measured == pytest.approx(((1 + 2 / 3) / 2, 1 / 4, (1 / 2 + 2 / 3) / 2))
-    assert difference.p == difference.p_holm == 0.5  # of the four sign flips two are as large
+    assert difference.p == difference.p_holm == 0.5  # of the four exchanges two are as large
     found = label_of(measure_results(SMALL, consensus="majority"))
     assert found.rate == pytest.approx((1 + 1 + 0 + 0) / 4)
     assert (found.n_units, found.n_undecided) == (4, 1)

@@ -1,6 +1,6 @@
 """Results against scipy and plain loops, and what must not change them."""
 
-from itertools import product
+from itertools import combinations, product
 from random import Random
 from statistics import fmean
 
@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exports.statistics.rates import difference_ends, flip_p, rate_ends
+from exports.statistics.exchange import Held, Side, exchange_p
+from exports.statistics.rates import difference_ends, rate_ends
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results
 from tests.support import oracles
 from tests.support.drawn_studies import draw_votes, study_of_votes
+from tests.support.exchanged import paired
 from tests.support.study_data import Answer, study_of
 
 
@@ -30,29 +32,48 @@ def scipy_p(differences: FloatArray, resamples: float, seed: int = 0) -> float:
     return float(found.pvalue)
 
 
-def test_sign_flips_few_of_which_are_all_counted_agree_with_scipy() -> None:
+def test_exchanges_of_one_answer_agree_with_scipys_sign_flips_where_they_are_counted_and_where_sampled() -> None:
     for seed in range(6):
         differences = np.random.default_rng(seed).integers(-3, 4, 11) / 3
         differences[0] = 1
-        assert flip_p([differences], 10_000, 0) == pytest.approx([scipy_p(differences, np.inf)], abs=1e-12)
+        assert exchange_p([paired(differences)], 10_000, 0) == pytest.approx([scipy_p(differences, np.inf)], abs=1e-9)
     generator = np.random.default_rng(1)
     sums = [generator.normal(shift, 1, size) for shift, size in ((0.1, 40), (0.3, 40), (0.25, 150), (0.4, 64))]
-    for p, differences in zip(flip_p(sums, 60_000, 3), sums, strict=True):
+    for p, differences in zip(exchange_p([paired(each) for each in sums], 60_000, 3), sums, strict=True):
         expected = scipy_p(differences, 60_000)
         assert p == pytest.approx(expected, abs=5 * (2 * expected / 60_000) ** 0.5 + 0.1 * expected)
 
 
-def test_a_p_depends_on_no_other_order_or_sign_is_as_small_as_flips_allow_and_counts_ties() -> None:
-    generator = np.random.default_rng(2)
-    sums = [generator.normal(0.2, 1, size) for size in (30, 200, 31, 5, 193, 222)]
-    together = flip_p(sums, 20_000, 0)
-    assert together == [flip_p([each], 20_000, 0)[0] for each in sums]
-    assert flip_p([-generator.permutation(each) for each in sums[::-1]], 20_000, 0) == pytest.approx(together[::-1])
-    assert flip_p([np.concatenate([each, np.zeros(7)]) for each in sums], 20_000, 0) == together
-    assert flip_p([np.ones(200)], 20_000, 0) == [1 / 20_001]
-    assert flip_p([np.zeros(3), np.ones(1)], 20_000, 0) == [1, 1]
+@pytest.mark.parametrize("seed", range(4))
+def test_exchanges_of_unequal_numbers_of_answers_are_all_ways_to_share_them_out(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    own = [generator.integers(0, 4, 4) / 3 for _ in range(3)]
+    taken = [1, 2, 1]
+    narratives = np.repeat(np.arange(3), 4)
+    first = np.concatenate([np.arange(4) < count for count in taken])
+    values = np.concatenate(
+        [(each - each.mean()) * (1 / count + 1 / (4 - count)) for each, count in zip(own, taken, strict=True)]
+    )
+    nowhere = np.empty(0, np.int64)
+    side = Side(nowhere, nowhere, nowhere, nowhere, narratives, first, np.ones(12), np.ones(3))
+    observed = float(values[first].sum())
+    sums = [
+        sum(values[4 * n + place] for n, chosen in enumerate(each) for place in chosen)
+        for each in product(*(combinations(range(4), count) for count in taken))
+    ]
+    tails = [np.mean(np.array(sums) >= observed - 1e-9), np.mean(np.array(sums) <= observed + 1e-9)]
+    assert exchange_p([Held(values, observed, side)], 10_000, 0) == [pytest.approx(min(1, 2 * min(tails)), abs=1e-8)]
+
+
+def test_a_p_counts_ties_is_never_0_and_that_of_no_difference_is_1() -> None:
+    together = exchange_p([paired(np.random.default_rng(2).normal(0.2, 1, size)) for size in (30, 200, 31)], 20_000, 0)
+    again = [exchange_p([paired(np.random.default_rng(2).normal(0.2, 1, 30))], 20_000, 0)[0]]
+    assert together[0] == again[0]
+    assert exchange_p([paired(np.zeros(3))], 20_000, 0) == [1]
+    assert 0 < exchange_p([paired(np.ones(200))], 20_000, 0)[0] <= 1e-9
     thirds = np.array([1 / 3, 2 / 3, -1 / 3, 1 / 3, 1 / 3] * 5)
-    assert flip_p([thirds], 50_000, 0) == pytest.approx(flip_p([(thirds * 12).round()], 50_000, 0), abs=1e-12)
+    whole = exchange_p([paired((thirds * 12).round())], 50_000, 0)
+    assert exchange_p([paired(thirds)], 50_000, 0) == pytest.approx(whole, abs=1e-9)
 
 
 def test_intervals_are_wilsons_without_clusters_and_of_differences_students_with_two_imagined() -> None:
@@ -70,12 +91,12 @@ def test_intervals_are_wilsons_without_clusters_and_of_differences_students_with
 
 
 def random_answers(seed: int, n_narratives: int = 7) -> list[Answer]:
-    """Up to two answers a model and narrative, in two languages; some votes missing."""
+    """Up to two answers a model and narrative, in two languages, judged by the same two or by nobody."""
     generator = np.random.default_rng(seed)
 
     def votes() -> list[dict[str, int]]:
-        drawn = generator.integers(-1, 2, generator.integers(1, 4)).tolist()
-        return [{"helpful": vote} if vote >= 0 else {"incomplete": 1} for vote in drawn]
+        missing = generator.random() < 0.3
+        return [{"incomplete": 1} if missing else {"helpful": vote} for vote in generator.integers(0, 2, 2).tolist()]
 
     return [
         Answer(f"n{narrative}", model, {"generation": votes()}, language)
@@ -103,12 +124,12 @@ def test_rates_and_differences_are_those_of_plain_loops(seed: int, weighted: boo
         for narrative in sorted({each.narrative for each in answers}):
             means = [_values_of(answers, narrative, model) for model in (difference.a, difference.b)]
             if all(means):
-                weight = 1 + (int(narrative[1:]) % 3 if weighted else 0)
-                shared.append((weight, fmean(means[0]) - fmean(means[1])))
+                shared.append((1 + (int(narrative[1:]) % 3 if weighted else 0), *means))
         assert difference.n_narratives == len(shared)
-        total = sum(weight for weight, _ in shared)
-        assert difference.difference == pytest.approx(sum(weight * each for weight, each in shared) / total)
-        assert difference.p == pytest.approx(_plain_p([weight * each for weight, each in shared]))
+        total = sum(weight for weight, *_ in shared)
+        expected = sum(weight * (fmean(a) - fmean(b)) for weight, a, b in shared) / total
+        assert difference.difference == pytest.approx(expected)
+        assert difference.p == pytest.approx(_plain_p(shared), abs=1e-8)
 
 
 def _value(answer: Answer) -> list[float]:
@@ -120,9 +141,19 @@ def _values_of(answers: list[Answer], narrative: str, model: str) -> list[float]
     return [v for each in answers if (each.narrative, each.model) == (narrative, model) for v in _value(each)]
 
 
-def _plain_p(differences: list[float]) -> float:
-    flips = product(*((each, -each) for each in differences))
-    return fmean(abs(sum(each)) >= abs(sum(differences)) - 1e-9 for each in flips)
+def _plain_p(shared: list[tuple[int, list[float], list[float]]]) -> float:
+    """Every way to share out each narrative's answers."""
+    ways = []
+    for weight, first, second in shared:
+        own = first + second
+        chosen = [set(each) for each in combinations(range(len(own)), len(first))]
+        parts = [([own[i] for i in each], [own[i] for i in range(len(own)) if i not in each]) for each in chosen]
+        ways.append([weight * (fmean(a) - fmean(b)) for a, b in parts])
+    observed = sum(each[0] for each in ways)
+    sums = [sum(each) for each in product(*ways)]
+    return min(
+        1.0, 2 * min(fmean(each >= observed - 1e-9 for each in sums), fmean(each <= observed + 1e-9 for each in sums))
+    )
 
 
 def _plain_holm(p_values: list[float]) -> list[float]:

@@ -5,11 +5,13 @@ import sys
 import numpy as np
 import pytest
 
+from exports.statistics.rates import rate_ends
 from tests.support.results_simulation import (
     DESIGNS,
     NARRATIVES,
     RATES,
     SPREADS,
+    alike_coverage,
     difference_coverage,
     each_found,
     names_a_winner,
@@ -63,6 +65,36 @@ def test_intervals_of_answers_that_are_copies_cover_less() -> None:
     found = [rate_coverage("5 answers", "copies", rate, n, 4000) for rate in RATES for n in NARRATIVES]
     tell("copies", *found)
     assert min(found) >= 0.9
+
+
+HOLES = ((0.03, 50, 10, 0.95), (0.05, 30, 10, 0.7), (0.02, 100, 5, 0.95), (0.01, 200, 10, 0.7))
+"""Rate, narratives, answers and correlation of rare things among alike answers."""
+
+
+@pytest.mark.parametrize("hole", HOLES, ids=str)
+def test_samples_of_rare_rates_among_alike_answers_are_covered(hole: tuple[float, int, int, float]) -> None:
+    rate, narratives, answers, correlation = hole
+    assert alike_coverage(rate, np.full(narratives, answers), correlation, 600).holds >= 0.91
+
+
+def test_none_of_a_hundred_narratives_has_their_exact_bound_and_half_of_all_in_one_has_no_interval() -> None:
+    found = rate_ends(np.zeros(100), np.full(100, 5.0), np.full(100, 5.0))
+    assert found == pytest.approx((0, 1 - 0.025 ** (1 / 100)), abs=1e-9)
+    assert alike_coverage(0.5, np.array([*[3] * 100, 300]), 0.3, 1).refused == 1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("narratives", [12, 20, 30, 50, 100, 200])
+@pytest.mark.parametrize("rate", [0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.5])
+def test_no_rate_number_or_likeness_of_answers_is_a_hole(rate: float, narratives: int) -> None:
+    for answers in (1, 2, 3, 5, 10):
+        for correlation in (0, 0.3, 0.7, 0.95) if answers > 1 else (0,):
+            found = alike_coverage(rate, np.full(narratives, answers), correlation, 3000)
+            effective = narratives * answers * rate / (1 + (answers - 1) * correlation)
+            tell("hole", rate, narratives, answers, correlation, *found)
+            assert found.holds >= 0.92
+            # Three standard errors of the simulation above .99, and less where so many have the exact bound.
+            assert found.holds <= 0.995 or effective < 5 or found.exact > 0.05
 
 
 @pytest.mark.soak
