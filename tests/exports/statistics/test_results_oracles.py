@@ -32,7 +32,7 @@ def scipy_p(differences: FloatArray, resamples: float, seed: int = 0) -> float:
     return float(found.pvalue)
 
 
-def test_exchanges_of_one_answer_agree_with_scipys_sign_flips_where_they_are_counted_and_where_sampled() -> None:
+def test_exchanges_of_one_answer_agree_with_scipys_permutations_where_they_are_counted_and_where_sampled() -> None:
     for seed in range(6):
         differences = np.random.default_rng(seed).integers(-3, 4, 11) / 3
         differences[0] = 1

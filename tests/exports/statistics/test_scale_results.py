@@ -77,7 +77,7 @@ def test_by_hand_the_shares_of_a_nominal_scale_and_their_differences(tmp_path: P
     assert (apart.a, apart.b, apart.n_narratives, apart.difference, apart.p) == ("x", "y", 2, 0.75, 0.5)
     assert apart.interval
     assert warm.interval
-    assert warm.interval.method == "wilson"
+    assert warm.interval.method == "narratives"
     cold = tone.shares["cold"]
     assert cold.rate == 0.625
     assert (warm.differences[0].p_holm, cold.differences[0].p_holm) == (1.0, 1.0)  # Of two values: 2 × .5
