@@ -63,11 +63,11 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
 )
 @decisions_option
 def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted: Any) -> None:
-    """Make a dataset for training and analysis in the folder OUT: Parquet, Hugging Face datasets, a data card.
+    """Make a dataset for training and analysis in the folder OUT: Parquet files with splits and a data card.
 
-    OUT/parquet has a file a task with a row for each response, one with a row for each unit and its consensus, and
-    merged.parquet with a row for each record. OUT/datasets has the same tables split into train, validation and test,
-    for `datasets.load_from_disk`; `datasets.load_dataset(OUT, "merged")` loads them too. Records that share a
+    Each task has a table with a row for each response, and one with a row for each unit and its consensus, both split
+    into train, validation and test: `datasets.load_dataset(OUT, "grounding_consensus")` loads the splits,
+    `pandas.read_parquet("OUT/parquet/grounding_consensus")` all rows. Records that share a
     narrative, a query or a passage, directly or through others, are in one split, the same in every task; no split
     departs from its share by as much as one such group. OUT must be absent, empty, or an earlier dataset, which is
     replaced as a whole; with the same seed and shares its records keep their splits while that keeps the shares.
@@ -88,9 +88,8 @@ def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted
         written = write_dataset(out, paths, options, decisions=decisions, progress=bars.report)
     for line in [*(f"Warning: {warning}" for warning in written.warnings), _summary(written)]:
         log(line)
-    saved = (out / "datasets" / written.facts[0].task).as_posix()
     log(f"Wrote {out}; {out / 'README.md'} says what is in it. Next, in Python:")
-    log(f"    datasets.load_from_disk({saved!r})")
+    log(f"    datasets.load_dataset({out.as_posix()!r}, {written.facts[0].task!r})")
 
 
 def _summary(written: "WrittenDataset") -> str:

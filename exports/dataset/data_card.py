@@ -39,17 +39,13 @@ class TaskFacts(NamedTuple):
 
 def count_facts(
     ratings: Ratings,
-    sources: Mapping[str, Mapping[str | None, int]],
+    sources: Mapping[tuple[str, str], int],
     places: Mapping[str, Placed],
     split_rows: dict[str, int],
     split_units: dict[str, int],
 ) -> TaskFacts:
     responses = np.bincount(ratings.response_annotators, minlength=len(ratings.annotators))
     records = Counter(places[record].split for record in ratings.records)
-    by_source = {
-        label: {source or "none": count for source, count in sources[f"{label}_source"].items()}
-        for label in LABELS[ratings.task]
-    }
     return TaskFacts(
         task=ratings.task,
         n_units=len(ratings.unit_records),
@@ -60,7 +56,10 @@ def count_facts(
         split_rows=split_rows,
         split_units=split_units,
         n_incomplete=int((ratings.values == MISSING).any(axis=1).sum()),
-        sources={label: dict(sorted(counts.items())) for label, counts in by_source.items()},
+        sources={
+            label: {source: count for (name, source), count in sorted(sources.items()) if name == label}
+            for label in LABELS[ratings.task]
+        },
     )
 
 
@@ -128,7 +127,6 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
     text = (files("exports.dataset") / "data_card.md.jinja").read_text(encoding="utf-8")
     rows = sum(each.n_rows for each in facts)
     filled = {name: each.split_rows for each in facts for name in (each.task, f"{each.task}_consensus")}
-    filled["merged"] = {split: sum(each.split_rows[split] for each in facts) for split in SPLITS}
     shares = manifest.options.shares
     sentences = {}
     for each in facts:
@@ -144,7 +142,7 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
             {code for each in facts for code in each.languages if _LANGUAGE_CODE.fullmatch(code)} - {"und"}
         ),
         size=next((name for limit, name in _SIZES if rows < limit), "1M<n<10M"),
-        # `load_dataset` refuses files without a row; `load_from_disk` reads them
+        # `load_dataset` refuses files without a row
         filled={name: [split for split in SPLITS if counts[split]] for name, counts in filled.items()},
         tables=_count_tables(facts),
         sentences=sentences,

@@ -1,19 +1,16 @@
-"""Typed rows as Parquet and as Hugging Face datasets with splits, written in batches."""
+"""Typed rows as Parquet files, one for each split, written in batches; `pandas` and `datasets` read them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-import datasets
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, List, Value
-from datasets.table import MemoryMappedTable
+from datasets import ClassLabel, Features, List, Value
 
 from annotation.argilla.labels import LABELS, TaskName, is_of_passages
 from exports.csv.folder import MANIFEST_FILE, folder_names, read_manifest
@@ -23,7 +20,6 @@ from exports.dataset.splits import SPLITS, SplitName, SplitShares
 from exports.statistics.consensus import ConsensusRule
 from exports.statistics.ratings import InputFile
 from pipeline.core.errors import OutputError
-from pipeline.core.files import sha256_of
 from pipeline.core.schema import Frozen
 from pipeline.records.schema import Provenance
 
@@ -73,14 +69,6 @@ def _vector_features(task: TaskName) -> dict[str, List]:
     return {_VECTOR: List(Value("float32"), length=len(names)), _VECTOR_NAMES: List(ClassLabel(names=names))}
 
 
-def description(task: TaskName, row: str, vector: str) -> str:
-    """What `datasets` keeps with the data of a task: what a row is, and which label is where in the vector."""
-    return (
-        f"citejury, {task}: {row} `{_VECTOR}` {vector}, in this order: {', '.join(LABELS[task])}. The names are in "
-        f"`features['{_VECTOR_NAMES}'].feature.names`."
-    )
-
-
 def label_columns(task: TaskName, labels: Mapping[str, bool | None], vector: Sequence[float | None]) -> dict[str, Any]:
     """The vector of the labels and the places of those that are yes; None for either where a label is missing."""
     values = [labels[name] for name in LABELS[task]]
@@ -108,65 +96,19 @@ def _parquet_schema(features: Features) -> pa.Schema:
     return schema.with_metadata({**(schema.metadata or {}), b"pandas": pandas.encode()})
 
 
-def write_parquet(path: Path, features: Features, rows: Iterable[Row]) -> None:
-    schema, coming = _parquet_schema(features), iter(rows)
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        while some := list(islice(coming, _BATCH_ROWS)):
-            writer.write_batch(pa.RecordBatch.from_pylist(some, schema=schema), row_group_size=10_000)
-
-
-def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet file in their order, read in batches."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(_BATCH_ROWS):
-            yield from batch.to_pylist()
-
-
-def count_values(path: Path, columns: Sequence[str]) -> dict[str, dict[str | None, int]]:
-    """How many rows of a Parquet file have each value, by column; a value is a word of a closed set, or null."""
-    found: dict[str, dict[str | None, int]] = {}
-    for name in columns:  # one by one, as numbers behind a dictionary: a million rows take a few MiB
-        column = pq.read_table(path, columns=[name], read_dictionary=[name]).column(name)
-        found[name] = {pair["values"]: pair["counts"] for pair in column.value_counts().to_pylist()}
-    return found
-
-
-def write_splits(parquet: Path, features: Features, description: str, work: Path, out: Path) -> dict[str, int]:
-    """The rows of each split, saved to the folder `out` as a `DatasetDict`; an empty split is saved too.
-
-    Rows go through Arrow files in `work`: nothing is held in memory or written to the cache of `datasets`.
-    """
-    work.mkdir()
-    schema = features.arrow_schema
+def write_table(folder: Path, features: Features, rows: Iterable[Row]) -> dict[str, int]:
+    """Write a file for each split, also for one without rows, and give the rows of each."""
+    schema, coming, counts = _parquet_schema(features), iter(rows), dict.fromkeys(SPLITS, 0)
+    folder.mkdir(parents=True)
     with ExitStack() as opened:
-        writers = {split: opened.enter_context(pa.ipc.new_stream(work / f"{split}.arrow", schema)) for split in SPLITS}
-        with pq.ParquetFile(parquet) as file:
-            for batch in file.iter_batches(_BATCH_ROWS):
-                for split, writer in writers.items():
-                    writer.write_batch(batch.filter(pc.equal(batch["split"], split)).cast(schema))
-    info = DatasetInfo(description=description, features=features)
-    found = DatasetDict()
-    for split in SPLITS:
-        path = work / f"{split}.arrow"
-        # `Dataset.from_file` would make the fingerprint of the file's place and time.
-        table = MemoryMappedTable.from_file(str(path))
-        found[split] = Dataset(table, info=info, fingerprint=sha256_of(path)[:16])
-    # As many files as `datasets` would take, but one for an empty split, which it cannot load else.
-    shards = {split: max(1, -(-rows.data.nbytes // 500_000_000)) for split, rows in found.items()}
-    with _quiet_datasets():
-        found.save_to_disk(str(out), num_shards=shards)
-    return {split: rows.num_rows for split, rows in found.items()}
-
-
-@contextmanager
-def _quiet_datasets() -> Iterator[None]:
-    drawn = datasets.is_progress_bar_enabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if drawn:
-            datasets.enable_progress_bars()
+        files = {split: pq.ParquetWriter(folder / f"{split}.parquet", schema, compression="zstd") for split in SPLITS}
+        writers = {split: opened.enter_context(file) for split, file in files.items()}
+        while some := list(islice(coming, _BATCH_ROWS)):
+            for split, writer in writers.items():
+                own = [row for row in some if row["split"] == split]
+                writer.write_batch(pa.RecordBatch.from_pylist(own, schema=schema), row_group_size=10_000)
+                counts[split] += len(own)
+    return counts
 
 
 class DatasetOptions(Frozen):
@@ -202,10 +144,7 @@ class DatasetManifest(Frozen):
 
 
 def check_dataset_folder(folder: Path) -> None:
-    """Refuse a folder that is neither absent, nor empty, nor an earlier dataset of ours, or is the user's own place.
-
-    Files that `datasets` keeps beside its data when somebody maps over them do not count.
-    """
+    """Refuse a folder that is neither absent, nor empty, nor an earlier dataset of ours, or is the user's own place."""
     if not folder_names(folder):
         return
     manifest = read_manifest(folder)
@@ -213,8 +152,7 @@ def check_dataset_folder(folder: Path) -> None:
     listed = {MANIFEST_FILE, *manifest["files"]} if ours else set()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        cached = name.startswith("datasets/") and path.name.startswith("cache-")
-        if not path.is_dir() and not cached and name not in listed:
+        if not path.is_dir() and name not in listed:
             raise OutputError(
                 f"`{folder}` holds {name!r}, which is no part of a dataset of citejury. Name an empty folder or an "
                 "earlier dataset."
@@ -228,7 +166,8 @@ def earlier_splits(folder: Path, options: DatasetOptions) -> dict[str, SplitName
         made = DatasetOptions.model_validate(manifest["options"])
         if manifest["kind"] != _KIND or (made.seed, made.shares) != (options.seed, options.shares):
             return {}
-        rows = pq.read_table(folder / "parquet" / "merged.parquet", columns=["record_uuid", "split"]).to_pylist()
+        tables = [folder / name for name in manifest["files"] if name.endswith(".parquet")]
+        read = (pq.read_table(table, columns=["record_uuid", "split"]).to_pylist() for table in tables)
+        return {row["record_uuid"]: row["split"] for rows in read for row in rows if row["split"] in SPLITS}
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
         return {}
-    return {row["record_uuid"]: row["split"] for row in rows if row["split"] in SPLITS}

@@ -2,15 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from heapq import merge
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Self
 
-from annotation.argilla.labels import LABELS, TASKS, TaskName, is_of_passages
+from annotation.argilla.labels import LABELS, TaskName, is_of_passages
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS
 from exports.csv.schema import COLUMNS, query_column, text_columns
@@ -24,22 +23,6 @@ from pipeline.core.errors import InputError
 from pipeline.records.schema import CONTEXT_SEPARATOR, Provenance
 
 Row = dict[str, Any]
-_RETRIEVAL_COLUMNS: Mapping[str, str] = {
-    "n_chunks": "int64",
-    "topically_relevant_share": "float64",
-    "first_relevant_rank": "int64",
-    "any_evidence_sufficient": "bool",
-    "any_misleading": "bool",
-}
-"""What is said of all passages of a query together, with types."""
-_TEXTS: Mapping[TaskName, Mapping[str, str]] = {
-    "retrieval": {"query": "text"},
-    "grounding": {"answer": "text", "context_set": "text_pair"},
-    "generation": {"query": "text", "answer": "text_pair"},
-}
-"""The texts of the merged view, and where each task keeps them."""
-
-
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
 
 _SCHEMA = """
@@ -77,6 +60,7 @@ class RowStore:
         self.provenance = provenance
         self._linked: tuple[str, ...] = ()
         self.differing: list[str] = []  # Cells of rows that say something else than `provenance.csv`, in words
+        self.origins: dict[str, dict[str, str]] = {}  # Narrative and model of each record, where they are known
         self.columns: dict[TaskName, tuple[str, ...]] = {}
         self.unknown: dict[str, list[str]] = {}  # Columns that no export has, by file; they are left out
         self._database = sqlite3.connect(path, isolation_level=None)
@@ -113,6 +97,9 @@ class RowStore:
         if linking != self._linked:
             self._database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", _links(task, row))
             self._linked = linking
+            known = {name: row[name] for name in ("narrative_id", "model_name") if row.get(name)}
+            if known:
+                self.origins[row["record_uuid"]] = self.origins.get(row["record_uuid"], {}) | known
 
     def with_provenance(self, row: Row, place: str) -> Row:
         """What is told of its record stands where the row has nothing itself; what differs is noted with its place."""
@@ -248,97 +235,3 @@ def consensus_rows(
                 row |= {said.label: said.consensus, f"{said.label}_vote_share": said.vote_share}
                 row |= {f"{said.label}_posterior": said.posterior, f"{said.label}_source": said.consensus_source}
             yield row, labels[chunk_id]
-
-
-def merged_columns() -> dict[str, str]:
-    """With their types: always all, whichever tasks there are."""
-    names = ("record_uuid", "language", *Provenance.model_fields, "query", "answer", "context_set")
-    types = dict.fromkeys(names, "string") | {f"{task}_ratings": "int64" for task in TASKS} | dict(_RETRIEVAL_COLUMNS)
-    for task in TASKS:
-        if not is_of_passages(task):
-            types |= {label: "bool" for label in LABELS[task]}
-            types |= {f"{label}_vote_share": "float64" for label in LABELS[task]}
-    return types | {"split": "string", "group": "string"}
-
-
-def merged_rows(units: Sequence[Iterable[Row]]) -> Iterator[Row]:
-    """One row a record over the consensus rows of each task, which are sorted by record; a missing task is None.
-
-    Retrieval, which has many units a record, is summed up; grounding and generation lend their labels.
-    """
-    record = itemgetter("record_uuid")
-    for record_uuid, found in groupby(merge(*units, key=record), key=record):
-        of_task: dict[str, list[Row]] = {}
-        for row in found:
-            of_task.setdefault(row["task"], []).append(row)
-        merged: Row = {"record_uuid": record_uuid}
-        for task in TASKS:
-            if rows := of_task.get(task):
-                merged |= _task_cells(task, rows)
-        first_rows = [rows[0] for rows in of_task.values()]
-        for name in Provenance.model_fields:
-            told = [row[name] for row in first_rows if name in row]
-            merged[name] = next(filter(None, told), told[0] if told else None)
-        yield merged
-
-
-class UnknownProvenance:
-    """Counts in how many rows of the merged view it is not known where the record comes from."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.null: dict[str, int] = {}  # Rows in which a column is null, by its name: no file has it
-        self.empty: dict[str, list[str]] = {name: [] for name in ("model_name", "narrative_id")}
-        """Records whose cell is empty though a file has the column."""
-
-    def counted(self, rows: Iterable[Row]) -> Iterator[Row]:
-        for row in rows:
-            self.rows += 1
-            for name in Provenance.model_fields:
-                if row[name] is None:
-                    self.null[name] = self.null.get(name, 0) + 1
-                elif not row[name] and name in self.empty:
-                    self.empty[name].append(row["record_uuid"])
-            yield row
-
-    def sentences(self) -> Iterator[str]:
-        for count in sorted(set(self.null.values()), reverse=True):
-            names = ", ".join(f"`{name}`" for name, nulls in self.null.items() if nulls == count)
-            yield (
-                f"Null for {count} of {self.rows} records, because no file tells: {names}. Export again with `citejury "
-                f"exports csv`, whose `{PROVENANCE_FILE}` tells."
-            )
-        for name, records in self.empty.items():
-            if records:
-                yield f"`{name}` is empty for {len(records)} of {self.rows} records (the first: {records[0]})."
-
-
-def _task_cells(task: TaskName, rows: Sequence[Row]) -> Row:
-    first = rows[0]
-    shared = {name: first[name] for name in ("language", "split", "group") if name in first}
-    texts = {name: first[column] for name, column in _TEXTS[task].items()}
-    ratings = {f"{task}_ratings": sum(row["n_ratings"] for row in rows)}
-    if task == "retrieval":
-        return shared | texts | ratings | _passages(rows)
-    names = [name for label in LABELS[task] for name in (label, f"{label}_vote_share")]
-    return shared | texts | ratings | {name: first[name] for name in names}
-
-
-def _passages(rows: Sequence[Row]) -> Row:
-    """What the consensus says of all passages of one query together; None where it does not tell."""
-    relevant = [row["topically_relevant"] for row in rows if row["topically_relevant"] is not None]
-    ranks = [row["chunk_rank"] for row in rows if row["topically_relevant"]]
-    return {
-        "n_chunks": len(rows),
-        "topically_relevant_share": sum(relevant) / len(relevant) if relevant else None,
-        "first_relevant_rank": min(ranks, default=None),
-        "any_evidence_sufficient": _any_true([row["evidence_sufficient"] for row in rows]),
-        "any_misleading": _any_true([row["misleading"] for row in rows]),
-    }
-
-
-def _any_true(values: Sequence[bool | None]) -> bool | None:
-    """Whether any is true; None where none is and one is not known."""
-    if any(values):
-        return True
-    return None if None in values else False

@@ -1,10 +1,11 @@
-"""Make a dataset of an export: Parquet files, Hugging Face datasets with splits, a merged view, a data card."""
+"""Make a dataset of an export: Parquet files with splits, and a data card."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from datasets import Features, Value
+from datasets import Features
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.fetch import Progress
@@ -15,7 +16,7 @@ from exports.dataset.data_card import TaskFacts, count_facts, data_card, split_s
 from exports.dataset.splits import Placed, group_records, place_records
 from exports.reading.decisions import read_decisions
 from exports.reading.input_files import input_file
-from exports.reading.provenance import provenance_files, read_provenance
+from exports.reading.provenance import gap_sentences, provenance_files, read_provenance
 from exports.reading.read import export_files, own_files, read_tables, task_of
 from exports.report.files import measure_tables
 from exports.statistics.agreement import RESAMPLES
@@ -34,7 +35,6 @@ class WrittenDataset(NamedTuple):
 class _Writing(NamedTuple):
     store: table_rows.RowStore
     places: Mapping[str, Placed]
-    work: Path
     out: Path
     progress: Progress
 
@@ -47,8 +47,12 @@ class _Writing(NamedTuple):
             yield self.placed(row | card_files.label_columns(task, row, vector))
         self.progress(f"{task} rows", total, total)
 
-    def units(self, task: TaskName, found: Iterable[ConsensusLabel]) -> Iterator[table_rows.Row]:
+    def units(
+        self, task: TaskName, found: Iterable[ConsensusLabel], sources: Counter[tuple[str, str]]
+    ) -> Iterator[table_rows.Row]:
+        """Each unit with its consensus; `sources` counts where that of each label comes from."""
         for row, labels in table_rows.consensus_rows(self.store.rows(task), task, found):
+            sources.update((each.label, each.consensus_source or "none") for each in labels)
             vector = [table_rows.soft_label(label) for label in labels]
             yield self.placed(row | card_files.label_columns(task, row, vector))
 
@@ -84,15 +88,15 @@ def write_dataset(
         progress("agreement", 0, 1)
         agreement = measure_tables(found, RESAMPLES, options.seed).agreement
         progress("agreement", 1, 1)
-        unknown = table_rows.UnknownProvenance()
         with table_rows.RowStore(work / "rows.sqlite", provenance) as store:
             for file in files:
                 store.add_file(file, task_of(file))
             earlier = card_files.earlier_splits(out, options)
             places = place_records(group_records(store.links()), options.shares, options.seed, earlier)
-            writing = _Writing(store, places, work, work / "export", progress)
-            facts, rows = _write_tables(writing, found.tables, decided, options, unknown)
-            warnings = [*left_out, *found.remarks, *provenance.remarks, *store.warnings(), *unknown.sentences()]
+            writing = _Writing(store, places, work / "export", progress)
+            facts, rows = _write_tables(writing, found.tables, decided, options)
+            warnings = [*left_out, *found.remarks, *provenance.remarks, *store.warnings()]
+            warnings += gap_sentences(store.origins, places)
             warnings += warnings_about(facts, places, options.shares)
             warnings += split_sentences(places, options.shares, earlier, store.common_passage())
         warnings += _unused_sentences(found.tables, decided)
@@ -128,53 +132,25 @@ def _write_tables(
     tables: Sequence[Ratings],
     decided: Mapping[UnitLabel, bool],
     options: card_files.DatasetOptions,
-    unknown: table_rows.UnknownProvenance,
 ) -> tuple[list[TaskFacts], dict[str, int]]:
-    """Counts of each task with a response, and the rows of each Parquet file, once all of them are written.
-
-    `unknown` counts where records come from that is not known.
-    """
-    parquet = writing.out / "parquet"
-    parquet.mkdir()
-    (writing.out / "datasets").mkdir()
+    """Counts of each task with a response, and the rows of each Parquet file, once all of them are written."""
     facts: list[TaskFacts] = []
     rows: dict[str, int] = {}
+
+    def write(name: str, features: Features, of_table: Iterable[table_rows.Row]) -> dict[str, int]:
+        counts = card_files.write_table(writing.out / "parquet" / name, features, of_table)
+        rows.update({f"parquet/{name}/{split}.parquet": count for split, count in counts.items()})
+        return counts
+
     for ratings in tables:
         if len(ratings.units):
-            task = ratings.task
-            columns, of_units = writing.store.columns[task], f"{task}_consensus"
-            about = card_files.description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
-            by_row = _write_table(writing, task, card_files.row_features(task, columns), writing.rows(task), about)
-            about = card_files.description(
-                task,
-                "one row for each unit.",
-                "is the share of yes among the votes, or what an adjudicator or model says",
-            )
-            units = writing.units(task, consensus(ratings, decided, options.rule))
-            by_unit = _write_table(writing, of_units, card_files.consensus_features(task, columns), units, about)
-            rows |= {
-                f"parquet/{task}.parquet": sum(by_row.values()),
-                f"parquet/{of_units}.parquet": sum(by_unit.values()),
-            }
-            sources = card_files.count_values(
-                parquet / f"{of_units}.parquet", [f"{label}_source" for label in LABELS[task]]
-            )
+            task, columns = ratings.task, writing.store.columns[ratings.task]
+            sources: Counter[tuple[str, str]] = Counter()
+            by_row = write(task, card_files.row_features(task, columns), writing.rows(task))
+            units = writing.units(task, consensus(ratings, decided, options.rule), sources)
+            by_unit = write(f"{task}_consensus", card_files.consensus_features(task, columns), units)
             facts.append(count_facts(ratings, sources, writing.places, by_row, by_unit))
-    features = Features({name: Value(kind) for name, kind in table_rows.merged_columns().items()})
-    merged = table_rows.merged_rows(
-        [card_files.read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts]
-    )
-    about = "citejury: one row for each record with all tasks, retrieval summed up over the passages of its query."
-    records = _write_table(writing, "merged", features, unknown.counted(merged), about)
-    return facts, rows | {"parquet/merged.parquet": sum(records.values())}
-
-
-def _write_table(
-    writing: _Writing, name: str, features: Features, rows: Iterable[table_rows.Row], about: str
-) -> dict[str, int]:
-    parquet = writing.out / "parquet" / f"{name}.parquet"
-    card_files.write_parquet(parquet, features, rows)
-    return card_files.write_splits(parquet, features, about, writing.work / name, writing.out / "datasets" / name)
+    return facts, rows
 
 
 def _unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool]) -> Iterator[str]:

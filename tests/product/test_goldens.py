@@ -278,11 +278,11 @@ def parquet_tables(folder: Path) -> dict[str, str]:
     from pyarrow import parquet
 
     found = {}
-    for path in sorted(folder.glob("parquet/*.parquet")):
+    for path in sorted((folder / "parquet").iterdir()):
         table = parquet.read_table(path)
         types = {field.name: str(field.type) for field in table.schema}
         rows = [json.dumps(row, ensure_ascii=False, default=str) for row in [types, *table.to_pylist()]]
-        found[f"{path.stem}.parquet.jsonl"] = "\n".join(rows)
+        found[f"{path.name}.parquet.jsonl"] = "\n".join(rows)
     return found
 
 

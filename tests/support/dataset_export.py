@@ -79,6 +79,9 @@ def make(out: Path, source: Path, options: DatasetOptions = EVEN, **wanted: Any)
 
 
 def rows_of(out: Path, name: str) -> list[dict[str, Any]]:
+    """The rows of all splits together."""
     import pyarrow.parquet
 
-    return pyarrow.parquet.read_table(out / "parquet" / f"{name}.parquet").to_pylist()
+    rows = pyarrow.parquet.read_table(out / "parquet" / name).to_pylist()
+    keys = ("record_uuid", "chunk_rank", "chunk_id", "annotator_id")
+    return sorted(rows, key=lambda row: [row[key] for key in keys if key in row])

@@ -31,11 +31,10 @@ def source(tmp_path: Path) -> Path:
 
 def test_an_earlier_dataset_is_replaced_other_files_and_exports_refused(tmp_path: Path, source: Path) -> None:
     make(tmp_path / "out", source)
-    (tmp_path / "out" / "datasets" / "generation" / "train" / "cache-0123.arrow").write_bytes(b"")
     make(tmp_path / "out", write_export(source, "generation", [row("generation", "r2")]))
-    assert [found["record_uuid"] for found in rows_of(tmp_path / "out", "merged")] == ["r2"]
+    assert [found["record_uuid"] for found in rows_of(tmp_path / "out", "generation")] == ["r2"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
-    for place in ("thesis.txt", "parquet/thesis.txt", "datasets/generation/thesis.txt"):
+    for place in ("thesis.txt", "parquet/thesis.txt", "parquet/generation/thesis.txt"):
         (tmp_path / "out" / place).write_text("my thesis", encoding="utf-8")
         with pytest.raises(OutputError, match=r"thesis\.txt', which is no part of a dataset"):
             make(tmp_path / "out", source)
@@ -81,7 +80,7 @@ def test_the_command_shows_a_table_names_what_comes_next_and_refuses_bad_options
     lines = [line.split() for line in result.stderr.splitlines()]
     (counts,) = [line for line in lines if line[:1] == ["generation"]]
     assert (counts[1:4], sum(map(int, counts[4:]))) == (["30", "30", "30"], 30)
-    assert f"datasets.load_from_disk('{tmp_path / 'out' / 'datasets' / 'generation'}')" in result.stderr
+    assert f"datasets.load_dataset('{tmp_path / 'out'}', 'generation')" in result.stderr
     options = json.loads((tmp_path / "out" / "manifest.json").read_bytes())["options"]
     assert options == {"rule": "majority", "shares": {"train": 0.5, "validation": 0.25, "test": 0.25}, "seed": 3}
     for words, said in (
@@ -113,7 +112,7 @@ def test_a_dataset_has_guidelines_discards_and_pseudonyms_of_its_export(
     people = {found["annotator_id"] for found in rows_of(tmp_path / "out", "grounding")}
     assert people == {"annotator-01", "annotator-02"}
     (place,) = {(found["split"], found["group"]) for task in TASKS for found in rows_of(tmp_path / "out", task)}
-    assert {(found["split"], found["group"]) for found in rows_of(tmp_path / "out", "merged")} == {place}
+    assert len(place) == 2
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert all(f"- {task}: {versions[task]}" in card for task in TASKS)
     assert card.count("1 answer discarded, 14.3%") == 3
@@ -136,12 +135,12 @@ def test_a_plain_export_gives_the_dataset_of_an_extended_one_less_its_columns(
     plain = run(tmp_path / "plain", "--from", tmp_path / "export")
     whole = run(tmp_path / "whole", "--from", tmp_path / "extended")
     assert (plain.exit_code, whole.exit_code) == (0, 0), plain.output + whole.output
-    merged = rows_of(tmp_path / "plain", "merged")
-    assert [(found["narrative_id"], found["model_name"], found["answer_id"]) for found in merged] == [
+    units = rows_of(tmp_path / "plain", "grounding_consensus")
+    assert [(found["narrative_id"], found["model_name"], found["answer_id"]) for found in units] == [
         (f"n{n}", "openai", "a") for n in range(3)
     ]
-    assert "Null" not in plain.stderr
-    assert merged == rows_of(tmp_path / "whole", "merged")
+    assert "come from" not in plain.stderr
+    assert units == rows_of(tmp_path / "whole", "grounding_consensus")
     for task in TASKS:
         there = rows_of(tmp_path / "plain", task)
         same = [{name: found[name] for name in there[0]} for found in rows_of(tmp_path / "whole", task)]

@@ -17,7 +17,7 @@ JOINED = (
     *("answer_id", "contexts", "model_name", "model_version", "narrative_id", "narrative_type", "run_id"),
     *("repeat", "answer_timestamp"),
 )
-TABLES = (*LABELS, *(f"{task}_consensus" for task in LABELS), "merged")
+TABLES = (*LABELS, *(f"{task}_consensus" for task in LABELS))
 
 
 def export(folder: Path, records: int = 3, extra: tuple[str, ...] = (), **cells: Any) -> Path:
@@ -34,18 +34,13 @@ def about(warnings: list[str], *words: str) -> list[str]:
 def test_every_row_has_model_and_narrative_that_keep_records_together_or_null_which_is_counted(tmp_path: Path) -> None:
     source = export(tmp_path / "in")
     written = make(tmp_path / "out", source)
-    assert {(r["model_name"], r["narrative_id"]) for r in rows_of(tmp_path / "out", "merged")} == {(None, None)}
-    (warning,) = about(written.warnings, "Null for 3 of 3 records")
-    assert "`model_name`" in warning
-    assert "`narrative_id`" in warning
+    assert about(written.warnings, "tells where 3 of 3 records come from")
     assert "model_name" not in rows_of(tmp_path / "out", "generation")[0]
     write_provenance(source, r0={}, r1={"model_name": ""})
     written = make(tmp_path / "out", source)
-    assert [r["model_name"] for r in rows_of(tmp_path / "out", "merged")] == ["openai", "", ""]
-    assert about(written.warnings, "` is empty for", "records") == [
-        "`model_name` is empty for 2 of 3 records (the first: r1).",
-        "`narrative_id` is empty for 1 of 3 records (the first: r2).",
-    ]
+    assert [r["model_name"] for r in rows_of(tmp_path / "out", "generation")] == ["openai", "", ""]
+    assert about(written.warnings, "`model_name` is not known for 1 of 3 records (the first: r1)")
+    assert about(written.warnings, "tells where 1 of 3 records come from (the first: r2)")
     told = {f"r{number}": {"model_name": f"m{number}", "narrative_id": f"n{number}"} for number in range(3)}
     write_provenance(source, **told)
     written = make(tmp_path / "out", source)
@@ -53,12 +48,12 @@ def test_every_row_has_model_and_narrative_that_keep_records_together_or_null_wh
         for found in rows_of(tmp_path / "out", table):
             expected = TOLD | told[found["record_uuid"]]
             assert {name: found[name] for name in JOINED} == {name: expected[name] for name in JOINED}, table
-    assert not about(written.warnings, "Null")
+    assert not about(written.warnings, "come from")
     assert [file.file for file in written.manifest.sources] == [*(f"{task}.csv" for task in LABELS), "provenance.csv"]
     source = export(tmp_path / "in", 40)
     write_provenance(source, **{f"r{number}": {"narrative_id": f"n{number // 4}"} for number in range(40)})
     make(tmp_path / "out", source)
-    found = {(r["narrative_id"], r["group"], r["split"]) for r in rows_of(tmp_path / "out", "merged")}
+    found = {(r["narrative_id"], r["group"], r["split"]) for r in rows_of(tmp_path / "out", "grounding")}
     assert len({name for name, _, _ in found}) == len({group for _, group, _ in found}) == len(found) == 10
 
 
@@ -94,7 +89,7 @@ def test_two_exports_lend_each_other_what_they_tell(tmp_path: Path) -> None:
     from exports.dataset.write import write_dataset
 
     written = write_dataset(tmp_path / "out", [first, second], DatasetOptions())
-    assert [r["model_name"] for r in rows_of(tmp_path / "out", "merged")] == ["openai"] * 3
+    assert [r["model_name"] for r in rows_of(tmp_path / "out", "grounding_consensus")] == ["openai"] * 3
     assert about(written.warnings, "several exports say different things", "r1, `model_name`: 'openai' and 'grok'")
 
 
@@ -112,7 +107,8 @@ def test_passages_keep_records_together_by_their_text_and_by_their_ids(tmp_path:
     contexts = {"r1": "Iron is heavy. [CTX_SEP] Water boils at 100 °C.", "r7": " [CTX_SEP] ", "r8": ""}
     write_export(source, "grounding", [row("grounding", name, context_set=text) for name, text in contexts.items()])
     make(tmp_path / "out", source)
-    groups = {r["record_uuid"]: r["group"] for r in rows_of(tmp_path / "out", "merged")}
+    rows = [row for task in ("retrieval", "grounding") for row in rows_of(tmp_path / "out", task)]
+    groups = {row["record_uuid"]: row["group"] for row in rows}
     assert (groups["r0"], groups["r2"], len(set(groups.values()))) == (groups["r1"], groups["r3"], 7)
 
 
@@ -142,7 +138,7 @@ def test_a_dataset_over_an_earlier_one_keeps_its_splits_and_tells_what_moved(tmp
         return write_export(tmp_path / "in", "generation", rows)
 
     def splits() -> dict[str, str]:
-        return {r["record_uuid"]: r["split"] for r in rows_of(tmp_path / "out", "merged")}
+        return {r["record_uuid"]: r["split"] for r in rows_of(tmp_path / "out", "generation")}
 
     make(tmp_path / "out", write(40), DatasetOptions())
     before = splits()
