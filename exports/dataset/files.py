@@ -98,7 +98,8 @@ def _parquet_schema(features: Features) -> pa.Schema:
 
 def write_table(folder: Path, features: Features, rows: Iterable[Row]) -> dict[str, int]:
     """Write a file for each split, also for one without rows, and give the rows of each."""
-    schema, coming, counts = _parquet_schema(features), iter(rows), dict.fromkeys(SPLITS, 0)
+    schema, coming = _parquet_schema(features), iter(rows)
+    counts: dict[str, int] = dict.fromkeys(SPLITS, 0)
     folder.mkdir(parents=True)
     with ExitStack() as opened:
         files = {split: pq.ParquetWriter(folder / f"{split}.parquet", schema, compression="zstd") for split in SPLITS}
