@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -92,7 +92,7 @@ class Campaign(Frozen):
     """What a campaign consists of, apart from the records."""
 
     locales: tuple[str, ...] = Field(min_length=1)
-    """Languages of questions and guidelines; a record of another language goes to the first one."""
+    """Languages of questions and guidelines; what nobody reads is listed by a push and goes nowhere."""
     tasks: tuple[TaskName, ...] = Field(default=OWN_TASKS, min_length=1)
     """What is asked: names of our tasks and, in the file, of task files beside it (annotation/contracts/tasks.md)."""
     overlap: dict[TaskName, Count] = Field(default_factory=dict)
@@ -152,6 +152,13 @@ class Campaign(Frozen):
         here = [each for each in self.annotators if each.role == role and not each.left]
         found = [each for each in here if locale in self.locales_of(each)]
         return tuple(person for person in found if group is None or person.name in self.groups[group])
+
+    def reads(self, languages: Collection[str], locale: str, group: str | None = None) -> bool:
+        """Whether all who label in a list, and all who adjudicate there, read these languages; unnamed people do."""
+        people = self.jury(locale, group)
+        is_named = any(self.jury(each) for each in self.locales)
+        readers = [self.locales_of(each) for each in (*people, *self.adjudicators(locale))]
+        return bool(people or not is_named) and all(language in own for own in readers for language in languages)
 
     def adjudicators(self, locale: str) -> tuple[Annotator, ...]:
         return self.jury(locale, role="adjudicator")

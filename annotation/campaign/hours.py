@@ -21,6 +21,7 @@ from annotation.campaign.file import Campaign
 from annotation.campaign.narratives import PlannedNarrative, PlannedRecord, Population
 from annotation.campaign.routing import expected_calibration, plan_routes
 from pipeline.core.errors import NotFoundError
+from pipeline.text.words import Languages
 
 Cell = tuple[TaskName, str]  # a task and the language of its questions
 Times = Mapping[Cell, Sequence[tuple[str, float]]]
@@ -121,7 +122,7 @@ class Jury:
         """`record_uuid` of each record that a push puts into calibration."""
         if self.campaign is None:
             return frozenset()
-        languages = [(record.record_uuid, record.locale) for record in records]
+        languages = [(record.record_uuid, Languages(record.locale, record.locale)) for record in records]
         without = {record.record_uuid for record in records if not record.passages}
         routes = plan_routes(languages, {}, self.campaign, "", without)
         return frozenset(record_uuid for record_uuid, place in routes.items() if place.round_name == CALIBRATION)

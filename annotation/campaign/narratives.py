@@ -61,20 +61,23 @@ class _Read(NamedTuple):
 
 def read_population(
     records: Iterable[QueryResponse],
-    locale_of: Callable[[str], str],
+    locale_of: Callable[[QueryResponse], str],
     progress: Callable[[int], None] = lambda done: None,
 ) -> Population:
     """The records by narrative; texts are not kept.
 
     Answers with the same `narrative_id` belong together; without one, those to the same query do, and go to the
     narrative whose id has that query. Of a record that comes twice the one with more passages counts. `locale_of` gives
-    the language of the questions, by the record's; `progress` hears how many records have been read.
+    the language of a record's questions, empty for one that is to be left out; `progress` hears how many were read.
     """
     found: dict[str, _Read] = {}
     repeated = 0
     for done, each in enumerate(records, start=1):
         progress(done)
-        read = _read(each, locale_of)
+        locale = locale_of(each)
+        if not locale:
+            continue
+        read = _read(each, locale)
         earlier = found.get(each.record_uuid)
         repeated += earlier is not None
         if earlier is None or read.record.passages > earlier.record.passages:
@@ -96,7 +99,7 @@ def read_population(
     return Population(narratives, repeated, sum(not each.narrative_id for each in narratives))
 
 
-def _read(record: QueryResponse, locale_of: Callable[[str], str]) -> _Read:
+def _read(record: QueryResponse, locale: str) -> _Read:
     query, answer = _reading_seconds(record.query), _reading_seconds(record.answer)
     passages = [_reading_seconds(chunk.text) for chunk in record.chunks]
     loads = {}
@@ -107,7 +110,7 @@ def _read(record: QueryResponse, locale_of: Callable[[str], str]) -> _Read:
         seconds += sum(passages) * share
         loads[task] = Load(len(chunk_ids), seconds) if chunk_ids else Load()
     told = record.provenance
-    planned = PlannedRecord(record.record_uuid, told.model_name, locale_of(record.language), loads, len(passages))
+    planned = PlannedRecord(record.record_uuid, told.model_name, locale, loads, len(passages))
     return _Read(told.narrative_id, record.query, told.narrative_type, record.language, planned)
 
 

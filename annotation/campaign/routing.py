@@ -1,4 +1,4 @@
-"""Which datasets a record goes to: decided by its language and a hash of its id, and then for good.
+"""Which datasets a record goes to: decided by who reads its languages and a hash of its id, and then for good.
 
 All units of a record go to one place. A record that is in Argilla already stays where it is, so that every machine sees
 the same split, whatever it pushes first. Whether each language has a workspace of its own, and by which rule records
@@ -6,12 +6,13 @@ are chosen for calibration, is decided once and stands in the metadata of the ca
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.tasks import CALIBRATION, PRODUCTION, lot, round_of, task_of
 from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, places, production_place
 from pipeline.core.errors import InputError, SettingsError
+from pipeline.text.words import Languages
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
 _FLOOR = 3  # so many records of each language and task are for calibration at least, but no more than half of them
@@ -21,42 +22,61 @@ LANGUAGE_WORKSPACES = "language_workspaces"
 ROUTING = "routing"  # where a dataset's metadata say how the records were split
 
 
+class Home(NamedTuple):
+    locale: str
+    groups: tuple[str, ...]  # whose people all read what goes there
+    reads_everybody: bool  # whether everybody of the list does, whatever their group
+
+
+def home_of(languages: Languages, campaign: Campaign) -> Home | None:
+    """The list whose people read query and answer alike, that of the answer's language first; None where nobody does.
+
+    What neither tells is read by everybody.
+    """
+    wanted = set(languages) - {"und"}
+    if not wanted.issubset(campaign.locales):
+        return None
+    for locale in (languages.answered, languages.asked) if wanted else campaign.locales:
+        groups = tuple(group for group in campaign.groups_for(locale) if campaign.reads(wanted, locale, group))
+        reads_everybody = campaign.reads(wanted, locale)
+        if groups or reads_everybody:
+            return Home(locale, groups, reads_everybody)
+    return None
+
+
 def plan_routes(
-    records: Iterable[tuple[str, str]],
+    records: Iterable[tuple[str, Languages]],
     stored: Mapping[str, Place],
     campaign: Campaign,
     workspace: str,
     without_passages: Collection[str] = (),
 ) -> dict[str, Place]:
-    """The place of each record, by `record_uuid`, in the order given; `records` are pairs of id and language.
+    """The place of each record, by `record_uuid`, in the order given; `records` are pairs of id and languages.
 
     `stored` is the place of each record that Argilla holds, in any dataset of the campaign; such a record stays there.
     Of the others, those that `assign` names go to their group; then calibration takes its share: each record whose hash
     is below `fraction`, or as many of the lowest hashes of each language as `records` lacks, and more where a task
-    would have too few. The rest is for production, where the hash chooses one of the groups that have somebody for the
-    language. `without_passages` are the ids, stored ones included, of those for generation only.
+    would have too few. The rest is for production, where the hash chooses one of the groups whose people all read
+    the record. One that nobody reads has no place; one that not everybody of the list reads is none for calibration.
+    `without_passages` are the ids, stored ones included, of those for generation only.
     """
-    languages = dict(records)
-    locales = {record_uuid: locale_for(language, campaign) for record_uuid, language in languages.items()}
+    told = dict(records)
+    of_languages = {languages: home_of(languages, campaign) for languages in set(told.values())}
+    homes = {record_uuid: of_languages[languages] for record_uuid, languages in told.items()}
     assigned = {record_uuid: group for group, uuids in campaign.assign.items() for record_uuid in uuids}
-    new = [(record_uuid, locale) for record_uuid, locale in locales.items() if record_uuid not in stored]
-    free = [(record_uuid, locale) for record_uuid, locale in new if record_uuid not in assigned]
+    new = [(record_uuid, home) for record_uuid, home in homes.items() if home and record_uuid not in stored]
+    free = [(each, home.locale) for each, home in new if home.reads_everybody and each not in assigned]
     calibrating = _calibration_share(free, stored, campaign, frozenset(without_passages))
     routes: dict[str, Place] = {}
-    for record_uuid, locale in locales.items():
+    for record_uuid, home in homes.items():
         if record_uuid in stored:
             routes[record_uuid] = stored[record_uuid]
-        elif record_uuid in calibrating:
-            routes[record_uuid] = Place(language_workspace(campaign, workspace, locale), locale, CALIBRATION)
-        else:
-            chosen = _group_for(record_uuid, locale, assigned.get(record_uuid), campaign)
-            routes[record_uuid] = production_place(campaign, workspace, locale, chosen)
+        elif home and record_uuid in calibrating:
+            routes[record_uuid] = Place(language_workspace(campaign, workspace, home.locale), home.locale, CALIBRATION)
+        elif home:
+            chosen = _group_for(record_uuid, home, assigned.get(record_uuid), campaign)
+            routes[record_uuid] = production_place(campaign, workspace, home.locale, chosen)
     return routes
-
-
-def locale_for(language: str, campaign: Campaign) -> str:
-    """The language of the questions about a record: its own where the campaign has it, else the campaign's first."""
-    return language if language in campaign.locales else campaign.locales[0]
 
 
 def _calibration_share(
@@ -115,17 +135,16 @@ def expected_calibration(rule: Calibration | None, new: float) -> float:
     return min(new, wanted)
 
 
-def _group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Campaign) -> str | None:
+def _group_for(record_uuid: str, home: Home, assigned: str | None, campaign: Campaign) -> str | None:
     # The highest hash of group and record wins: a new group takes its share from all others and moves nothing between
     # them (rendezvous hashing, Thaler and Ravishankar 1998).
-    groups = campaign.groups_for(locale)
-    if assigned is not None and assigned not in groups:
+    if assigned is not None and assigned not in home.groups:
         raise InputError(
-            f"The record {record_uuid!r} is assigned to the group {assigned!r}, which has nobody for {locale!r}. "
+            f"The record {record_uuid!r} is assigned to the group {assigned!r}, which has nobody for {home.locale!r}. "
             "Assign it to another group in `campaign.assign`, or give the group somebody."
         )
     seed = campaign.calibration.seed if campaign.calibration else 0
-    return assigned or max(groups, key=lambda group: (_share(seed, f"{group} {record_uuid}"), group), default=None)
+    return assigned or max(home.groups, key=lambda group: (_share(seed, f"{group} {record_uuid}"), group), default=None)
 
 
 def _share(seed: int, text: str) -> float:

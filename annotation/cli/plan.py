@@ -2,17 +2,21 @@
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from annotation.cli.options import preset
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.errors import BadRowsError
-from pipeline.core.terminal import ProgressBars, printable
+from pipeline.core.terminal import ProgressBars, counted, printable
+
+if TYPE_CHECKING:
+    from pipeline.records.schema import QueryResponse
 
 
 def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -100,23 +104,35 @@ def plan(
     from annotation.campaign.hours import read_times
     from annotation.campaign.narratives import read_population
     from annotation.campaign.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, plan_lines, write_plan
-    from annotation.campaign.routing import locale_for, standing_workspaces
-    from annotation.push.record_sources import read_source
+    from annotation.campaign.routing import home_of, standing_workspaces
+    from annotation.push.record_sources import languages_of, read_source
     from pipeline.settings import read_settings
 
     check_plan_folder(folder)
     settings = read_settings(api_url=server)
     campaign = read_campaign()
     problems: list[str] = []
+    unread: dict[str, str] = {}
+
+    def locale_of(record: "QueryResponse") -> str:
+        languages = languages_of(record)
+        found = home_of(languages, campaign) if campaign else None
+        if campaign and not found:
+            unread[record.record_uuid] = str(languages)
+        return found.locale if found else "" if campaign else record.language
+
     with ProgressBars() as bars:
         bars.report("Reading records")
         population = read_population(
             (record for path in paths for record in read_source(path, problems)),
-            lambda language: locale_for(language, campaign) if campaign else language,
+            locale_of,
             lambda done: bars.report("Reading records", done),
         )
         if not population.narratives:
-            raise BadRowsError("There is no record in these files.", problems)
+            none = (
+                "Nobody of the campaign reads any of these records." if unread else "There is no record in these files."
+            )
+            raise BadRowsError(none, problems)
         times = None
         if server is not None:
             with open_argilla(settings) as argilla:
@@ -127,6 +143,9 @@ def plan(
         bars.report("Planning")
         planned = make_plan(population, PlanOptions(**chosen), campaign, times)
         write_plan(planned, folder)
+    if unread:
+        counts = ", ".join(f"{each} {count:,}" for each, count in sorted(Counter(unread.values()).items()))
+        log(f"{counted(len(unread), 'record')} that nobody of the campaign reads are left out: {counts}.")
     for line in plan_lines(planned.plan):
         click.echo(line)
     for remark in planned.plan.remarks:

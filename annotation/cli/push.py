@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pipeline.records.schema import QueryResponse
 
 Known = Literal["skip", "push"]
+_SHOWN = 20
 
 
 @click.command(cls=SectionedCommand, rare="--exclude --known --skip-self-naming --locale --round --api-url")
@@ -75,9 +76,9 @@ def push(
     folder, goes in a second time only if you say so. Responses are never touched. Answers of which Markdown would
     change something, such as the numbers of a list, are shown as they were written and listed.
 
-    With a campaign in citejury.toml each record goes to the datasets of its language, and to calibration or production;
-    `--round` names a round instead, and `--locale` the datasets of one language for all records. The API key comes from
-    ARGILLA_API_KEY.
+    With a campaign in citejury.toml each record goes to a list whose people read its query and its answer, and to
+    calibration or production; `--round` names a round instead, and `--locale` the datasets of one language for all
+    records. What nobody reads is listed and stays out. The API key comes from ARGILLA_API_KEY.
 
     \b
     Examples:
@@ -126,6 +127,7 @@ def push(
     _log_lines("units stay in Argilla although their record no longer has them", report.left_over)
     _log_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
     _tell_repairs(report.repairs)
+    _tell_languages(checked, report, bool(locale), None if dry_run else _SHOWN)
     _tell_unreached(unreached, paths[0])
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     log(f"Records read: {len(checked.languages)}. {done}")
@@ -162,6 +164,22 @@ def _tell_checked(checked: "CheckedPaths", tasks: "Sequence[TaskName]") -> None:
         f"{speaking} of them speak as it{skipped})",
         checked.naming,
     )
+
+
+def _tell_languages(checked: "CheckedPaths", report: "PushReport", is_named: bool, most: int | None) -> None:
+    where = "which `--locale` overrules" if is_named else "so they are not in"
+    told = {each: languages for each, languages in checked.languages if languages.differ}
+    for what, found in (
+        (f"records are in languages that nobody of a list reads, {where}", report.unread),
+        ("records are answered in another language than asked", told),
+    ):
+        if found:
+            counts = Counter(map(str, found.values()))
+            named = ", ".join(f"{each} {count:,}" for each, count in sorted(counts.items()))
+            lines = [f"{record_uuid}: {languages}" for record_uuid, languages in found.items()]
+            _log_lines(f"of {len(checked.languages):,} {what} ({named})", lines, most)
+    if most and max(len(report.unread), len(told)) > most:
+        log("`--dry-run` lists all of them.")
 
 
 def _count_unreached(records: "Iterable[QueryResponse]", reasons: Counter[str]) -> "Iterator[QueryResponse]":
@@ -212,7 +230,7 @@ def _tell_repairs(repairs: "Sequence[Repair]") -> None:
             f"({given_up} of them wholly without Markdown)"
         )
         ordered = sorted(repairs, key=lambda repair: not repair.given_up)
-        _log_lines(what, ordered, 20)
+        _log_lines(what, ordered, _SHOWN)
 
 
 def _log_lines(what: str, lines: Sequence[object], most: int | None = None) -> None:

@@ -16,13 +16,14 @@ from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields, refus
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
 from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
-from annotation.campaign.routing import as_it_stands, check_routing, locale_for, plan_routes
+from annotation.campaign.routing import as_it_stands, check_routing, home_of, plan_routes
 from annotation.push.diff import Change, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
-from annotation.push.record_sources import records_from_frame
+from annotation.push.record_sources import languages_of, records_from_frame
 from annotation.push.send import CHANGED, Waiting, send_waiting
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.schema import QueryResponse
 from pipeline.settings import read_settings
+from pipeline.text.words import Languages
 
 
 class PushReport(NamedTuple):
@@ -39,6 +40,9 @@ class PushReport(NamedTuple):
     `PushOptions.takes_known` said, and `counts` has them only where they are.
     """
     repairs: tuple[Repair, ...] = ()  # in the order of the records
+    unread: Mapping[str, Languages] = {}
+    """Records by `record_uuid` that no list has a reader for; they are in only where a list of one language was named,
+    or an earlier push put them."""
 
     @property
     def tasks(self) -> dict[TaskName, TaskCount]:
@@ -75,7 +79,7 @@ def push_where_named(
     argilla: Argilla,
     workspace: str,
     campaign: Campaign | None,
-    languages: Iterable[tuple[str, str]],
+    languages: Iterable[tuple[str, Languages]],
     records: Iterable[QueryResponse],
     locale: str | None,
     round_name: str | None,
@@ -91,7 +95,12 @@ def push_where_named(
         home = language_workspace(campaign, workspace, locale) if campaign and locale else workspace
         place = (home, locale, round_name or PRODUCTION)
         diff = _read_diff(argilla, options, campaign.tasks if campaign else (), *place)
-        return _push_differences(argilla, {diff.target.place: diff}, lambda record: diff.target.place, records, options)
+        told = dict(languages)
+        unread = _unread(told, Campaign(locales=(diff.target.place.locale,)), _stored([diff]))
+        routes = {each: diff.target.place for each in told if locale or each not in unread}
+        return _push_differences(
+            argilla, {diff.target.place: diff}, lambda record: routes.get(record.record_uuid), records, options
+        )._replace(unread=unread)
     return push_campaign(argilla, workspace, campaign, languages, records, options, round_name)
 
 
@@ -99,39 +108,52 @@ def push_campaign(
     argilla: Argilla,
     workspace: str,
     campaign: Campaign,
-    languages: Iterable[tuple[str, str]],
+    languages: Iterable[tuple[str, Languages]],
     records: Iterable[QueryResponse],
     options: PushOptions,
     round_name: str | None = None,
 ) -> PushReport:
+    told = dict(languages)
     if round_name:
-        homes = {
-            each: Place(language_workspace(campaign, workspace, each), each, round_name) for each in campaign.locales
-        }
-        routes = {record_uuid: homes[locale_for(language, campaign)] for record_uuid, language in languages}
-        diffs = {
-            place: _read_diff(argilla, options, campaign.tasks, *place) for place in dict.fromkeys(routes.values())
-        }
-        return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
+        homes = {each: home_of(each, campaign) for each in set(told.values())}
+        # Earlier versions put records where the answer's language said, and of others than the campaign's in the first.
+        earlier = [each.answered if each.answered in campaign.locales else campaign.locales[0] for each in homes]
+        needed = dict.fromkeys((*earlier, *(home.locale for home in homes.values() if home)))
+        of_round = {each: Place(language_workspace(campaign, workspace, each), each, round_name) for each in needed}
+        diffs = {place: _read_diff(argilla, options, campaign.tasks, *place) for place in of_round.values()}
+        stored = _stored(diffs.values())
+        routes = {uuid: of_round[home.locale] for uuid, each in told.items() if (home := homes[each])}
+        routes |= {uuid: stored[uuid] for uuid in told if uuid in stored}
+        report = _push_differences(argilla, diffs, lambda record: routes.get(record.record_uuid), records, options)
+        return report._replace(unread=_unread(told, campaign, stored))
     wanted = places(campaign, workspace)
     for name in dict.fromkeys(place.workspace for place in wanted):
         check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
     diffs = {place: _read_diff(argilla, options, campaign.tasks, *place) for place in wanted}
-    stored = {
-        unit.record_uuid: place
-        for place in reversed(diffs)
-        for units in diffs[place].stored.values()
-        for unit in units.values()
-    }
+    stored = _stored(diffs.values())
     needing = [task for task in campaign.tasks if needs_passages(task)]
     with_passages = {
         unit.record_uuid for diff in diffs.values() for task in needing for unit in diff.stored[task].values()
     }
     bare = {*options.without_passages, *(stored.keys() - with_passages)} if needing else set()
-    routes = plan_routes(languages, stored, campaign, workspace, bare)
-    report = _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
+    routes = plan_routes(told.items(), stored, campaign, workspace, bare)
+    report = _push_differences(argilla, diffs, lambda record: routes.get(record.record_uuid), records, options)
     held = {(place, task): diffs[place].held(task) for place in diffs for task in diffs[place].stored}
-    return report._replace(empty=tuple(empty_rounds(held)))
+    return report._replace(empty=tuple(empty_rounds(held)), unread=_unread(told, campaign, stored))
+
+
+def _stored(diffs: Iterable[Diff]) -> dict[str, Place]:
+    return {
+        unit.record_uuid: diff.target.place
+        for diff in reversed(list(diffs))
+        for units in diff.stored.values()
+        for unit in units.values()
+    }
+
+
+def _unread(told: Mapping[str, Languages], campaign: Campaign, stored: Collection[str]) -> dict[str, Languages]:
+    nobody = {each for each in set(told.values()) if home_of(each, campaign) is None}
+    return {uuid: each for uuid, each in told.items() if each in nobody and uuid not in stored}
 
 
 def _read_diff(
@@ -156,11 +178,11 @@ def _read_diff(
 def _push_differences(
     argilla: Argilla,
     diffs: Mapping[Place, Diff],
-    place_of: Callable[[QueryResponse], Place],
+    place_of: Callable[[QueryResponse], Place | None],
     records: Iterable[QueryResponse],
     options: PushOptions,
 ) -> PushReport:
-    """First all records are compared, then what is to be written goes in.
+    """First all records that have a place are compared, then what is to be written goes in.
 
     Records whose answer is there under another id are compared apart, until it is said whether they go in.
     """
@@ -180,7 +202,10 @@ def _push_differences(
             for _ in range(2)
         )
         for done, record in enumerate(records, start=1):
-            place, other = place_of(record), known.other_id(record)
+            place = place_of(record)
+            if place is None:
+                continue
+            other = known.other_id(record)
             units = (apart if other else diffs)[place].add(record)
             if other:
                 lines.append(f"{record.record_uuid}: the same answer is there as {other}")
@@ -255,7 +280,7 @@ def push_frame(
     if invalid and not records:
         raise BadRowsError("No row is a record:", invalid)
     settings = read_settings(workspace=workspace, api_url=api_url)
-    campaign, languages = read_campaign(), [(record.record_uuid, record.language) for record in records]
+    campaign, languages = read_campaign(), [(record.record_uuid, languages_of(record)) for record in records]
     with open_argilla(settings) as argilla:
         bare = frozenset(record.record_uuid for record in records if not record.chunks)
         options = PushOptions(dry_run=dry_run, revise=revise, without_passages=bare)

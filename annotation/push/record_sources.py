@@ -20,6 +20,7 @@ from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.request import writable
 from pipeline.records import run as run_files
 from pipeline.records.schema import Provenance, QueryResponse
+from pipeline.text.words import Languages, exchange_languages
 
 _COLUMN = "record_uuid"
 
@@ -160,8 +161,12 @@ def _described(path: Path, line: int, reason: str) -> str:
     return f"{path.name}, line {line}: {reason}"
 
 
+def languages_of(record: QueryResponse) -> Languages:
+    return exchange_languages(record.query, record.language)
+
+
 class CheckedPaths(NamedTuple):
-    languages: tuple[tuple[str, str], ...]  # `record_uuid` and language of each record, in order
+    languages: tuple[tuple[str, Languages], ...]  # `record_uuid` and languages of each record, in order
     problems: tuple[str, ...]  # a line for each part of a file that is no record: file, line, reason
     without_passages: frozenset[str]
     """Ids of the records that have no passage, and so no unit of retrieval and grounding."""
@@ -187,7 +192,7 @@ def check_paths(
     in; of those that are left out in the end, too, where they stand twice.
     """
     chosen = choice or RecordChoice()
-    languages: list[tuple[str, str]] = []
+    languages: list[tuple[str, Languages]] = []
     naming: dict[str, str] = {}
     speaking: dict[str, None] = {}
     problems: list[str] = []
@@ -206,7 +211,7 @@ def check_paths(
                 if skip_self_naming:
                     continue
             keep(record)
-            languages.append((record.record_uuid, record.language))
+            languages.append((record.record_uuid, languages_of(record)))
             if not record.chunks:
                 without_passages.add(record.record_uuid)
     left_out = frozenset(speaking if skip_self_naming else ()) | unchosen

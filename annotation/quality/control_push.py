@@ -26,12 +26,13 @@ from annotation.argilla.units import (
 )
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import JuryDataset, datasets_in, find_datasets, send_bodies
-from annotation.campaign.file import Campaign, Place, places
-from annotation.campaign.routing import as_it_stands, locale_for
+from annotation.campaign.file import Campaign, Place, group_at, places
+from annotation.campaign.routing import Home, as_it_stands, home_of
 from annotation.push.diff import Progress, passages_of
 from annotation.quality.control_files import Balanced, Known, balanced
 from annotation.quality.planting import control_uuid
 from pipeline.core.errors import InputError, NotFoundError
+from pipeline.text.words import exchange_languages
 
 Change = Literal["new", "unchanged", "updated", "refused"]
 KINDS: tuple[Change, ...] = get_args(Change)
@@ -164,10 +165,17 @@ def _by_place(
     open_places = [place for place in places(campaign, workspace) if place.round_name == round_name]
     by_place: dict[Place, list[Known]] = {}
     for unit in units:
-        wanted = locale or locale_for(unit.record.language, campaign)
-        fitting = [place for place in open_places if place.locale == wanted]
+        languages = exchange_languages(unit.record.query, unit.record.language)
+        home = Home(locale, tuple(campaign.groups), True) if locale else home_of(languages, campaign)
+        fitting = [
+            place
+            for place in open_places
+            if home and place.locale == home.locale
+            if (group := group_at(campaign, workspace, place)) in home.groups or (home.reads_everybody and not group)
+        ]
         if not fitting:
-            raise InputError(f"The campaign has no round {round_name!r} in {wanted!r}, where a control belongs.")
+            found = f"The campaign has no round {round_name!r} in {locale or languages}, where a control belongs"
+            raise InputError(f"{found}, or not all of its people read that. Leave the control out of the file.")
         for place in fitting:
             by_place.setdefault(place, []).append(unit)
     return by_place

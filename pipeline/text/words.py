@@ -190,10 +190,30 @@ def known_languages() -> list[str]:
 
 
 def text_language(text: str, otherwise: str) -> str:
-    """ISO 639-1 code of a short text's language: by its script, else by a detector, else the one given."""
-    if _KANA.search(text):
-        return "ja"
-    if _HAN.search(text):
-        return "ja" if otherwise == "ja" else "zh"
+    """ISO 639-1 code of a short text's language: by a detector, else by its script, else the one given."""
     found = detect_language(text)
+    if found in ("und", "zh") and 2 * len(_IDEOGRAPH.findall(text)) > sum(map(str.isalpha, text)):
+        is_japanese = otherwise == "ja" or _KANA.search(text)
+        found = "ja" if is_japanese else "zh" if _HAN.search(text) else found
     return otherwise if found == "und" else found
+
+
+class Languages(NamedTuple):
+    """In which languages a question is put and answered: ISO 639-1 codes, `und` where neither can be told."""
+
+    asked: str
+    answered: str
+
+    @property
+    def differ(self) -> bool:
+        return self.asked != self.answered
+
+    def __str__(self) -> str:
+        return f"{self.asked} answered in {self.answered}" if self.differ else self.asked
+
+
+@lru_cache(maxsize=4096)  # the answers to a question mostly come together
+def exchange_languages(query: str, answered: str) -> Languages:
+    """Of a query, and an answer in a known language or `und`; what is too short to tell is in the other's language."""
+    asked = text_language(query, answered)
+    return Languages(asked, asked if answered == "und" else answered)

@@ -29,6 +29,7 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.file import read_campaign
 from annotation.campaign.routing import as_it_stands, plan_routes, routing_metadata
 from exports.cli import main
+from pipeline.text.words import Languages
 from tests.support.made_before import files_of, run, unpacked
 
 NEW, OLD = "9c300d48", "17a5a56"
@@ -351,7 +352,7 @@ def an_old_campaign_goes_on_in_its_workspace_and_by_its_rule_of_calibration(
     assert routings
     assert all(each == routing_metadata(standing) and "rule" not in each["calibration"] for each in routings)
     assert {name.partition("/")[0] for name in records} == {"jury", "jury-adjudication"}
-    fresh = [(f"new-{number}", ("en", "de")[number % 2]) for number in range(40)]
+    fresh = [(f"new-{number}", Languages(*[("en", "de")[number % 2]] * 2)) for number in range(40)]
     bare = {uuid for uuid, _ in fresh[6:]}
     by_old = plan_routes(fresh, {}, standing, "jury", bare)
     assert by_old == plan_routes(fresh, {}, standing, "jury")  # whatever has passages

@@ -13,10 +13,13 @@ from annotation.campaign.file import Campaign, Place, members, places, practice_
 from annotation.campaign.routing import as_it_stands, check_routing, plan_routes, routing_metadata
 from pipeline.core.errors import InputError, SettingsError
 from pipeline.settings import read_settings
+from pipeline.text.words import Languages
 from tests.support.setup_bench import answered, make, submit_first, workspaces, write_records
 
 PEOPLE = [{"name": "anna"}, {"name": "ben", "locales": ["de"]}, {"name": "kei", "locales": ["de", "ja"]}]
-RECORDS = [(f"r{number}", ("de", "ja", "fr")[number % 3]) for number in range(3000)]
+RECORDS = [(f"r{number}", Languages(*[("de", "ja", "und")[number % 3]] * 2)) for number in range(3000)]
+ROUNDS = ("calibration", "production")
+DE = Languages("de", "de")
 
 
 def campaign(**values: Any) -> Campaign:
@@ -104,7 +107,7 @@ def test_calibration_waits_for_all_groups_have_workspaces_for_production_and_pra
 
 
 def test_a_fraction_or_number_of_records_is_calibrated_and_what_is_in_argilla_stays_and_counts() -> None:
-    few = plan_routes(RECORDS[:3], {}, campaign(), "w")  # any other language goes to the first
+    few = plan_routes(RECORDS[:3], {}, campaign(), "w")  # what tells no language goes to the first
     assert few == {f"r{n}": Place("w", locale, "production") for n, locale in enumerate(("de", "ja", "de"))}
     rule = campaign(calibration={"fraction": 0.2, "seed": 5})
     routes = plan_routes(RECORDS, {}, rule, "w")
@@ -126,13 +129,37 @@ def test_a_fraction_or_number_of_records_is_calibrated_and_what_is_in_argilla_st
     chosen = Counter(place.locale for place in again.values() if place.round_name == "calibration")
     assert chosen == {"de": 20, "ja": 20}
     moved = {"r0": Place("w-other", "ja", "production")}
-    assert plan_routes([("r0", "de")], moved, rule, "w") == moved
+    assert plan_routes([("r0", DE)], moved, rule, "w") == moved
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "more", "home"),
+    [
+        ("de", "ja", {}, "ja"),  # anna and kei, who are all of that list, read both; ben does not read Japanese
+        ("ja", "de", {}, "ja"),
+        ("de", "en", {}, None),
+        ("fr", "fr", {}, None),
+        ("de", "ja", {"annotators": [*PEOPLE, {"name": "jo", "locales": ["ja"]}]}, None),
+        ("de", "ja", {"annotators": [*PEOPLE, {"name": "jo", "locales": ["ja"], "left": True}]}, "ja"),
+        ("de", "ja", {"annotators": [*PEOPLE, {"name": "jo", "locales": ["ja"], "role": "adjudicator"}]}, None),
+        ("de", "ja", {"annotators": []}, "ja"),  # people by hand, who are shown everything
+        ("ja", "ja", {"annotators": PEOPLE[1:2]}, None),
+        ("und", "und", {"annotators": [{"name": "jo", "locales": ["ja"]}]}, "ja"),
+        ("ja", "de", {"annotators": PEOPLE[:2], "groups": {"a": ["anna"], "b": ["ben"]}}, "de a"),
+    ],
+)
+def test_a_record_goes_to_a_list_only_if_all_of_its_people_read_query_and_answer(asked, answered, more, home) -> None:
+    rule = campaign(calibration={"fraction": 0.5}, **more)
+    routes = plan_routes([(f"r{number}", Languages(asked, answered)) for number in range(40)], {}, rule, "w")
+    locale, _, group = (home or "").partition(" ")
+    wanted = {(f"w-{group}", locale, "production")} if group else {("w", locale, each) for each in ROUNDS}
+    assert set(routes.values()) == (wanted if home else set())
 
 
 @pytest.mark.parametrize("rule", [{"fraction": 0.1}, {"records": 3}])
 def test_calibration_has_records_for_every_language_and_task_that_has_any(rule: dict[str, Any]) -> None:
     for draw in range(100):
-        records = [(f"{draw}-{number}", ("de", "ja")[number % 2]) for number in range(48)]
+        records = [(f"{draw}-{number}", RECORDS[number % 2][1]) for number in range(48)]
         bare = {uuid for uuid, _ in records if int(uuid.rpartition("-")[2]) % 6 >= 2}
         seeded = campaign(calibration={**rule, "seed": draw})
         routes = plan_routes(records, {}, seeded, "w", bare)
@@ -150,9 +177,9 @@ def calibrating(routes: dict[str, Place], locale: str = "de") -> set[str]:
 def test_at_most_half_of_few_records_are_calibrated_and_the_first_rule_is_as_it_was() -> None:
     rule = campaign(calibration={"fraction": 1e-9})
     for number, wanted in ((1, 1), (2, 1), (3, 1), (5, 2), (40, 3)):
-        assert len(calibrating(plan_routes([(f"r{each}", "de") for each in range(number)], {}, rule, "w"))) == wanted
+        assert len(calibrating(plan_routes([(f"r{each}", DE) for each in range(number)], {}, rule, "w"))) == wanted
     there = {f"s{number}": Place("w", "de", "calibration") for number in range(3)}
-    new = [(f"r{number}", "de") for number in range(20)]
+    new = [(f"r{number}", DE) for number in range(20)]
     assert calibrating(plan_routes(new, there, rule, "w")) == set()
     assert len(calibrating(plan_routes(new, there, rule, "w", set(there)))) == 3  # those have no passages
     bare = {uuid for uuid, _ in RECORDS if int(uuid[1:]) % 7}

@@ -18,6 +18,7 @@ from annotation.push.record_sources import read_choice
 from exports.cli import main
 from exports.reading.study import read_weights
 from pipeline.records.schema import QueryResponse
+from pipeline.text.words import Languages
 from tests.support.planned_records import PROVIDERS, planned_record, planned_study, write_planned
 
 CAMPAIGN = """
@@ -120,14 +121,14 @@ def test_more_votes_and_more_narratives_find_smaller_differences() -> None:
 def test_a_campaign_gives_overlap_and_calibration_and_a_round_of_its_own_has_none() -> None:
     Path("citejury.toml").write_text(CAMPAIGN.format(size="records = 4"), encoding="utf-8")
     records = [planned_record(f"N{n}", p, ("en", "de", "fr")[n % 3]) for n in range(30) for p in PROVIDERS]
-    plan(records)
+    assert "30 records that nobody of the campaign reads are left out: fr 30." in plan(records).stderr
     found = told()
     assert found["overlap"] == {"retrieval": 2, "grounding": 3, "generation": 2}
     assert found["calibration"] == {"de": 4, "en": 4}
     paces = {(each["task"], each["language"]): (each["units"], each["judgements"]) for each in found["paces"]}
-    assert paces["generation", "en"] == (60, 56 * 2 + 4 * 3)  # what is in no language of the campaign goes to its first
+    assert paces["generation", "en"] == (30, 26 * 2 + 4 * 3)
     assert paces["generation", "de"] == (30, 26 * 2 + 4 * 2)
-    assert paces["retrieval", "en"] == (120, 2 * (56 * 2 + 4 * 3))
+    assert paces["retrieval", "en"] == (60, 2 * (26 * 2 + 4 * 3))
     plan(records, "--round", "2026-11", "--overlap", "2", out="round")
     assert not any(told("round")["calibration"].values())
     plan(records, "--round", "production", out="other")
@@ -138,7 +139,7 @@ def test_a_fraction_for_calibration_is_the_share_that_a_push_would_choose() -> N
     Path("citejury.toml").write_text(CAMPAIGN.format(size="fraction = 0.2"), encoding="utf-8")
     records = [planned_record(f"N{n}", p) for n in range(30) for p in PROVIDERS]
     plan(records)
-    languages = [(each.record_uuid, each.language) for each in records]
+    languages = [(each.record_uuid, Languages("en", "en")) for each in records]
     campaign = read_campaign()
     assert campaign
     routes = plan_routes(languages, {}, campaign, "any")
@@ -241,7 +242,7 @@ def test_a_plan_in_use_is_not_replaced_and_lines_that_are_no_record_are_listed()
 def test_the_share_of_calibration_that_hours_go_by_is_what_a_push_puts_there(size: str, number: int) -> None:
     Path("citejury.toml").write_text(CAMPAIGN.format(size=size), encoding="utf-8")
     campaign = read_campaign()
-    records = [(f"N{n}", "en") for n in range(number)]
+    records = [(f"N{n}", Languages("en", "en")) for n in range(number)]
     routed = [place for place in plan_routes(records, {}, campaign, "").values() if place.round_name == CALIBRATION]
     expected = expected_calibration(campaign.calibration, number)
     assert len(routed) == pytest.approx(expected, abs=math.sqrt(number) if size == "fraction = 0.5" else 0.99)

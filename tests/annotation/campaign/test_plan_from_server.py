@@ -85,7 +85,7 @@ def test_the_demos_hours_are_within_a_quarter_at_last(argilla_server, owner: Arg
     run("push", "answers", "--workspace", ready)
     assumed = {
         (task, record.record_uuid): load.seconds / load.units
-        for record in read_population(read_source(Path("answers"), []), lambda language: language).records
+        for record in read_population(read_source(Path("answers"), []), lambda record: record.language).records
         for task, load in record.loads.items()
         if load.units
     }

@@ -58,7 +58,7 @@ def power_of_the_detectable(
 
 def planned_population(narratives: int = 60) -> Population:
     records = planned_study(narratives, ("openai", "claude"), ("en", "de"))
-    return read_population(records, lambda language: language)
+    return read_population(records, lambda record: record.language)
 
 
 class Crew:
@@ -219,7 +219,7 @@ def test_weighted_results_of_samples_are_those_of_all_on_average(seeds: int) -> 
     ]
     common = {"en": 7, "de": 3, "ja": 1}
     says = {each.record_uuid: int(int(each.record_uuid[1:3]) % common[each.language] == 0) for each in records}
-    population = read_population(records, lambda language: language)
+    population = read_population(records, lambda record: record.language)
     truth = sum(says.values()) / len(says)
     rates = []
     for seed in range(seeds):

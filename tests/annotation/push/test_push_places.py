@@ -13,6 +13,7 @@ from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, wanted_of_round
 from annotation.campaign.setup_plan import plan_setup
 from annotation.push.push import PushOptions, PushReport, push_campaign, push_records
+from annotation.push.record_sources import languages_of
 from pipeline.core.errors import InputError
 from pipeline.records.schema import QueryResponse
 from tests.support.setup_bench import answered, held, make, submit_first, write_records
@@ -43,7 +44,7 @@ def test_a_changed_and_answered_record_goes_in_once_as_a_revision_that_names_the
 
 
 def push_all(owner: Argilla, workspace: str, campaign: Campaign, records: list[QueryResponse], *of: str) -> PushReport:
-    languages = [(record.record_uuid, record.language) for record in records]
+    languages = [(record.record_uuid, languages_of(record)) for record in records]
     return push_campaign(owner, workspace, campaign, languages, records, PushOptions(), *of)
 
 
@@ -64,13 +65,17 @@ def test_records_of_a_campaign_go_to_their_language_and_stay_where_they_are(owne
 
 
 @pytest.mark.rare
-def test_a_round_beside_the_campaigns_own_takes_records_of_every_language(owner, workspace) -> None:
+def test_a_round_beside_the_campaigns_own_takes_records_that_somebody_reads_or_that_are_there(owner, workspace) -> None:
     campaign = Campaign(locales=("en", "de"))
     make(owner, workspace, campaign)
     apply_plan(owner, plan_setup(owner, wanted_of_round(campaign, workspace, "pilot", None, None)), Passwords())
     records = [made_up(1), made_up(2, language="de"), made_up(3, language="fr")]
-    assert push_all(owner, workspace, campaign, records, "pilot").tasks["generation"].new == 3
+    report = push_all(owner, workspace, campaign, records, "pilot")
+    assert (report.tasks["generation"].new, report.unread) == (2, {"r3": ("fr", "fr")})
     assert [item["external_id"] for item in held(owner, workspace, "generation", "de", "pilot")] == ["r2"]
+    push_records(owner, workspace, records[2:], "en", "pilot")  # where earlier versions put it
+    report = push_all(owner, workspace, campaign, records, "pilot")
+    assert (report.tasks["generation"].unchanged, report.unread) == (3, {})
 
 
 @pytest.mark.usefixtures("command")
@@ -110,6 +115,34 @@ def test_answers_that_speak_as_their_model_are_listed_and_left_out_on_request(ow
     assert "(1 of them speak as it and are left out):" in said
     assert "Records read: 1." in said
     assert [each["external_id"] for each in held(owner, ready)] == ["r2"]
+
+
+GERMAN = "Die Stadt Bielefeld gibt es gar nicht, sagen viele Leute."
+
+
+def test_what_nobody_reads_and_answers_in_another_language_are_counted_and_listed(owner, ready, push) -> None:
+    records = [
+        made_up(1),
+        QueryResponse(record_uuid="german", query=GERMAN, answer="Doch, es gibt sie.", language="de"),
+        QueryResponse(record_uuid="crossed", query=GERMAN, answer="It is there.", language="en"),
+        QueryResponse(record_uuid="short", query=GERMAN, answer="42", language="und"),
+        QueryResponse(record_uuid="unclear", query="Why 42?", answer="42"),
+    ]
+    write_records(Path("records.jsonl"), *records)
+    push("--locale", "en", "--dry-run")
+    assert [each["external_id"] for each in held(owner, ready)] == []
+    said = push().stderr
+    assert (
+        "of 5 records are in languages that nobody of a list reads, so they are not in (de 2, de answered in en 1):"
+        in said
+    )
+    assert "of 5 records are answered in another language than asked (de answered in en 1):" in said
+    assert "  crossed: de answered in en\n" in said
+    assert {each["external_id"] for each in held(owner, ready)} == {"r1", "unclear"}
+    said = push("--locale", "en").stderr
+    assert "reads, which `--locale` overrules (de 2, de answered in en 1):" in said
+    assert len(held(owner, ready)) == 5
+    assert "nobody of a list reads" not in push().stderr  # what is there stays and is kept up to date
 
 
 def test_nothing_that_a_machine_says_is_filled_in(push) -> None:
