@@ -174,8 +174,8 @@ def _by_place(
             if (group := group_at(campaign, workspace, place)) in home.groups or (home.reads_everybody and not group)
         ]
         if not fitting:
-            found = f"The campaign has no round {round_name!r} in {locale or languages}, where a control belongs"
-            raise InputError(f"{found}, or not all of its people read that. Leave the control out of the file.")
+            where = f"The campaign has no round {round_name!r} in {locale or languages}, where a control belongs"
+            raise InputError(f"{where}, or not all of its people read that. Leave the control out of the file.")
         for place in fitting:
             by_place.setdefault(place, []).append(unit)
     return by_place
