@@ -24,6 +24,7 @@ from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
 from pipeline.records.schema import Provenance
+from pipeline.text.words import exchange_languages
 
 _RECORD, _PROBABILITY = "record_uuid", "inclusion_probability"
 _SMALLEST = 1e-6  # A smaller probability is no sample's, and its record would carry every rate alone
@@ -151,6 +152,11 @@ def read_study(
         runs=ran.counts if ran else None,
         arms=ran.arms if ran else {},
         answers=ran.answers if ran else None,
+        other_language={
+            record: exchange_languages(traces[record].query, language).differ
+            for record in rated
+            if traces[record].query and (language := provenance[record].get("language"))
+        },
         judged=judged and Judged(judged.judge, judged.tasks, provenance, narratives.clusters),
     )
     whole = ReadStudy(study, tuple(inputs), remarks)

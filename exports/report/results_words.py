@@ -192,6 +192,8 @@ def _joined(names: Sequence[str]) -> str:
 
 def definition(finding: schema.Finding) -> str:
     """What makes an answer count, such as `contradicted_claim_present, unsafe_content or not response_on_topic`."""
+    if not finding.any:
+        return "the answer is in another language than its query; what is too short to tell is not"
     *first, last = finding.any
     return f"{', '.join(first)} or {last}" if first else last
 
@@ -199,6 +201,8 @@ def definition(finding: schema.Finding) -> str:
 def left_out_sentence(finding: schema.Finding) -> str:
     if not finding.n_incomplete:
         return ""
+    if not finding.any:
+        return f"Left out, since query or language is not told: {counted(finding.n_incomplete, 'answer')}."
     parts = ", ".join(f"{label} {count:,}" for label, count in finding.missing.items() if count)
     return f"Left out, since the jury has not judged every part: {counted(finding.n_incomplete, 'answer')} ({parts})."
 

@@ -9,7 +9,7 @@ from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.statistics.consensus import UnitLabel, scale_consensus
 from exports.statistics.distributions import rounded
 from exports.statistics.exchange import Ballots
-from exports.statistics.groups import MOST_PAIRS, Grouping, study_records
+from exports.statistics.groups import MOST_PAIRS, Grouping, Records, study_records
 from exports.statistics.judge_help import Helped
 from exports.statistics.landscape import run_totals, survey
 from exports.statistics.rates import (
@@ -222,6 +222,7 @@ def measure_results(
         by_scale.setdefault(task, {})[each.label.name] = _scale_results(each, on_scales)
     helped = None if study.judged is None else Helped(study, study.judged, ours, by, seed)
     surveyed = None if study.answers is None else survey(study.answers, study.asked_of, by, seed)
+    crossed = _other_language(study, judged, records, tuple(tasks), grouped, seed)
     before_the_jury = [records[place] for place in judged.tolist()]
     return Results(
         latest_response=None if latest is None else latest.isoformat(),
@@ -252,7 +253,8 @@ def measure_results(
                 missing=composite[name].missing,
             )
             for (name, definition), found in zip(findings.items(), labels, strict=True)
-        },
+        }
+        | ({} if crossed is None else {"other_language": crossed}),
         runs=run_totals(study.runs or {}, study.provenance, before_the_jury),
         landscape=surveyed and surveyed.landscape,
         annotators=tuple(_annotator_shares(tables, places, grouped.divisions)) if _judged_unlike(measured) else None,
@@ -264,6 +266,19 @@ def measure_results(
             *(helped.remarks if helped else ()),
         ),
     )
+
+
+def _other_language(
+    study: Study, judged: IntArray, records: Sequence[str], tasks: tuple[MeasuredTask, ...], grouped: Records, seed: int
+) -> Finding | None:
+    """Answers in another language than they were asked in, which needs no votes; None where there is none."""
+    values = np.array([study.other_language.get(records[place], np.nan) for place in judged.tolist()], np.float64)
+    if not np.nansum(values):
+        return None
+    sheet = Values(judged, values[:, np.newaxis], np.zeros((len(values), 1), np.bool_))
+    found = measure_columns([sheet], [MeasuredColumn(0, 0, tasks)], grouped, seed)[0][0]
+    title, left_out = "Answered in another language than asked", int(np.isnan(values).sum())
+    return Finding(**dict(found), title=title, any=(), n_incomplete=left_out, missing={})
 
 
 MOST_SHARES = 100  # Values of a nominal or ordinal scale whose shares are told

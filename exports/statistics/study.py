@@ -99,6 +99,7 @@ class Study(NamedTuple):
     arms: Mapping[tuple[str, str], RunCounts] = {}  # By `model_name` and `arm`, empty where none
     answers: Answers | None = None  # The answers of the runs, those that nobody judged included; None without runs
     judged: Judged | None = None  # What a judge says; None without one
+    other_language: Mapping[str, bool] = {}  # Whether a record is not in its query's; absent where that is not known
     successive: frozenset[str] = frozenset()  # Such as months: compared with the one before and the first only
 
     @staticmethod

@@ -7,7 +7,9 @@ import pytest
 
 from exports.csv.schema import COLUMNS
 from exports.reading.study import read_study
+from exports.report.results_page import short_section
 from exports.report.results_words import incomparable_sentences
+from exports.report.sections import terminal_text
 from exports.statistics.results import measure_results
 from pipeline.core.errors import InputError
 from tests.support.export_folders import AT, Answer, campaign, provenance_rows, vote_rows, write_export, write_rows
@@ -95,6 +97,23 @@ def test_two_files_of_one_folder_may_be_of_two_campaigns_and_translations_under_
     assert read.remarks == [
         "Narrative ids with several queries in one export: 1 ('n1'). All records of an id count as one narrative."
     ]
+
+
+def test_answers_in_another_language_than_asked_are_a_finding_of_their_own_with_their_groups(tmp_path: Path) -> None:
+    query = "Die Stadt Bielefeld gibt es gar nicht."
+    languages = {"claude": "de", "gemini": "und", "perplexity": "en"}
+    answers = [each._replace(query=query, language=languages[each.model]) for each in campaign()]
+    answers = [each if int(each.narrative[1:]) % 2 else each._replace(query="Why 42?") for each in answers]
+    results = measure_results(read_study([write_export(tmp_path / "export", answers)]).study)
+    found = results.findings["other_language"]
+    groups = {each.by["model_name"]: (each.rate, each.n_units) for each in found.groups}
+    assert (found.rate, found.n_units, found.n_incomplete) == (pytest.approx(6 / 36), 36, 0)
+    assert groups == {"claude": (0, 12), "gemini": (0, 12), "perplexity": (0.5, 12)}
+    (line,) = (each for each in terminal_text([short_section(results, 2)]).splitlines() if "another language" in each)
+    assert (line.split()[6:8], line.split()[-3:]) == (["17", "%"], ["of", "36", "answers"])
+    answers = [each._replace(query="") for each in answers]
+    bare = write_export(tmp_path / "bare", answers, tasks=("grounding",), provenance=False)
+    assert set(measure_results(read_study([bare]).study).findings) == {"serious_problem"}
 
 
 def test_weights_and_decisions_come_along_and_those_of_unknown_records_are_told(tmp_path: Path) -> None:
