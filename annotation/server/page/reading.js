@@ -39,6 +39,7 @@
     const text = query?.area.firstElementChild;
     if (text) query.button.hidden = query.area.classList.contains("citejury-two-lines") && text.scrollHeight <= text.clientHeight + 1;
     if (form()) root.style.setProperty("--citejury-bar", narrow.matches ? `${form().$el.offsetHeight}px` : "0px");
+    placeStops();
     toPanes();
   });
 
@@ -51,7 +52,7 @@
   };
   const scroll = (by, isOther) => ({ shiftKey, target }) => {
     const pane = paneOf(isOther ?? shiftKey);
-    if (!recordShown() || !pane || target.closest?.("[role=region]")) return false; // which the browser scrolls
+    if (!recordShown() || !pane || (isOther === undefined && target.closest?.("[role=region]"))) return false; // the browser's
     pane.scrollBy({ top: by * (pane.clientHeight - 40), behavior: "instant" });
     return true;
   };
@@ -60,6 +61,18 @@
   onKey("k", scroll(-1, false));
   onKey("J", scroll(1, true));
   onKey("K", scroll(-1, true));
+
+  // A text that is longer than what is seen of it is a stop for Tab, as the panes are.
+  const placeStops = () => {
+    const box = !evidence.page() && paneOf();
+    document.querySelectorAll(".record--focus .fields > :not([data-citejury-field]) .content-area").forEach((area) => {
+      const isLong = Boolean(box) && area.offsetHeight > box.clientHeight / 2 && !area.querySelector("p[tabindex]");
+      if (isLong === (area.getAttribute("role") === "region")) return;
+      const title = area.parentElement.querySelector(".title-area > span")?.textContent;
+      Object.entries({ role: "region", tabindex: "0", "aria-label": title })
+        .forEach(([name, value]) => (isLong ? area.setAttribute(name, value) : area.removeAttribute(name)));
+    });
+  };
 
   const questions = () => [...(form()?.$el.querySelectorAll(".questions > div") || [])];
   const isOpen = () => root.classList.contains("citejury-all-questions");
@@ -115,6 +128,7 @@
   watch(() => {
     foldQuery();
     placeBar();
+    placeStops();
     place();
   });
   onKey("q", () => {

@@ -31,9 +31,10 @@
     group.querySelectorAll("input").forEach((input) => {
       // Argilla's are check boxes named Yes and No, each in an element that calls itself a button.
       Object.assign(input, { type: "radio", name: question.name });
-      describe(input, { "aria-keyshortcuts": input.dataset.keyboard });
+      describe(input, { "aria-keyshortcuts": input.dataset.keyboard ?? null });
       describe(input.closest(".input-button"), { role: null, "aria-label": null });
-      describe(input.closest(".input-button").querySelector(".key"), { "aria-hidden": true });
+      const key = input.closest(".input-button").querySelector(".key");
+      if (key) describe(key, { "aria-hidden": true });
     });
   };
   const place = (page, index, box) => {
@@ -60,8 +61,8 @@
     title.closest(".wrapper").classList.add("citejury-question", isChoice ? "citejury-choice" : "citejury-other");
     title.parentNode.after(line);
     title.closest(".wrapper").append(whole);
+    if (isChoice || (question.isRatingType && group)) makeRadios(question, group);
     if (!isChoice) return;
-    makeRadios(question, group);
     group.addEventListener("click", ({ target }) => { // what is chosen already does not change: go on all the same
       const isChosen = question.answer.values.some(({ id, isSelected }) => id === target.id && isSelected);
       if (target.type === "radio" && isChosen) page.updateQuestionAutofocus(index + 1);
@@ -135,14 +136,35 @@
     else showGuidelines(false);
     return false;
   });
+  // One step back from a question's choices are the texts, however many questions are above it, and Tab comes back from
+  // them to the same one; the arrows go from question to question.
+  let left = null;
+  const passed = new Map(); // elements that the browser's next step goes by, and their own index
+  const passBy = (stops) => {
+    stops.filter((each) => !passed.has(each)).forEach((each) => {
+      passed.set(each, each.getAttribute("tabindex"));
+      each.tabIndex = -1;
+    });
+    setTimeout(() => {
+      passed.forEach((index, each) => (index === null ? each.removeAttribute("tabindex") : each.setAttribute("tabindex", index)));
+      passed.clear();
+    });
+  };
+  const stopsAbove = (page, box) => boxesOf(page).slice(0, boxesOf(page).indexOf(box))
+    .flatMap((each) => [...each.querySelectorAll("input, button, [tabindex]")]);
+  window.addEventListener("focusin", ({ target }) => {
+    if (!target.closest(".wrapper") || target.closest(".questions, .footer-form")) left = null;
+  });
   window.addEventListener("keydown", (event) => {
-    if (event.key !== "Tab" || event.target === document.body || !form()) return;
+    const [page, { target, shiftKey }] = [form(), event];
+    if (event.key !== "Tab" || target === document.body || !page) return;
     // Argilla leads each Tab back to the first question once she has clicked elsewhere, and never out of it.
-    form().userComesFromOutside = false;
-    if (event.target.closest(".questions")) event.stopPropagation();
-    if (event.target.type !== "radio") return;
-    const others = [...event.target.form.elements[event.target.name]].filter((each) => each !== event.target);
-    others.forEach((each) => { each.tabIndex = -1; }); // Chromium may take the other answer for the next stop
-    setTimeout(() => others.forEach((each) => each.removeAttribute("tabindex")));
+    page.userComesFromOutside = false;
+    const box = target.closest(".questions > div");
+    if (target.closest(".questions")) event.stopPropagation();
+    const group = target.type === "radio" ? [...target.form.elements[target.name]].filter((each) => each !== target) : [];
+    if (box && target.type === "radio" && shiftKey) left = box;
+    // Chromium may take the other answer for the next stop.
+    passBy([...group, ...(left?.isConnected && (box ? left === box && shiftKey : !shiftKey) ? stopsAbove(page, left) : [])]);
   }, true);
 })();
