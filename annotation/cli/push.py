@@ -114,13 +114,14 @@ def push(
         bars.report(what, done, len(checked.languages) if total is None else total)
 
     unreached: Counter[str] = Counter()
+    replaced: list[str] = []
     with kept_records() as kept:
         checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude), kept.keep)
         _tell_checked(checked, campaign.tasks if campaign else OWN_TASKS)
         with open_argilla(settings) as argilla, ProgressBars() as bars:
             asked = partial(_takes_known, bars, known, dry_run)
             options = PushOptions(dry_run, revise, show, progress, checked.without_passages, asked)
-            records = _count_unreached(kept.read(checked.left_out), unreached)
+            records = _counted(kept.read(checked.left_out), unreached, replaced)
             where = (argilla, settings.workspace, campaign, checked.languages, records)
             report = push_where_named(*where, locale, round_name, options)
     _log_lines("records were answered and changed; their new text is a revision", report.revised)
@@ -129,6 +130,7 @@ def push(
     _tell_repairs(report.repairs)
     _tell_languages(checked, report, bool(locale), None if dry_run else _SHOWN)
     _tell_unreached(unreached, paths[0])
+    _log_lines("records hold U+FFFD, such as where their source had a NUL character; annotators see it", replaced, 5)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     log(f"Records read: {len(checked.languages)}. {done}")
     if not dry_run:
@@ -182,9 +184,16 @@ def _tell_languages(checked: "CheckedPaths", report: "PushReport", is_named: boo
         log("`--dry-run` lists all of them.")
 
 
-def _count_unreached(records: "Iterable[QueryResponse]", reasons: Counter[str]) -> "Iterator[QueryResponse]":
-    """The records; by the end `reasons` has their unreached sources by reason, and all others under an empty one."""
+def _counted(
+    records: "Iterable[QueryResponse]", reasons: Counter[str], replaced: list[str]
+) -> "Iterator[QueryResponse]":
+    """The records; by the end `reasons` has their unreached sources by reason, and all others under an empty one.
+
+    `replaced` names those of whose texts some cannot be shown.
+    """
     for record in records:
+        if any("\ufffd" in text for text in (record.query, record.answer, record.context_set)):
+            replaced.append(record.record_uuid)
         found = ((each.state == "unreached", each.reason or "no reason given") for each in record.sources)
         reasons.update(reason if is_unreached else "" for is_unreached, reason in found)
         yield record

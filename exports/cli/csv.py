@@ -188,7 +188,9 @@ def _summary(manifest: "Manifest") -> str:
     rows = [(file.file, file.rows, file.annotators, file.records) for file in manifest.files]
     table = Table([("file", "rows", "annotators", "records"), *rows], left=1).terminal((26, 7, 10, 7))
     drafts, discarded = (sum(getattr(each, name) for each in manifest.datasets) for name in ("drafts", "discarded"))
-    files = "" if manifest.filters.discarded else " (`--discarded` writes them)"
+    left_out = [counted(drafts, "draft")]
+    if not manifest.filters.discarded:
+        left_out.append(f"{counted(discarded, 'discarded response')} (`--discarded` writes them)")
     apart = [
         f"{counted(count, 'response')} to {what}"
         for name, what in (("controls", f"controls and repeats ({CONTROLS_FILE})"), ("practice", "practice cases"))
@@ -196,7 +198,7 @@ def _summary(manifest: "Manifest") -> str:
     ]
     if apart:
         table += f"\nNot among the answers: {', '.join(apart)}."
-    return f"{table}\nIn no file: {counted(drafts, 'draft')}, {counted(discarded, 'discarded response')}{files}."
+    return f"{table}\nIn no file: {', '.join(left_out)}."
 
 
 csv_command.params.append(SINCE)

@@ -125,8 +125,8 @@ def _ratings_of(wanted: dict[str, Any], **more: Any) -> "RatingOptions":
 @click.command(
     "agreement",
     cls=SectionedCommand,
-    rare="--epsilon --decisions --runs --resamples --seed --spreadsheet-safe --on --fail-label --schema --weights "
-    "--missing",
+    rare="--epsilon --decisions --runs --resamples --seed --least-excess --spreadsheet-safe --on --fail-label --schema "
+    "--weights --missing",
 )
 @click.argument("paths", metavar="DIR|CSV|RATINGS...", nargs=-1, required=True, type=PATH)
 @_ratings_options
@@ -149,6 +149,14 @@ def _ratings_of(wanted: dict[str, Any], **more: Any) -> "RatingOptions":
     help="Resamples behind each interval; 10000 for figures to be published.",
 )
 @seed(help="Seed of the resampling.")
+@preset(
+    "--least-excess",
+    type=click.FloatRange(0, 100),
+    callback=lambda ctx, param, points: points / 100,
+    default=3.0,
+    metavar="POINTS",
+    help="Name annotators only who differ from the others by so many points, down to the interval's lower end.",
+)
 @safe_tables_option
 @several(
     "--judge", "judges", type=PATH, metavar="JUDGEMENTS", help="Compare a judge's answers (JSON Lines) with the jury's"

@@ -87,7 +87,7 @@ def _write(
         return False
     for row in _rows(change, dataset, task, annotators, filters) if task else ():
         cells = csv_cells(row.model_dump(), HISTORY_COLUMNS, filters.spreadsheet_safe)
-        file.write(cells + LINE_END)
+        file.write(cells.replace(b"\0", "\ufffd".encode()) + LINE_END)
     return True
 
 

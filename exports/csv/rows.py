@@ -315,7 +315,7 @@ def provenance_cells(record: Mapping[str, Any]) -> tuple[str, ...]:
             known |= dict.fromkeys([f"n_{state}" for state in UNRESOLVED], "")
     if isinstance(cited := hidden.get("cited"), dict):
         known |= {f"n_{each}": cited.get(each, 0) for each in CITED}
-    return tuple(str(known.get(column, "")) for column in _TOLD)
+    return tuple(str(known.get(column, "")).replace("\0", "\ufffd") for column in _TOLD)
 
 
 class MergedProvenance(NamedTuple):

@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -10,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 from annotation.argilla.labels import TaskName
 from annotation.argilla.units import Purpose
 from exports.csv.rows import Piece
+from pipeline.core.terminal import counted
 
 _SCHEMA = """
     PRAGMA journal_mode = OFF;
@@ -80,6 +82,8 @@ class Spool:
         self.database = sqlite3.connect(path, isolation_level=None)
         self.database.executescript(_SCHEMA)
         self.database.execute("BEGIN")
+        self.mended: Counter[str] = Counter()
+        """By dataset: rows in which U+FFFD stands for a NUL, at which some readers of CSV end a cell."""
 
     def __enter__(self) -> Self:
         return self
@@ -87,6 +91,11 @@ class Spool:
     def __exit__(self, *_: object) -> None:
         self.database.close()
         self._lines.close()
+
+    def warnings(self) -> list[str]:
+        total = self.mended.total()
+        told = f"U+FFFD stands for NUL characters in {counted(total, 'row')}: some readers of CSV end a text at a NUL."
+        return [told] if total else []
 
     def begin_provenance_at(self, number: int) -> None:
         """Count provenances from above this number, so that they are told from those of an earlier export."""
@@ -123,12 +132,16 @@ class Spool:
 
     def add(self, dataset: str, rows: list[SpooledRow]) -> None:
         place = self._lines.tell()
-        kept = []
+        kept, lines = [], []
         for row in rows:
+            if b"\0" in row.line:
+                self.mended[dataset] += 1
+                row = row._replace(line=row.line.replace(b"\0", "\ufffd".encode()))
+            lines.append(row.line)
             keys = (row.record_id, *row[:7], row.at, row.labels)
             kept.append((dataset, *keys, place, len(row.line)))
             place += len(row.line)
-        self._lines.write(b"".join(row.line for row in rows))
+        self._lines.write(b"".join(lines))
         self.database.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * 13)})", kept)
 
     def add_unsubmitted(self, dataset: str, task: TaskName, units: Iterable[tuple[str, str, str]]) -> None:
@@ -181,6 +194,7 @@ class Spool:
         yield from self.database.execute("SELECT * FROM records ORDER BY dataset, id")
 
     def forget(self, dataset: str) -> None:
+        self.mended.pop(dataset, None)
         for table in ("met", "records", "rows", "unsubmitted"):
             self.database.execute(f"DELETE FROM {table} WHERE dataset = ?", (dataset,))
 

@@ -316,7 +316,7 @@ def _write_export(writing: _Writing) -> Export:
         if pseudonyms is not None:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
     warnings = gaps.warnings() + _warnings_about(files, manifest.datasets, filters, passed_over)
-    warnings += _warnings_about_marks(read) + _warnings_about_doubled(manifest.datasets)
+    warnings += _warnings_about_marks(read) + spool.warnings() + _warnings_about_doubled(manifest.datasets)
     warnings += _warnings_about_the_earlier(out, writing.is_update and update is None, earlier is not None, lost)
     return Export(manifest, warnings, None if pseudonyms is None else pseudonyms.path, changes)
 

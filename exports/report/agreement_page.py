@@ -125,7 +125,8 @@ def agreement_sections(
     for task, figures in agreement.tasks.items():
         yield from _task_sections(agreement, task, figures, place)
     legend = f"{_legend(agreement)} {_SIZES_LEGEND if place == 'report' else ''}".rstrip()
-    yield Section(notes=(words.FITNESS_MEANING, f"{legend} {_PAGE_LEGEND}"))
+    page = _PAGE_LEGEND.format(least=f"{100 * agreement.least_excess:g}")
+    yield Section(notes=(words.FITNESS_MEANING, f"{legend} {page}"))
     if place == "report":
         yield people_section(agreement)
     yield from judge_sections(agreement, place)

@@ -27,8 +27,8 @@ from exports.report.sections import markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import left_out_pairs
 from exports.statistics.agreement import RESAMPLES, measure_agreement
+from exports.statistics.agreement_schema import LEAST_EXCESS, Agreement, JudgeFile
 from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
-from exports.statistics.agreement_schema import Agreement, JudgeFile
 from exports.statistics.alt_test import EPSILON
 from exports.statistics.consensus import measure_audit
 from exports.statistics.disagreements import Disagreement, find_disagreements, rank_together
@@ -249,6 +249,8 @@ def _without_judge(value: object) -> object:
 class AgreementOptions(Frozen):
     resamples: int = RESAMPLES
     seed: int = 0
+    least_excess: float = LEAST_EXCESS
+    """By how large a share a person has to differ from the others to be named, down to the interval's lower end."""
     spreadsheet_safe: bool = False
     judges: tuple[Path, ...] = ()
     epsilon: float = EPSILON
@@ -268,13 +270,14 @@ class Measured(NamedTuple):
     controls: Sequence[AnnotatorScores] = ()
 
 
-def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
+def measure_tables(found: ReadTables, resamples: int, seed: int, least_excess: float = LEAST_EXCESS) -> Measured:
     if resamples < 1 or seed < 0:
         raise InputError(f"`resamples` is {resamples} and `seed` {seed}; expected 1 or more, and 0 or more.")
     if not any(len(table.units) for table in found.tables):
         names = ", ".join(f"`{file.file}`" for file in found.inputs) or "what was given"
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
-    return Measured(measure_agreement(found.tables, found.inputs, resamples, seed), found.tables, found.remarks)
+    agreement = measure_agreement(found.tables, found.inputs, resamples, seed, least_excess)
+    return Measured(agreement, found.tables, found.remarks)
 
 
 def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOptions) -> Measured:
@@ -290,7 +293,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
         if options.judges or options.decisions or options.runs:
             raise InputError("Judges, decisions and runs belong to exports of citejury, not to anybody's ratings.")
         read = read_ratings(paths, options.ratings)
-        measured = measure_tables(read, options.resamples, options.seed)
+        measured = measure_tables(read, options.resamples, options.seed, options.least_excess)
         disagreements, more = collect_disagreements(measured.tables)
         measured = measured._replace(remarks=[*measured.remarks, *more, *left_out_pairs(measured.agreement)])
         if options.judge_ratings:
@@ -303,7 +306,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     if options.judge_ratings:
         raise InputError("`--judge-ratings` goes with anybody's ratings. Of exports of citejury give `--judge`.")
     read = read_tables(export_files(paths))
-    agreement, tables, remarks, _, _ = measure_tables(read, options.resamples, options.seed)
+    agreement, tables, remarks, _, _ = measure_tables(read, options.resamples, options.seed, options.least_excess)
     judges = read_judges(options.judges)
     audit = None
     if options.decisions:

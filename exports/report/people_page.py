@@ -156,10 +156,12 @@ def people_section(agreement: Agreement) -> Section:
         for text in annotator_sentences(figures)
     ]
     tested = any(found.p is not None for figures in agreement.tasks.values() for found in figures.annotators_vs_rest)
-    nobody = "Nobody: no annotator differs from the others by more than chance explains."
+    nobody = "Nobody: no annotator differs from the others by so much, and by more than chance explains."
     return Section(
-        "Annotators who stand out",
-        notes=(_CHANCE,) if named else (nobody if tested else "Cannot be told: nobody could be tested.",),
+        "Annotators who read differently",
+        notes=(_CHANCE.format(least=f"{100 * agreement.least_excess:g}"),)
+        if named
+        else (nobody if tested else "Cannot be told: nobody could be tested.",),
         points=marked("* ", named),
         parts=tuple(
             Section(f"{task.capitalize()}: each annotator in figures", parts=parts, folded=True)
@@ -180,7 +182,7 @@ def _panel_sections(figures: TaskAgreement) -> Iterator[Section]:
     axis = model.difference_axis([*(found.delta_alpha for found in everybody), *ends])
     rows: Rows = [_COLUMNS]
     for label, whole in figures.labels.items():
-        found = [each for each in everybody if each.label == label]
+        found = [each for each in everybody if each.label == label and each.n_compared is not None]
         shown = sorted(found, key=lambda each: -each.n_ratings)[:_MOST_ROWS]
         kept = [each for each in found if each in shown] if len(shown) < len(found) else found
         more = f"{len(kept)} of {len(found)} annotators; annotators.csv has all" if len(kept) < len(found) else ""
@@ -213,7 +215,7 @@ def _panel_row(found: AnnotatorAgreement, pooled: float | None, axis: model.Axis
         Figure(percent(found.agreement_with_majority_of_others), of=f" of {found.n_compared:,}"),
         decimal(found.kappa_with_majority_of_others),
         signed(found.bias_index),
-        f"{found.lone_dissents:,}",
+        f"{found.lone_dissents or 0:,}",
         delta,
         change_strip if change is not None else "",
     )

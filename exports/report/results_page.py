@@ -222,7 +222,7 @@ _FIRST = 1  # so many differences, and things that cannot be compared, are in th
 
 def results_sections(results: schema.Results, place: Place = "page") -> Iterator[Section]:
     shown = list(figures(results))
-    findings = [figure for figure in shown if figure.task is None]
+    findings = words.told_findings(results)
     tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
     behind = words.denominator_sentences([*([figure] for figure in findings), *tasks.values()])
     groups = words.shows_groups(results)
@@ -256,12 +256,10 @@ def opening_sections(results: schema.Results, people: int, place: Place) -> Iter
     """
     extent = words.extent(results, people)
     told, unlike = list(words.difference_sentences(results)), words.incomparable_sentences(results)
-    findings = [_finding_section(figure, place=place) for figure in figures(results) if figure.task is None]
+    findings = _headlines(results, place)
     if place != "report":
         yield Section(_CAPTION, notes=(extent,), depth=2)
         yield from findings
-        if of_others := [figure for figure in figures(results) if figure.task == RATINGS]:
-            yield Section(tables=_rate_tables(of_others), notes=(words.rate_meaning(results),), widths=_WIDTHS)
         yield Section(points=(*marked("* ", told), *marked("! ", unlike)))
         return
     if latest := results.latest_response:
@@ -278,8 +276,7 @@ def opening_sections(results: schema.Results, people: int, place: Place) -> Iter
         Section("What cannot be told, and why", points=cannot, depth=2, look="told"),
     )
     screen = Section(parts=(Section(parts=tuple(findings)), Section(parts=sides)), look="screen")
-    opened = (screen,) if findings else sides
-    parts = (Section(notes=(extent,), look="extent"), *opened, *_behind(results))
+    parts = (Section(notes=(extent,), look="extent"), screen, *_behind(results))
     yield Section(_CAPTION, parts=parts, depth=1, name="found", look="found")
     if results.tasks:
         meaning = Section(
@@ -288,6 +285,21 @@ def opening_sections(results: schema.Results, people: int, place: Place) -> Iter
         blocks = (block._replace(folded=True) for block in landscape_blocks(results))
         parts = (_labels_section(results), meaning, *_annotator_section(results), *blocks)
         yield Section("Each label", parts=parts, depth=2, name="labels")
+
+
+def _headlines(results: schema.Results, place: Place) -> list[Section]:
+    """The findings that can be told; where none can, as of an export of one task, the labels of each task."""
+    if told := words.told_findings(results):
+        return [_finding_section(figure, place=place) for figure in told]
+    meaning = () if place == "report" else (words.rate_meaning(results),)
+    found = []
+    for task in results.tasks:
+        shown = [figure for figure in figures(results) if figure.task == task]
+        look = {"depth": 2, "look": "rates"} if place == "report" else {"depth": 3}
+        found.append(
+            Section(task.capitalize(), tables=_rate_tables(shown, place=place), notes=meaning, widths=_WIDTHS, **look)
+        )
+    return found
 
 
 def _labels_section(results: schema.Results) -> Section:
@@ -333,7 +345,9 @@ def _of_units(rate: schema.Rate | None, figure: words.Figure) -> Cell:
 
 
 def _behind(results: schema.Results) -> Iterator[Section]:
-    found = next((figure.found for figure in figures(results)), None)
+    found = next(
+        (each.found for each in (*words.told_findings(results), *figures(results)) if each.found.n_units), None
+    )
     if found is None or RATINGS in results.tasks:
         return
     rates = _named_rates(found)
@@ -353,8 +367,8 @@ _BEHIND: dict[str, str] = TEXTS["behind"]
 
 
 def short_section(results: schema.Results, people: int) -> Section:
-    shown = [figure for figure in figures(results) if figure.task is None]
-    rows = [row for figure in shown for row in _short_rows(figure, tuple(results.by[:1]))]
+    labels = [figure for figure in figures(results) if figure.task]
+    rows = [row for each in words.told_findings(results) or labels for row in _short_rows(each, tuple(results.by[:1]))]
     star = "* " if any(words.standing_out(results)) else ""
     points: list[Point] = []
     for mark, found in ((star, words.difference_sentences(results)), ("! ", words.incomparable_sentences(results))):
@@ -373,10 +387,10 @@ def short_section(results: schema.Results, people: int) -> Section:
 
 
 def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[Cell, ...]]:
-    assert isinstance(figure.found, schema.Finding)
-    left_out = f", {figure.found.n_incomplete:,} left out" if figure.found.n_incomplete else ""
-    yield figure.title, words.rate_estimate(figure.found), f"of {counted(figure.found.n_units, figure.unit)}{left_out}"
-    groups = [group for group in figure.found.groups if tuple(group.by) == by]
+    left = figure.found.n_incomplete if isinstance(figure.found, schema.Finding) else 0
+    found = words.rate_estimate(figure.found, figure.scale or words.SHARES)
+    yield figure.title, found, f"of {counted(figure.found.n_units, figure.unit)}{f', {left:,} left out' * bool(left)}"
+    groups = [group for group in figure.found.groups if tuple(group.by) == by and figure.task is None]
     for group in groups[: words.GROUPS_SHOWN]:
         if group.rate is not None:
             yield (
@@ -407,16 +421,16 @@ _READING: str = TEXTS["meaning"]["drawn"]
 
 def _headline(finding: schema.Finding) -> str:
     left = finding.n_incomplete
-    if finding.rate is None:
-        return f"cannot be told; {counted(left, 'answer')} {words.NOT_IN_EVERY_PART}" if left else "cannot be told"
     found = f"{words.share(finding.rate)} of {counted(finding.n_units, 'answer')}"
     return f"{found}; {left:,} more {'was' if left == 1 else 'were'} {words.NOT_IN_EVERY_PART}" if left else found
 
 
-def _rate_tables(shown: Sequence[words.Figure], groups: bool = True) -> tuple[Table, ...]:
+def _rate_tables(shown: Sequence[words.Figure], groups: bool = True, place: Place = "page") -> tuple[Table, ...]:
     """A table for each kind of figure."""
-    kinds = dict.fromkeys(figure.kind for figure in shown)
-    return tuple(_rate_table([each for each in shown if each.kind == kind], shown[0].unit, groups) for kind in kinds)
+    kinds: dict[str, list[words.Figure]] = {}
+    for figure in shown:
+        kinds.setdefault(figure.kind, []).append(figure)
+    return tuple(_rate_table(own, own[0].unit, groups, "page" if own[0].scale else place) for own in kinds.values())
 
 
 def _rate_table(shown: Sequence[words.Figure], unit: str, groups: bool = True, place: Place = "page") -> Table:

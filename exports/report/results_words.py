@@ -52,6 +52,11 @@ def figures(results: schema.Results) -> Iterator[Figure]:
                 yield Figure(task, f"mean {label}", f"mean {label}", unit, scaled.mean, "mean", NUMBERS)
 
 
+def told_findings(results: schema.Results) -> list[Figure]:
+    """What cannot be told is no headline."""
+    return [figure for figure in figures(results) if figure.task is None and figure.found.rate is not None]
+
+
 def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, schema.Rate]]:
     """For each label or finding its rate over all answers, then those of its groups: name, depth in the list, rate.
 
@@ -116,7 +121,7 @@ def rate_meaning(results: schema.Results) -> str:
         values, what = _VALUES_OF_ALL[results.consensus], "share of yes or of a value, or a mean"
     drawn = "narratives as what was drawn: answers to one narrative are no independent cases."
     drawn = "clusters, or units without one, as what was drawn." if RATINGS in results.tasks else drawn
-    finding = FINDING_VALUES[results.consensus] + " " if results.findings else ""
+    finding = FINDING_VALUES[results.consensus] + " " if told_findings(results) else ""
     return f"Each figure is the {what}, with its 95 % interval. {values} {finding}Intervals take {drawn}"
 
 
@@ -387,6 +392,9 @@ def _by_most_frequent(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, l
 def _without_figure(results: schema.Results) -> Iterator[str]:
     lacking: dict[tuple[str, bool, str], list[str]] = {}
     for figure in figures(results):
+        if isinstance(figure.found, schema.Finding) and figure.found.rate is None and figure.found.n_incomplete:
+            yield f"{figure.title} cannot be told. {left_out_sentence(figure.found)}"
+            continue
         parts = [("all", figure.found), *((group_name(group.by), group) for group in figure.found.groups)]
         for name, rate in parts:
             if rate.undefined:

@@ -189,10 +189,16 @@ def discard_sentence(discards: schema.Discards | None) -> str:
 def annotator_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     found = sorted((each for each in figures.annotators_vs_rest if each.stands_out), key=lambda each: each.p_holm or 0)
     for each in found[:_ANNOTATORS_TOLD]:
-        yield (
-            f"{each.rater} stands out on {each.label}: {percent(each.disagreement)} of the others' answers differ from "
-            f"theirs, {percent(each.expected_disagreement)} would if annotators were interchangeable "
-            f"(permutation test, {p_phrase(each.p_holm or 0.0)} after Holm)."
+        whole = figures.labels.get(each.label)
+        is_apart = getattr(whole, "scale", "nominal") in ("ordinal", "interval")
+        low, high = (f"{100 * (end or 0):.0f}" for end in (each.excess_low, each.excess_high))
+        yield TEXTS["differently"]["apart" if is_apart else "share"].format(
+            rater=each.rater,
+            label=each.label,
+            found=percent(each.disagreement),
+            excess=f"{100 * (each.excess or 0):.0f} points [{low}, {high}]",
+            p=p_phrase(each.p_holm or 0.0),
+            units=", ".join(each.examples),
         )
     more = len(found) - _ANNOTATORS_TOLD
     if more > 0:

@@ -139,9 +139,15 @@ class TaskFigures(NamedTuple):
 
 def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
     scaled = [ScaledEstimators(ratings, label) for label in ratings.scaled]
+    exchanges = of_annotators.measure_exchange(ratings)
+    on_scales = tuple(
+        each
+        for label, exchange in zip(ratings.scaled, exchanges[len(ratings.labels) :], strict=True)
+        for each in of_annotators.scaled_annotators(ratings, label, exchange)
+    )
     asked = [estimator for each in scaled for estimator in each.estimators]
     if not ratings.labels:
-        found = TaskFigures({}, by_label.MacroFigures(None, None, 0), (), (), ())
+        found = TaskFigures({}, by_label.MacroFigures(None, None, 0), (), (), on_scales)
         return _with_scaled(found, scaled, bootstrap(asked, resamples, seed))
     task = task_patterns(ratings)
     pairs = [of_annotators.PairEstimators(task, label) for label in task.labels]
@@ -159,9 +165,10 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
         pairs=tuple(pair for each in pairs for pair in each.read(resampled)),
         annotators=tuple(
             annotator
-            for each, label, exchange in zip(annotators, labels, of_annotators.measure_exchange(ratings), strict=True)
+            for each, label, exchange in zip(annotators, labels, exchanges, strict=False)
             for annotator in each.read(resampled, label.support, exchange)
-        ),
+        )
+        + on_scales,
         scaled_pairs=(),
     )
     return _with_scaled(found, scaled, resampled) if scaled else found
@@ -182,7 +189,11 @@ def _with_scaled(found: TaskFigures, scaled: Sequence[ScaledEstimators], resampl
 
 
 def measure_agreement(
-    tables: Sequence[Ratings], inputs: Sequence[InputFile], resamples: int = RESAMPLES, seed: int = 0
+    tables: Sequence[Ratings],
+    inputs: Sequence[InputFile],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    least_excess: float = schema.LEAST_EXCESS,
 ) -> schema.Agreement:
     """Agreement on each task of `tables`, at most one table a task; the same arguments give the same digits."""
     by_task = {ratings.measured_as: ratings for ratings in tables}
@@ -192,12 +203,19 @@ def measure_agreement(
         latest_response=None if latest is None else latest.isoformat(),
         seed=seed,
         resamples=resamples,
+        least_excess=least_excess,
         inputs=tuple(inputs),
-        tasks={task: measure_task(by_task[task], resamples, seed, len(by_task)) for task in order if task in by_task},
+        tasks={
+            task: measure_task(by_task[task], resamples, seed, len(by_task), least_excess)
+            for task in order
+            if task in by_task
+        },
     )
 
 
-def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) -> schema.TaskAgreement:
+def measure_task(
+    ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1, least_excess: float = schema.LEAST_EXCESS
+) -> schema.TaskAgreement:
     """Agreement on every label of one task of so many; without responses every figure is undefined."""
     figures = measure_figures(ratings, resamples, seed)
     has_parts = ratings.own_labels is None and ratings.labels
@@ -214,7 +232,11 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         identical_vectors=None if ratings.scaled else of_annotators.identical_vectors(ratings),
         pairs=figures.pairs,
         annotators_vs_rest=tuple(
-            each.model_copy(update={"stands_out": each.p_holm is not None and each.p_holm < SIGNIFICANT / n_tasks})
+            each.model_copy(
+                update={"stands_out": True, "examples": of_annotators.examples(ratings, each.label, each.rater)}
+            )
+            if (each.p_holm or 1) < SIGNIFICANT / n_tasks and (each.excess_low or 0) >= least_excess
+            else each
             for each in figures.annotators
         ),
         constraint_violations={rule: sum(counts.values()) for rule, counts in violations.items()},

@@ -168,7 +168,7 @@ class PairAgreement(PairFigures):
 
 
 class AnnotatorAgreement(Frozen):
-    """One annotator against the rest on one label."""
+    """One annotator against the rest on one label; of one on a scale only whether they differ from it."""
 
     label: str
     """The label."""
@@ -189,9 +189,9 @@ class AnnotatorAgreement(Frozen):
 
     It is too where fewer than 20 records hold a disagreement, or fewer than ten a unit on which all say yes, or no.
     """
-    n_compared: int
+    n_compared: int | None
     """Units on which the others have a majority."""
-    n_ties: int
+    n_ties: int | None
     """Units on which the others tie; skipped."""
     agreement_with_majority_of_others: float | None
     """Share of the compared units on which she says what the majority of the others says."""
@@ -199,12 +199,20 @@ class AnnotatorAgreement(Frozen):
     """Cohen's kappa of her and that majority."""
     bias_index: float | None
     """(only she says yes − only the majority of the others does) / compared units."""
-    lone_dissents: int
+    lone_dissents: int | None
     """Units with at least three ratings on which she alone says otherwise."""
     disagreement: float | None
-    """Share of the other ratings of a unit that say otherwise, mean over her units that others rated too."""
+    """Share of the other ratings of a unit that say otherwise, mean over her units that others rated too; on ordinal
+    and interval scales their mean distance as a share of the scale."""
     expected_disagreement: float | None
     """The same if people were interchangeable: its mean over all exchanges of whole votes on a record."""
+    excess: float | None
+    """By how much more the others differ from them than among themselves, mean over their units with two others or
+    more; None where `p` is."""
+    excess_low: float | None
+    """Lower end of its 95 % interval, from the variance between whole records."""
+    excess_high: float | None
+    """Upper end."""
     p: float | None
     """One-sided: share of the exchanges in which she would disagree as much or more; at least 1e-10.
 
@@ -214,7 +222,10 @@ class AnnotatorAgreement(Frozen):
     p_holm: float | None
     """The same, corrected by Holm for all annotators and labels of the task."""
     stands_out: bool
-    """She disagrees by more than chance: `p_holm` is below .05 divided by the number of tasks of the file."""
+    """Whether they read the label differently: `p_holm` is below .05 divided by the number of tasks of the file, and
+    `excess_low` is `least_excess` or more. They may be the one who reads it as it is meant."""
+    examples: tuple[str, ...] = ()
+    """Of who stands out three units on which the others differ most from them."""
     undefined: dict[str, UndefinedReason]
     """Why a figure is None, by its name."""
 
@@ -554,6 +565,10 @@ OPTIONAL = {
 }  # Fields of a task that `agreement.json` leaves out where they are empty
 
 
+LEAST_EXCESS = 0.03
+"""A smaller difference between annotators is of no interest, however sure it is."""
+
+
 class Agreement(Frozen):
     """The whole of `agreement.json`; the same input gives the same bytes."""
 
@@ -565,6 +580,8 @@ class Agreement(Frozen):
     """Seed of the resampling."""
     resamples: int
     """Resamples behind each interval."""
+    least_excess: float = LEAST_EXCESS
+    """How large the lower end of an annotator's `excess` has to be for them to stand out."""
     inputs: tuple[InputFile, ...]
     """The files in the order they were given."""
     tasks: dict[MeasuredTask, TaskAgreement]

@@ -17,12 +17,23 @@ from exports.statistics.agreement_schema import (
     RefusedReason,
     ScaledPair,
 )
-from exports.statistics.distributions import holm, sum_tails, wilson_interval
-from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
+from exports.statistics.distributions import holm, student_quantile, sum_tails, wilson_interval
+from exports.statistics.ratings import (
+    MISSING,
+    YES,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Ratings,
+    ScaledLabel,
+    Votes,
+    count_votes,
+)
 from exports.statistics.table import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
 from exports.statistics.warnings import FEW_SHARED
 
 _STEPS = 60  # Of the share of others that say otherwise: exact for up to seven ratings a unit, else rounded to one
+_EXAMPLES = 3  # Units that are named of who stands out
 _FEWEST_TO_TELL = 3  # Of two who differ nobody knows which one is off
 
 
@@ -38,8 +49,14 @@ class Exchange(NamedTuple):
 
     disagreement: FloatArray  # Share of the other ratings of their units that say otherwise, mean over these units
     expected_disagreement: FloatArray  # Its mean over all exchanges
+    excess: FloatArray  # By how much more others differ from them than among themselves, where there are two or more
+    excess_low: FloatArray  # The ends of its 95 % interval
+    excess_high: FloatArray
     p: FloatArray  # Share of the exchanges in which they would differ as much or more
     p_holm: FloatArray  # The same, corrected by Holm for all annotators and labels that have one
+
+    def of(self, rater: int) -> dict[str, float]:
+        return {field: float(values[rater]) for field, values in self._asdict().items()}
 
 
 class _Blocks(NamedTuple):
@@ -51,15 +68,19 @@ class _Blocks(NamedTuple):
     shares: FloatArray  # Blocks × labels: share of other ratings that say otherwise, summed over the units of the block
     steps: IntArray  # The same in whole steps, by which exchanges are compared
     compared: IntArray  # Blocks × labels: units that others rated too
-    tellable: BoolArray  # Blocks × labels: whether one of the units has three ratings or more
+    told: IntArray  # Blocks × labels: units with three ratings or more
+    excess: FloatArray  # Blocks × labels: how much more others differ from this one than among themselves, their sum
 
 
 def measure_exchange(ratings: Ratings) -> list[Exchange]:
-    """By label; p is NaN of who judged the same units of a record as nobody else, or never with a third one."""
+    """By label, those of yes and no first.
+
+    p and excess are NaN of who judged the same units of a record as nobody else, or never with a third one.
+    """
     blocks = _blocks_of(ratings)
-    shape = (len(ratings.annotators), ratings.values.shape[1])
-    p = np.full(shape, np.nan)
-    observed, expected = np.full(shape, np.nan), np.full(shape, np.nan)
+    shape = (len(ratings.annotators), blocks.shares.shape[1])
+    p, observed, expected = (np.full(shape, np.nan) for _ in range(3))
+    excess = np.full((3, *shape), np.nan)
     sizes = np.repeat(blocks.sizes, blocks.sizes)
     for label in range(shape[1]):
         compared = np.bincount(blocks.people, blocks.compared[:, label], shape[0])
@@ -67,21 +88,67 @@ def measure_exchange(ratings: Ratings) -> list[Exchange]:
         some = compared > 0
         observed[some, label] = np.bincount(blocks.people, blocks.shares[:, label], shape[0])[some] / compared[some]
         expected[some, label] = np.bincount(blocks.people, means, shape[0])[some] / compared[some]
-        can = np.bincount(blocks.people[blocks.tellable[:, label] & (sizes > 1)], minlength=shape[0]) > 0
+        can = np.bincount(blocks.people[(blocks.told[:, label] > 0) & (sizes > 1)], minlength=shape[0]) > 0
         p[can, label] = _tail_shares(blocks, label, shape[0])[can]
+        excess[:, can, label] = _excess(blocks, label, shape[0])[:, can]
     corrected = np.full(shape, np.nan)
     told = np.isfinite(p)
     corrected[told] = holm(p[told].tolist())
-    return [Exchange(*columns) for columns in zip(observed.T, expected.T, p.T, corrected.T, strict=True)]
+    columns = (observed, expected, *excess, p, corrected)
+    return [Exchange(*found) for found in zip(*(column.T for column in columns), strict=True)]
 
 
-def _blocks_of(ratings: Ratings) -> _Blocks:
+def _excess(blocks: _Blocks, label: int, n_people: int) -> FloatArray:
+    """The excess of each person and both ends of its interval, by the variance between whole records, with Student's t.
+
+    An imagined record without excess keeps records that are all alike from making it certain.
+    """
+    met = blocks.told[:, label] > 0
+    people, more, units = blocks.people[met], blocks.excess[met, label], blocks.told[met, label]
+    n, total = np.bincount(people, minlength=n_people), np.bincount(people, units, n_people)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.bincount(people, more, n_people) / total
+        squares = np.bincount(people, (more - found[people] * units) ** 2, n_people) + (found * total / n) ** 2
+        half = np.array([student_quantile(max(each - 1, 1)) for each in n.tolist()]) * np.sqrt(squares) / total
+    return np.array([found, np.maximum(found - half, -1), np.minimum(found + half, 1)])
+
+
+def _unlike_shares(ratings: Ratings) -> tuple[FloatArray, IntArray]:
+    """Of each response on each label, those of yes and no first: how far the others are from it, and how many they are.
+
+    These are -1 where the response leaves the label out. On yes and no and nominal scales how far is the share of
+    others that say otherwise, else their mean distance as a share of the scale.
+    """
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
     answered = ratings.values != MISSING
     own = Votes(votes.zeros[ratings.units], votes.ones[ratings.units])
-    others = np.where(answered, own.ratings - 1, 0)
+    others = np.where(answered, own.ratings - 1, -1)
     unlike = np.where(ratings.values == YES, own.zeros, own.ones) * answered
-    shares = unlike / np.maximum(others, 1)
+    keys = ratings.units * len(ratings.annotators) + ratings.response_annotators
+    for label in ratings.scaled:
+        rows = np.searchsorted(keys, label.units * len(ratings.annotators) + label.raters)
+        apart, met = np.zeros(len(keys)), np.full(len(keys), -1)
+        met[rows] = 0
+        places = label.places[label.codes]
+        width = float(np.ptp(label.places)) or 1.0
+        # Ratings are sorted by unit: two of one are met at their distance.
+        for distance in range(1, int(np.bincount(label.units).max(initial=0))):
+            first = np.flatnonzero(label.units[distance:] == label.units[:-distance])
+            gap = np.abs(places[first] - places[first + distance])
+            gap = gap > 0 if label.scale == "nominal" else gap / width
+            for side in (rows[first], rows[first + distance]):
+                apart += np.bincount(side, gap, len(keys))
+                met += np.bincount(side, minlength=len(keys))
+        unlike, others = np.column_stack([unlike, apart]), np.column_stack([others, met])
+    return unlike / np.maximum(others, 1), others
+
+
+def _blocks_of(ratings: Ratings) -> _Blocks:
+    shares, others = _unlike_shares(ratings)
+    apart = shares * others
+    whole = np.stack([np.bincount(ratings.units, column, len(ratings.unit_records)) for column in apart.T], axis=1) / 2
+    among = (whole[ratings.units] - apart) / np.maximum(others * (others - 1) / 2, 1)
+    excess = np.where(others + 1 >= _FEWEST_TO_TELL, shares - among, 0)
     records = ratings.unit_records[ratings.units]
     keys, blocks = np.unique(records * len(ratings.annotators) + ratings.response_annotators, return_inverse=True)
 
@@ -89,6 +156,7 @@ def _blocks_of(ratings: Ratings) -> _Blocks:
         return np.stack([np.bincount(blocks, column, len(keys)) for column in columns.T], axis=1)
 
     marks = np.zeros(len(keys), dtype=np.uint64)
+    answered = others >= 0
     answers = answered @ (1 << np.arange(answered.shape[1]))
     np.add.at(marks, blocks, _scattered(ratings.units << answered.shape[1] | answers))
     block_records, people = np.divmod(keys, max(len(ratings.annotators), 1))
@@ -103,7 +171,8 @@ def _blocks_of(ratings: Ratings) -> _Blocks:
         shares=summed(shares)[order],
         steps=summed(np.rint(shares * _STEPS)).astype(np.int64)[order],
         compared=summed((others > 0).astype(np.int64)).astype(np.int64)[order],
-        tellable=summed((others + 1 >= _FEWEST_TO_TELL).astype(np.int64))[order] > 0,
+        told=summed((others + 1 >= _FEWEST_TO_TELL).astype(np.int64)).astype(np.int64)[order],
+        excess=summed(excess)[order],
     )
 
 
@@ -284,7 +353,7 @@ class AnnotatorEstimators:
                 "alpha_without": alphas[rater + 1],
                 "delta_alpha": alphas[rater + 1] - alphas[0],
                 "kappa_with_majority_of_others": kappas(cells[rater].astype(np.float64))[0],
-                **{field: values[rater] for field, values in exchange._asdict().items()},
+                **exchange.of(rater),
             }
             figures = {
                 "positive_rate": ratio(yes[rater], n_ratings),
@@ -317,7 +386,7 @@ class AnnotatorEstimators:
             if pairable or figures["alpha_without"] is not None:
                 return "no_variation"
             return "single_annotator" if n_others == 1 else "no_pairable_items"
-        if figure in ("p", "p_holm") and figures["disagreement"] is not None:
+        if figure in Exchange._fields[2:] and figures["disagreement"] is not None:
             return "no_exchange"
         return "constant_both_raters" if compared and figure == "kappa_with_majority_of_others" else "no_pairable_items"
 
@@ -340,6 +409,29 @@ class AnnotatorEstimators:
             count((same == 0) & (no + yes >= 2)),
             np.bincount(cells[decided], units[decided], 4 * n_annotators).astype(np.int64).reshape(-1, 4),
         )
+
+
+def scaled_annotators(ratings: Ratings, label: ScaledLabel, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
+    """Every annotator, by name, on a label that is no yes or no: only whether they differ from the others."""
+    counts = np.bincount(label.raters, minlength=len(ratings.annotators)).tolist()
+    for rater, name in enumerate(ratings.annotators):
+        found = {field: None if np.isnan(value) else value for field, value in exchange.of(rater).items()}
+        reason: UndefinedReason = "no_pairable_items" if found["disagreement"] is None else "no_exchange"
+        missing = [field for field, value in found.items() if value is None]
+        told = {"label": label.name, "rater": name, "n_ratings": counts[rater], "stands_out": False, **found}
+        others = [field for field in AnnotatorAgreement.model_fields if field not in (*told, "examples", "undefined")]
+        undefined = {**dict.fromkeys(others, "not_boolean"), **dict.fromkeys(missing, reason)}
+        yield AnnotatorAgreement.model_validate(told | dict.fromkeys(others) | {"undefined": undefined})
+
+
+def examples(ratings: Ratings, label: str, rater: str) -> tuple[str, ...]:
+    """Units on which the others are farthest from one annotator, those of most others first."""
+    column = (*ratings.labels, *(each.name for each in ratings.scaled)).index(label)
+    shares, others = (found[:, column] for found in _unlike_shares(ratings))
+    rows = np.flatnonzero((ratings.response_annotators == ratings.annotators.index(rater)) & (shares > 0))
+    chosen = rows[np.lexsort((-others[rows], -shares[rows]))][:_EXAMPLES]
+    names = ratings.unit_names or [":".join(filter(None, key)) for key in ratings.unit_keys]
+    return tuple(names[unit] for unit in ratings.units[chosen])
 
 
 def _without_entries(label: resampling.LabelPatterns, n_annotators: int) -> resampling.Entries:

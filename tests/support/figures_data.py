@@ -102,9 +102,13 @@ def against_rest(name: str, delta: float, low: float, high: float, p_holm: float
         lone_dissents=9,
         disagreement=0.31,
         expected_disagreement=0.14,
+        excess=0.17,
+        excess_low=0.1,
+        excess_high=0.24,
         p=p_holm / 2,
         p_holm=p_holm,
         stands_out=p_holm < 0.05,
+        examples=("r1", "r2", "r3"),
         undefined={},
     )
 

@@ -217,9 +217,10 @@ def test_the_command_refuses_no_record_tells_unreached_sources_and_bad_lines(com
         {"n": n, "url": f"http://{n}.example/", "host": "", "state": state, "reason": reason}
         for n, (state, reason) in enumerate(told, start=1)
     ]
-    write_records(tmp_path / "records.jsonl", sample(sources=sources))
+    write_records(tmp_path / "records.jsonl", sample(sources=sources, query="A NUL \0 here"))
     result = command("annotation", "push", "records.jsonl", "--workspace", ready, "--dry-run")
     assert "Sources that could not be reached: 3 of 5 (refused 1, timeout 2)." in result.stderr
+    assert "1 records hold U+FFFD, such as where their source had a NUL character; annotators see it:" in result.stderr
     assert "citejury pipeline sources RUN --out records.jsonl --allow-address ADDRESS:PORT" in result.stderr
     lines = write_records(tmp_path / "records.jsonl", sample()).read_text(encoding="utf-8")
     (tmp_path / "records.jsonl").write_text(f'{{\n{lines}{{"a": 1}}\n', encoding="utf-8")

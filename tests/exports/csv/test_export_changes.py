@@ -192,6 +192,16 @@ def test_a_unit_that_somebody_answered_in_two_workspaces_is_their_newest_answer(
     assert pairs(read_csv(tmp_path / "both" / "generation.csv")) == wanted
 
 
+def test_a_nul_that_would_end_a_cell_is_replaced_and_counted(generation: Bench, tmp_path: Path) -> None:
+    told = generation.response("anna", **answers("generation"), notes="before \0 after")
+    generation.put("generation", record("generation", "r1", told), record("generation", "r2", told))
+    out, places = tmp_path / "out", (generation.workspace,)
+    export = export_csv(generation.client, places, out, ExportFilters())
+    assert [row["notes"] for row in read_csv(out / "generation.csv")] == ["before \ufffd after"] * 2
+    stand_in = "U+FFFD stands for NUL characters in 2 rows: some readers of CSV end a text at a NUL."
+    assert stand_in in export.warnings
+
+
 def test_drafts_and_discards_are_counted(generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, out = generation, tmp_path / "out"
     draft, dropped = bench.response("ben", "draft", helpful="yes"), bench.response("ben", "discarded")
@@ -202,6 +212,8 @@ def test_drafts_and_discards_are_counted(generation: Bench, tmp_path: Path, monk
     bench.put("generation", record("generation", "r3", bench.response("anna", "discarded")))
     done = run(bench, monkeypatch, out)
     assert "In no file: 1 draft, 2 discarded responses (`--discarded` writes them)." in done.stderr
+    written = run(bench, monkeypatch, tmp_path / "written", "--discarded").stderr
+    assert written.splitlines()[-2] == "In no file: 1 draft."
     (dataset,) = manifest_of(out)["datasets"]
     assert (dataset["drafts"], dataset["discarded"]) == (1, 2)
     assert dataset["annotators"] == {

@@ -122,6 +122,10 @@ def test_no_two_splits_share_a_passage_and_a_hub_that_ties_nearly_all_is_told(tm
         splits.setdefault(found["chunk"], set()).add(found["split"])
     assert {len(names) for names in splits.values()} == {1}
     assert not about(hub.warnings, "instead of")
+    write_export(source, "retrieval", [row("retrieval", f"r{n:02}", chunk="We use cookies.") for n in range(80)])
+    whole = make(tmp_path / "whole", source, DatasetOptions())
+    assert about(whole.warnings, "instead of")[0].startswith("The splits have 100, 0 and 0 % of the records instead of")
+    assert about(whole.warnings, "instead of")[0].endswith("The most common passage is in 80 records, such as r00.")
     rows += [row("retrieval", f"s{n:02}", chunk="We use cookies.") for n in range(100)]
     write_export(source, "retrieval", rows)
     told = make(tmp_path / "new", source, DatasetOptions())

@@ -80,8 +80,9 @@ def test_those_who_stand_out_most_are_named_and_nobody_for_an_interval_alone() -
     (told,) = words.annotator_sentences(RICH)
     assert told.startswith("=HYPERLINK")
     assert told.endswith(
-        " stands out on misleading: 31% of the others' answers differ from theirs, 14% would if annotators were "
-        "interchangeable (permutation test, p = .002 after Holm)."
+        " reads misleading differently: 31% of the others' answers differ from theirs, 17 points [10, 24] more than "
+        "the others differ among themselves (permutation test, p = .002 after Holm). Look at r1, r2, r3: either side "
+        "may be right."
     )
     many = [against_rest(f"a{n}", n / 100, 0.001, 1.0, 0.031 - n / 1000) for n in range(1, 31)]
     found = list(words.annotator_sentences(task({}, annotators_vs_rest=tuple(many))))

@@ -42,7 +42,7 @@ def test_its_parts_stand_in_order_and_each_label_once(page: Page, whole: tuple[A
         "What cannot be told, and why",
         "Each label",
         "How far the annotators agree",
-        "Annotators who stand out",
+        "Annotators who read differently",
         "Where annotators differ",
         "Methods",
     ]

@@ -108,7 +108,8 @@ def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
     empty = dict(group("x", None, undefined="no_units")) | {"groups": (), "differences": ()}
     del empty["by"]
     unjudged = list(words.incomparable_sentences(only(found, **empty)))
-    assert unjudged[0] == "all: no rate for Serious problem: not judged in every part."
+    lacking = "Left out, since the jury has not judged every part: 7 answers (fabricated_source 5, unsafe_content 2)."
+    assert unjudged[0] == f"Serious problem cannot be told. {lacking}"
     assert not any("judged none" in sentence and "Serious problem" in sentence for sentence in unjudged)
     unlike = {"p": None, "p_holm": None, "undefined": "no_shared_narrative", "stands_out": False}
 

@@ -9,7 +9,7 @@ from annotation.argilla.labels import LABELS, TaskName
 from exports.statistics.agreement import measure_agreement, measure_task
 from exports.statistics.agreement_schema import AnnotatorAgreement
 from exports.statistics.annotators import measure_exchange
-from exports.statistics.ratings import Ratings
+from exports.statistics.ratings import Ratings, ScaledLabel, ScaleName
 from tests.support.agreement_data import Row, ratings_of, ratings_of_matrix
 from tests.support.juries import Jury, jury_ratings
 
@@ -36,14 +36,23 @@ def of_person(ratings: Ratings, name: str) -> AnnotatorAgreement:
 
 
 def test_whole_records_are_exchanged_among_those_who_judged_the_same_units_and_agreement_names_nobody() -> None:
-    ratings = rows_of(*["001", "110"] * 3, *AGREED)
+    ratings = rows_of(*["001", "110"] * 5, *AGREED)
     carla, anna = of_person(ratings, "carla"), of_person(ratings, "anna")
     # Three people on the only label with answers: three comparisons.
-    assert (carla.p, carla.p_holm) == (pytest.approx(3**-6, abs=1e-9), pytest.approx(3 * 3**-6, abs=1e-9))
-    # Both others say otherwise on 6 of 26 units. In a third of the exchanges she is alone, else one of two differs.
-    assert carla.disagreement == pytest.approx(6 / 26)
-    assert carla.expected_disagreement == pytest.approx(6 * (1 / 3 * 1 + 2 / 3 * 1 / 2) / 26)
-    assert (carla.stands_out, anna.p, anna.stands_out) == (True, 1, False)
+    assert (carla.p, carla.p_holm) == (pytest.approx(3**-10, abs=1e-9), pytest.approx(3 * 3**-10, abs=1e-9))
+    # Both others say otherwise on 10 of 30 units. In a third of the exchanges they are alone, else one of two differs.
+    assert carla.disagreement == pytest.approx(10 / 30)
+    assert carla.expected_disagreement == pytest.approx(10 * (1 / 3 * 1 + 2 / 3 * 1 / 2) / 30)
+    # The others never differ among themselves: 1 on 10 records, 0 on 20 and on an imagined one; t of 29 is 2.045.
+    half = 2.045 / 30 * np.sqrt(10 * (1 - 1 / 3) ** 2 + 21 * (1 / 3) ** 2)
+    ends = (1 / 3 - half, 1 / 3, 1 / 3 + half)
+    assert (carla.excess_low, carla.excess, carla.excess_high) == pytest.approx(ends, abs=1e-4)
+    assert (carla.stands_out, carla.examples, anna.p, anna.stands_out) == (
+        True,
+        ("r000:c0", "r001:c0", "r002:c0"),
+        1,
+        False,
+    )
     apart, together = (of_person(rows_of(*["001"] * 5, *AGREED, passages=size), "carla").p for size in (1, 5))
     assert (apart, together) == (pytest.approx(3**-5, abs=1e-9), pytest.approx(1 / 3))
     # dan judged one passage of each record only, so carla can be exchanged with anna and ben alone.
@@ -68,7 +77,7 @@ def test_of_two_who_differ_nobody_can_be_told(units: list[str]) -> None:
 def test_in_a_file_of_three_tasks_each_has_a_third_of_the_chance_to_name_somebody() -> None:
     # Five lone dissents: p = 3⁻⁵ = .0041, of three comparisons .0123; six: .0041.
     def table(task: TaskName, dissents: int) -> Ratings:
-        ratings = rows_of(*["001"] * dissents, *AGREED)
+        ratings = rows_of(*["001"] * dissents, *AGREED[:2])
         values = np.full((len(ratings.values), len(LABELS[task])), -1, dtype=np.int8)
         values[:, 0] = ratings.values[:, 0]
         return ratings._replace(task=task, values=values)
@@ -84,6 +93,35 @@ def test_in_a_file_of_three_tasks_each_has_a_third_of_the_chance_to_name_somebod
     assert named(tables[0]) == {"retrieval": [("carla", pytest.approx(3 * 3**-4))]}
     dissenting = [("carla", pytest.approx(3 * 3**-5))]
     assert named(*tables) == {"retrieval": [], "grounding": dissenting, "generation": dissenting}
+
+
+def test_nobody_is_named_for_a_point_however_sure_it_is() -> None:
+    random = np.random.default_rng(1)
+    errors = random.random((2500, 3)) < (0.02, 0.02, 0.04)
+    ratings = ratings_of_matrix((errors ^ (random.random((2500, 1)) < 0.3)).astype(float))
+    for least, named in ((0.03, []), (0.0, ["a002"])):
+        found = measure_task(ratings, RESAMPLES, 0, least_excess=least).annotators_vs_rest
+        assert [each.rater for each in found if each.stands_out] == named
+    sure = min(found, key=lambda each: each.p_holm or 1)
+    assert 0 < (sure.excess_low or 0) < (sure.excess or 0) < 0.03
+
+
+@pytest.mark.parametrize(("scale", "apart"), [("nominal", 1.0), ("ordinal", 0.25), ("interval", 0.25)])
+def test_labels_on_scales_name_who_is_always_a_step_away(scale: ScaleName, apart: float) -> None:
+    codes = np.tile([0, 1, 2, 3], 4)[:, np.newaxis] + [0, 0, 1]
+    jury = jury_ratings(Jury(records=16, annotators=3), "retrieval", np.random.default_rng(0))
+    values, places = ("1", "2", "3", "4", "5"), np.arange(1.0, 6)
+    label = ScaledLabel(
+        "score", scale, "identity", values, places, jury.units, jury.response_annotators, codes.reshape(-1)
+    )
+    scaled = jury._replace(values=jury.values[:, :0], own_labels=(), scaled=(label,))
+    anna, ben, carla = measure_task(scaled, RESAMPLES, 0).annotators_vs_rest
+    assert (carla.disagreement, carla.excess) == pytest.approx((apart, apart))
+    assert (carla.stands_out, len(carla.examples), carla.lone_dissents, carla.undefined["bias_index"]) == (
+        *(True, 3, None),
+        "not_boolean",
+    )
+    assert (anna.stands_out, ben.stands_out) == (False, False)
 
 
 def exchanged(ratings: Ratings, random: np.random.Generator) -> Ratings:

@@ -1,6 +1,7 @@
 """How often interchangeable annotators are named, and how often a careless one is found: simulated reports.
 
-A report has the three tasks of the demo with all their labels: 46 passages of 23 records, 23 and 57 answers.
+A report has the three tasks of the demo with all their labels: 46 passages of 23 records, 23 and 57 answers. A share of
+yes of 0 stands for labels on a scale.
 """
 
 import sys
@@ -11,7 +12,9 @@ import pytest
 
 from annotation.argilla.labels import TASKS
 from exports.statistics.agreement import SIGNIFICANT
+from exports.statistics.agreement_schema import LEAST_EXCESS
 from exports.statistics.annotators import Exchange, measure_exchange
+from exports.statistics.ratings import Ratings, ScaledLabel
 from tests.support.juries import Jury, jury_ratings
 
 SEED = 20261122
@@ -33,25 +36,36 @@ ERRORS = {
     "one in five wrong": {"error": 0.2},
     "one record in seven at random": {"error": 0.05, "off": 0.15},
 }
-rare_and_common = pytest.mark.parametrize("prevalence", [0.05, 0.5])
+rare_and_common = pytest.mark.parametrize("prevalence", [0.0, 0.05, 0.5])
 
 
-def names_somebody(found: list[Exchange], level: float) -> bool:
-    return any(np.nanmin(np.append(each.p_holm, 1.0)) < level for each in found)
+def named(found: list[Exchange], level: float) -> np.ndarray:
+    """People × labels."""
+    return np.stack([(each.p_holm < level) & (each.excess_low >= LEAST_EXCESS) for each in found], axis=1)
+
+
+def on_a_scale(ratings: Ratings, random: np.random.Generator) -> Ratings:
+    """One label of five values instead: who errs takes another one at random."""
+    wrong = ratings.values[:, 0].astype(np.int64) * random.integers(1, 5, len(ratings.units))
+    codes = (random.integers(0, 5, len(ratings.unit_records))[ratings.units] + wrong) % 5
+    told = (ratings.units, ratings.response_annotators, codes)
+    label = ScaledLabel("score", "ordinal", "ordinal", ("1", "2", "3", "4", "5"), np.arange(5.0), *told)
+    return ratings._replace(values=ratings.values[:, :0], own_labels=(), scaled=(label,))
 
 
 def false_share(jury: Jury, reports: int) -> float:
-    """Share of reports on a jury of equals that name anybody."""
+    """Share of reports on a jury of equals that name anybody; with no yes at all they are on a scale."""
     random = np.random.default_rng(SEED)
-    named = 0
+    share = 0
     for _ in range(reports):
         tables = [
             jury_ratings(replace(jury, records=records, passages=passages), task, random)
             for task, (records, passages) in SHAPES.items()
             if task in TASKS
         ]
-        named += any(names_somebody(measure_exchange(table), SIGNIFICANT / len(tables)) for table in tables)
-    return named / reports
+        tables = tables if jury.prevalence else [on_a_scale(table, random) for table in tables]
+        share += any(named(measure_exchange(table), SIGNIFICANT / len(tables)).any() for table in tables)
+    return share / reports
 
 
 def found_share(jury: Jury, studies: int) -> float:
@@ -59,8 +73,10 @@ def found_share(jury: Jury, studies: int) -> float:
     random = np.random.default_rng(SEED)
     found = 0
     for _ in range(studies):
-        by_person = np.stack([each.p_holm for each in measure_exchange(jury_ratings(jury, "generation", random))], 1)
-        stands_out = (by_person < SIGNIFICANT).sum(axis=1)
+        units = jury if jury.prevalence else replace(jury, records=2 * jury.records)  # one label, errors half as large
+        ratings = jury_ratings(units, "generation", random)
+        ratings = ratings if jury.prevalence else on_a_scale(ratings, random)
+        stands_out = named(measure_exchange(ratings), SIGNIFICANT).sum(axis=1)
         found += bool(stands_out[0] > stands_out[1:].max())
     return found / studies
 
