@@ -19,7 +19,6 @@ ASSIGNMENT = "citejury_assignment"
 Purpose = Literal["label", "control", "repeat", "practice"]
 MIXED_IN: tuple[Purpose, ...] = ("control", "repeat")
 """What comes to annotators among their other work, at a rate, so that nobody can tell which it is."""
-DEFAULT_RATE = 0.1  # the rate at which they come where nobody says another
 
 
 class Assignment(Frozen):

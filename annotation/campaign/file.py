@@ -88,6 +88,21 @@ class Practice(Frozen):
         return given
 
 
+class Controls(Frozen):
+    """Units whose answers are known, and repeats, among the others of production; `push` puts them there."""
+
+    known: str | None = None
+    """File of known answers (annotation/contracts/controls.md#files-of-controls) beside citejury.toml."""
+    records: str | None = None
+    """File of the records that it names; `<known>.records.jsonl` beside it if not given."""
+    rate: float = Field(default=0.1, gt=0, le=0.5)
+    """Share of each person's units that are to be controls and repeats."""
+    repeats: float = Field(default=0.0, ge=0, le=0.5)
+    """Share of the units that each person submitted which they get again; 0 for none."""
+    distance: Count = 30
+    """How many units they have submitted since, at least."""
+
+
 class Campaign(Frozen):
     """What a campaign consists of, apart from the records."""
 
@@ -105,6 +120,8 @@ class Campaign(Frozen):
     """The round before production; None where there is none."""
     practice: Practice | None = None
     """The round of known cases before all others; None where there is none."""
+    controls: Controls | None = None
+    """Known answers and repeats among the work of production; None where there are none."""
     language_workspaces: bool | None = None
     """Whether each language has a workspace of its own; None for the way that Argilla has, and where it has none, for
     workspaces of their own where annotators do not share all languages."""

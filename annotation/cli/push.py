@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from annotation.cli.controls import known_units, put_controls
 from annotation.cli.options import api_url_option, flag, workspace_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
@@ -78,7 +79,8 @@ def push(
 
     With a campaign in citejury.toml each record goes to a list whose people read its query and its answer, and to
     calibration or production; `--round` names a round instead, and `--locale` the datasets of one language for all
-    records. What nobody reads is listed and stays out. The API key comes from ARGILLA_API_KEY.
+    records. What nobody reads is listed and stays out. Where neither is given, the campaign's controls and repeats go
+    in, too (`annotation controls` shows them). The API key comes from ARGILLA_API_KEY.
 
     \b
     Examples:
@@ -115,6 +117,9 @@ def push(
 
     unreached: Counter[str] = Counter()
     replaced: list[str] = []
+    controlled = None if locale or round_name not in (None, PRODUCTION) else campaign
+    controls = known_units(controlled)
+    refused: tuple[str, ...] = ()
     with kept_records() as kept:
         checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude), kept.keep)
         _tell_checked(checked, campaign.tasks if campaign else OWN_TASKS)
@@ -124,6 +129,8 @@ def push(
             records = _counted(kept.read(checked.left_out), unreached, replaced)
             where = (argilla, settings.workspace, campaign, checked.languages, records)
             report = push_where_named(*where, locale, round_name, options)
+            if controlled:
+                refused = put_controls(*where[:2], controlled, controls, bars, dry_run=dry_run)
     _log_lines("records were answered and changed; their new text is a revision", report.revised)
     _log_lines("units stay in Argilla although their record no longer has them", report.left_over)
     _log_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
@@ -137,7 +144,7 @@ def push(
         named = named_again(workspace, round_name or PRODUCTION)
         sheets = f"citejury annotation share --out sheets{named_again(workspace)}"
         tell_next(f"{sheets}; once there are responses: citejury exports csv OUT{named}")
-    if problems := [*checked.problems, *report.refused]:
+    if problems := [*checked.problems, *report.refused, *refused]:
         rest = "would go in" if dry_run else "is in"
         raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
 

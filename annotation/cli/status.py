@@ -1,9 +1,7 @@
-"""The commands `status`, `escalate` and `reply`: how far annotators are, what they are split on and what they ask."""
+"""The commands `status` and `reply`: how far annotators are, and what they ask."""
 
-from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,11 +11,9 @@ from annotation.cli.options import (
     flag,
     named_workspaces,
     rounds_option,
-    tasks_option,
     workspaces_option,
 )
 from pipeline.cli.options import SectionedCommand, log
-from pipeline.core.tables import Table
 from pipeline.core.terminal import counted, printable
 
 
@@ -83,59 +79,6 @@ def status(
     log(f"Next: citejury {step}")
     if strict and found.notices:
         raise click.exceptions.Exit(1)
-
-
-@click.command(cls=SectionedCommand, rare="--api-url")
-@workspaces_option
-@tasks_option
-@rounds_option
-@flag("--dry-run", help="Say what would be escalated, and change nothing.")
-@api_url_option
-def escalate(workspaces: tuple[str, ...], dry_run: bool, api_url: str | None, **chosen: Any) -> None:
-    """Give units on which annotators are split to one annotator more, before anybody adjudicates.
-
-    A unit is split when it has all the submissions that it waits for and they differ in a label. Somebody who has not
-    answered it gets it through her ordinary queue, and nothing tells her that it is split. Running it again changes
-    nothing. It works with citejury's own server only. The API key comes from ARGILLA_API_KEY; it must be an owner's, or
-    that of an admin of the workspace.
-
-    \b
-    Examples:
-        citejury annotation escalate --dry-run
-        citejury annotation escalate --task grounding --round production
-    """
-    from annotation.quality.escalation import escalate as escalate_split_units
-
-    with named_workspaces(workspaces, api_url) as (argilla, named, campaign):
-        people = campaign.annotators if campaign else ()
-        languages = {
-            each.name: campaign.locales_of(each) if campaign and each.role != "adjudicator" else () for each in people
-        }
-        found = escalate_split_units(argilla, named, languages=languages, dry_run=dry_run, **chosen)
-    rows = [
-        (f"{each.workspace}/{each.dataset}", each.split, each.escalated, each.before, each.nobody_left)
-        for each in found
-        if each.split
-    ]
-    if rows:
-        head = ("dataset", "split", "would go to one more" if dry_run else "to one more", "before", "nobody left")
-        click.echo(Table([head, *rows], left=1).terminal())
-    takers = sum((Counter(each.takers) for each in found), Counter[str]())
-    if takers:
-        click.echo("")
-        click.echo(Table([("who can take them", "units"), *sorted(takers.items())], left=1).terminal())
-    escalated = sum(each.escalated for each in found)
-    units = "1 unit waits" if escalated == 1 else f"{escalated} units wait"
-    waiting = f"{units} for one submission more{' if run without `--dry-run`' if dry_run else ''}."
-    nothing = "No unit is escalated: none with all its submissions is split that was not escalated before."
-    log(waiting if escalated else nothing)
-    stuck = sum(each.nobody_left for each in found)
-    if stuck:
-        log(
-            f"Split, with nobody left who could take them: {counted(stuck, 'unit')}. They are for adjudicators: "
-            "citejury exports adjudicate push EXPORT --blind"
-        )
-    log("Next: citejury annotation escalate" if dry_run and escalated else "Next: citejury annotation status")
 
 
 @click.command(cls=SectionedCommand, rare="--as --workspace --api-url")

@@ -10,20 +10,13 @@ from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, OWN_TASKS, RULES, TaskName, broken_rules
 from annotation.argilla.tasks import lot
-from annotation.quality.planting import Planted
 from pipeline.core.errors import BadRowsError, InputError
-from pipeline.core.files import staged_file
 from pipeline.core.lines import table_rows
-from pipeline.core.tables import Table, unescaped
+from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
-from pipeline.records.run import write_records
 from pipeline.records.schema import QueryResponse
 
 _ALL_LABELS = tuple(label for task in OWN_TASKS for label in LABELS[task])
-_COLUMNS = (
-    *("confirmed", "task", "kind", "what", *_ALL_LABELS),
-    *("query", "answer", "passages", "language", "record_uuid", "chunk_id", "made_from"),
-)
 _YES = frozenset(["yes", "y", "true", "1", "x", "ja", "wahr", "はい"])
 _FEW = 5  # with fewer controls of either answer nobody is noticed who always gives the same to that label
 
@@ -45,34 +38,6 @@ class KnownUnits(NamedTuple):
 
 def records_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.records.jsonl")
-
-
-def write_controls(path: Path, planted: Sequence[Planted]) -> Path:
-    """The file of the controls' records, which was written beside the file of controls itself."""
-    records = records_path(path)
-    write_records(records, {each.record.record_uuid: each.record for each in planted}.values())
-    rows = [[cells.get(column, "") for column in _COLUMNS] for cells in map(_row, planted)]
-    with staged_file(path) as file:
-        file.write(Table([_COLUMNS, *rows]).csv(spreadsheet_safe=True))
-    return records
-
-
-def _row(planted: Planted) -> dict[str, str]:
-    record = planted.record
-    passages = [each.text for each in record.chunks if planted.chunk_id in ("", each.chunk_id)]
-    return {
-        "task": planted.task,
-        "kind": planted.kind,
-        "what": planted.what,
-        **{label: "yes" if value else "no" for label, value in planted.answers.items()},
-        "query": record.query,
-        "answer": record.answer if planted.task != "retrieval" else "",
-        "passages": "\n\n".join(passages) if planted.task != "generation" else "",
-        "language": record.language,
-        "record_uuid": record.record_uuid,
-        "chunk_id": planted.chunk_id,
-        "made_from": planted.made_from,
-    }
 
 
 def read_controls(path: Path, records: Mapping[str, QueryResponse]) -> KnownUnits:

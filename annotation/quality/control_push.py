@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
+from uuid import UUID
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import HIDDEN, is_as_pushed, opaque_id, to_records, unit_id
@@ -15,8 +16,6 @@ from annotation.argilla.marks import add_passages
 from annotation.argilla.tasks import PRODUCTION, lacking_fields, lot
 from annotation.argilla.units import (
     ASSIGNMENT,
-    DEFAULT_RATE,
-    MIXED_IN,
     STATES_PATH,
     Assignment,
     Unit,
@@ -27,11 +26,11 @@ from annotation.argilla.units import (
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import JuryDataset, datasets_in, find_datasets, send_bodies
 from annotation.campaign.file import Campaign, Place, group_at, places
-from annotation.campaign.routing import Home, as_it_stands, home_of
+from annotation.campaign.routing import as_it_stands, home_of
 from annotation.push.diff import Progress, passages_of
 from annotation.quality.control_files import Balanced, Known, balanced
-from annotation.quality.planting import control_uuid
 from pipeline.core.errors import InputError, NotFoundError
+from pipeline.records.schema import is_uuid
 from pipeline.text.words import exchange_languages
 
 Change = Literal["new", "unchanged", "updated", "refused"]
@@ -43,7 +42,6 @@ class ControlReport(NamedTuple):
     people: Mapping[Place, int]  # how many annotators get each control of a place
     balance: Mapping[Place, Balanced]  # what of the known answers counts at each place
     refused: tuple[str, ...]  # a line for each control that changed after somebody answered it
-    rates: tuple[float, ...]  # from the lowest; several where datasets have different ones
     met_twice: int  # how many of them are made from a record that annotators of the same dataset get too
     is_stock: bool  # whether the server is a stock Argilla, which hands controls out like all other records
 
@@ -51,32 +49,25 @@ class ControlReport(NamedTuple):
 def push_controls(
     argilla: Argilla,
     workspace: str,
-    campaign: Campaign | None,
+    campaign: Campaign,
     units: Sequence[Known],
-    rate: float | None = None,
+    rate: float,
     *,
-    locale: str | None = None,
-    round_name: str = PRODUCTION,
     dry_run: bool = False,
     progress: Progress = lambda what, done, total: None,
 ) -> ControlReport:
     """What became of the controls, each at every place where annotators work on records of its language.
 
     Pushing the same again changes nothing; with other answers, or at another rate, it changes what is kept beside the
-    records. `rate` is the share of each person's units that are to be controls and repeats; None for what each dataset
-    has, or a tenth. Where `locale` is None controls go by their own language. `workspace` is the campaign's common one.
+    records. `workspace` is the campaign's common one.
 
     Raises:
         NotFoundError: a workspace or dataset is missing.
         BadRowsError: each label has one answer only among the controls of a place; nothing is written.
-        InputError: without a campaign the round has several languages and `locale` is None.
         ArgillaError: Argilla refused a batch.
     """
-    standing = as_it_stands(argilla, campaign, workspace) if campaign else None
-    balance = {}
-    for place, here in _by_place(argilla, workspace, standing, units, locale, round_name).items():
-        beside = "" if place.round_name == PRODUCTION else f", {place.round_name}"
-        balance[place] = balanced(here, f"{place.locale}{beside}")
+    standing = as_it_stands(argilla, campaign, workspace)
+    balance = {place: balanced(here, place.locale) for place, here in _by_place(workspace, standing, units).items()}
     people: dict[Place, int] = {}
     planned: dict[tuple[Place, TaskName], _Planned] = {}
     for place, found in balance.items():
@@ -99,7 +90,6 @@ def push_controls(
             for body, change in each.changes
             if change == "refused"
         ),
-        rates=tuple(sorted({each.rate for each in planned.values()})),
         met_twice=sum(each.met_twice for each in planned.values()),
         is_stock=any(_is_stock(argilla, each.dataset) for each in [*planned.values()][:1]),
     )
@@ -108,39 +98,34 @@ def push_controls(
 class _Planned(NamedTuple):
     dataset: JuryDataset
     changes: list[tuple[dict[str, Any], Change]]
-    rate: float
     met_twice: int
 
 
 def _planned(
-    argilla: Argilla, dataset: JuryDataset, units: Sequence[Known], needed: int, rate: float | None, progress: Progress
+    argilla: Argilla, dataset: JuryDataset, units: Sequence[Known], needed: int, rate: float, progress: Progress
 ) -> _Planned:
     bodies = _bodies(argilla, dataset, units, needed)
     wanted = {unit_id(body) for body in bodies}
     there: dict[str, dict[str, Any]] = {}
     labelled: set[str] = set()
     ids: set[bool] = set()  # of records to be labelled, whether each is one of an earlier version
-    rate_there, read = 0.0, 0
+    read = 0
     for total, page in argilla.record_pages(dataset.id):
         there |= {unit_id(item): item for item in page if unit_id(item) in wanted}
         for item in page:
-            assignment = assignment_of(item)
-            if assignment.purpose in MIXED_IN:
-                rate_there = max(rate_there, assignment.rate or 0.0)
-            elif assignment.purpose == "label":
+            if assignment_of(item).purpose == "label":
                 ids.add(item["external_id"] == unit_id(item))
                 labelled.add(str(((item["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid")))
         read += len(page)
         progress(dataset.name, read, total)
-    at = rate or rate_there or DEFAULT_RATE
     for body in bodies:
-        body["metadata"][ASSIGNMENT]["rate"] = at
+        body["metadata"][ASSIGNMENT]["rate"] = rate
         known = there.get(unit_id(body))
         # Its id must not tell it from those that it is mixed in among.
         body["external_id"] = known["external_id"] if known else unit_id(body) if ids == {True} else body["external_id"]
     changes = [(body, _change(there.get(unit_id(body)), body)) for body in bodies]
     met_twice = sum((unit.made_from or unit.record.record_uuid) in labelled for unit in units)
-    return _Planned(dataset, changes, at, met_twice)
+    return _Planned(dataset, changes, met_twice)
 
 
 def _is_stock(argilla: Argilla, dataset: JuryDataset) -> bool:
@@ -151,22 +136,12 @@ def _is_stock(argilla: Argilla, dataset: JuryDataset) -> bool:
     return False
 
 
-def _by_place(
-    argilla: Argilla,
-    workspace: str,
-    campaign: Campaign | None,
-    units: Sequence[Known],
-    locale: str | None,
-    round_name: str,
-) -> dict[Place, list[Known]]:
-    if campaign is None:
-        found = find_datasets(argilla, workspace, locale, round_name)
-        return {Place(workspace, next(iter(found.values())).locale, round_name): list(units)}
-    open_places = [place for place in places(campaign, workspace) if place.round_name == round_name]
+def _by_place(workspace: str, campaign: Campaign, units: Sequence[Known]) -> dict[Place, list[Known]]:
+    open_places = [place for place in places(campaign, workspace) if place.round_name == PRODUCTION]
     by_place: dict[Place, list[Known]] = {}
     for unit in units:
         languages = exchange_languages(unit.record.query, unit.record.language)
-        home = Home(locale, tuple(campaign.groups), True) if locale else home_of(languages, campaign)
+        home = home_of(languages, campaign)
         fitting = [
             place
             for place in open_places
@@ -174,19 +149,19 @@ def _by_place(
             if (group := group_at(campaign, workspace, place)) in home.groups or (home.reads_everybody and not group)
         ]
         if not fitting:
-            where = f"The campaign has no round {round_name!r} in {locale or languages}, where a control belongs"
+            where = f"The campaign has no list in {languages}, where a control belongs"
             raise InputError(f"{where}, or not all of its people read that. Leave the control out of the file.")
         for place in fitting:
             by_place.setdefault(place, []).append(unit)
     return by_place
 
 
-def _count_jury(argilla: Argilla, place: Place, campaign: Campaign | None) -> int:
+def _count_jury(argilla: Argilla, place: Place, campaign: Campaign) -> int:
     """Annotators of the place's workspace but those whom the campaign has elsewhere or no longer."""
     elsewhere = {
         person.name
-        for person in (campaign.annotators if campaign else ())
-        if person.role != "annotator" or person.left or (campaign and place.locale not in campaign.locales_of(person))
+        for person in campaign.annotators
+        if person.role != "annotator" or person.left or place.locale not in campaign.locales_of(person)
     }
     members = argilla.workspace_users(argilla.find_workspace(place.workspace))
     return sum(user["role"] == "annotator" and user["username"] not in elsewhere for user in members)
@@ -200,7 +175,7 @@ def _bodies(argilla: Argilla, dataset: JuryDataset, units: Iterable[Known], need
     records = {unit.record.record_uuid: unit.record for unit in known.values()}
     bodies: list[dict[str, Any]] = []
     for record in records.values():
-        hidden = record.model_copy(update={"record_uuid": control_uuid(record.record_uuid, "pushed")})
+        hidden = record.model_copy(update={"record_uuid": _control_uuid(record.record_uuid, "pushed")})
         for body in to_records(hidden, wording)[dataset.task]:
             for name in lacking:
                 del body["fields"][name]
@@ -212,6 +187,12 @@ def _bodies(argilla: Argilla, dataset: JuryDataset, units: Iterable[Known], need
             body["metadata"][ASSIGNMENT] = assignment.model_dump(mode="json")
             bodies.append(body)
     return sorted(bodies, key=lambda body: str(body["external_id"]))
+
+
+def _control_uuid(record_uuid: str, salt: str) -> str:
+    """One of the same version, so that nobody sees by it what it is."""
+    version = UUID(record_uuid).version if is_uuid(record_uuid) else 4
+    return str(UUID(bytes=lot(f"0 control {salt} {record_uuid}")[:16], version=version or 4))
 
 
 def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
@@ -227,13 +208,12 @@ class RepeatReport(NamedTuple):
     dataset: JuryDataset
     new: Mapping[str, int]  # by user id; who gets none is missing
     there: Mapping[str, int]  # repeats that were there already, by user id
-    rate: float
     idle: tuple[str, ...]
     """Ids of those with new repeats and nothing else to label here, among which these could come up."""
 
 
 def _draw_repeats(
-    dataset: JuryDataset, units: Sequence[Unit], people: Iterable[str], share: float, distance: int, seed: int = 0
+    dataset: JuryDataset, units: Sequence[Unit], people: Iterable[str], share: float, distance: int
 ) -> tuple[list[tuple[str, tuple[Unit, ...]]], Counter[str]]:
     """What is to be repeated, drawn by lot: a user id and units of one answer; and the repeats there are, by user id.
 
@@ -255,7 +235,7 @@ def _draw_repeats(
             and len(own) == sizes[record_uuid_of(dataset.task, own[0])]
             and not any((user_id, unit.external_id) in repeated for unit in own)
         ]
-        for own in sorted(free, key=lambda own: lot(f"{seed} {user_id} {own[0].external_id}")):
+        for own in sorted(free, key=lambda own: lot(f"0 {user_id} {own[0].external_id}")):
             if wanting >= len(own):
                 drawn.append((user_id, own))
                 wanting -= len(own)
@@ -279,63 +259,44 @@ def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> lis
     return found
 
 
-def datasets_of(
-    argilla: Argilla, workspaces: Iterable[str], round_name: str, locale: str | None
-) -> tuple[list[JuryDataset], dict[str, list[str]]]:
-    """The datasets of a round in their newest versions, and the annotators' ids by workspace."""
-    datasets: list[JuryDataset] = []
-    people: dict[str, list[str]] = {}
-    for name in workspaces:
-        ours = datasets_in(argilla, name)
-        datasets += [each for each in ours if each.round == round_name and locale in (None, each.locale)]
-        users = argilla.workspace_users(argilla.find_workspace(name))
-        people[name] = [each["id"] for each in users if each["role"] == "annotator"]
-    if not datasets:
-        raise NotFoundError(
-            f"There is no dataset of the round {round_name!r}{f' in {locale!r}' if locale else ''} in "
-            f"{', '.join(map(repr, people))} on Argilla at {argilla.api_url}. Run `citejury annotation setup`."
-        )
-    return datasets, people
-
-
 def push_repeats(
     argilla: Argilla,
-    datasets: Iterable[JuryDataset],
-    people: Mapping[str, Iterable[str]],
+    workspaces: Iterable[str],
     share: float,
     distance: int,
-    rate: float | None = None,
+    rate: float,
     *,
-    seed: int = 0,
     dry_run: bool = False,
     progress: Progress = lambda what, done, total: None,
 ) -> list[RepeatReport]:
-    """What is repeated in each dataset; run again, only what the share lacks by then.
+    """What is repeated in each production dataset; run again, only what the share lacks by then.
 
-    `people` are ids by the name of their workspace. `share` is of the units that each person submitted, `distance` how
-    many units they submitted since, at least. `rate` is that of controls and repeats together, as for controls.
+    `share` is of the units that each person submitted, `distance` how many units they submitted since, at least. `rate`
+    is that of controls and repeats together.
     """
     reports = []
-    for dataset in datasets:
-        units = list(read_units(argilla, dataset.id, lambda: _refuse(argilla)))
-        drawn, there = _draw_repeats(dataset, units, people[dataset.workspace], share, distance, seed)
-        rates = [unit.assignment.rate or 0.0 for unit in units if unit.assignment.purpose in MIXED_IN]
-        at = rate or max(rates, default=0.0) or DEFAULT_RATE
-        bodies: list[dict[str, Any]] = []
-        for done, (user_id, own) in enumerate(() if dry_run else drawn, start=1):
-            for unit in own:
-                taken = [body["external_id"] for body in bodies]
-                bodies.append(_repeat_body(argilla.request("GET", f"/records/{unit.record_id}"), user_id, at, taken))
-            progress(dataset.name, done, len(drawn))
-        send_bodies(argilla, dataset, bodies)
-        new = Counter(user_id for user_id, own in drawn for _ in own)
-        left = [unit for unit in units if unit.assignment.purpose == "label" and unit.is_open]
-        idle = tuple(
-            who
-            for who in new
-            if not any(who in (unit.assignment.users or (who,)) and who not in unit.settled for unit in left)
-        )
-        reports.append(RepeatReport(dataset, new, there, at, idle))
+    for name in workspaces:
+        users = argilla.workspace_users(argilla.find_workspace(name))
+        people = [each["id"] for each in users if each["role"] == "annotator"]
+        for dataset in (each for each in datasets_in(argilla, name) if each.round == PRODUCTION):
+            units = list(read_units(argilla, dataset.id, lambda: _refuse(argilla)))
+            drawn, there = _draw_repeats(dataset, units, people, share, distance)
+            bodies: list[dict[str, Any]] = []
+            for done, (user_id, own) in enumerate(() if dry_run else drawn, start=1):
+                for unit in own:
+                    taken = [body["external_id"] for body in bodies]
+                    shown = argilla.request("GET", f"/records/{unit.record_id}")
+                    bodies.append(_repeat_body(shown, user_id, rate, taken))
+                progress(dataset.name, done, len(drawn))
+            send_bodies(argilla, dataset, bodies)
+            new = Counter(user_id for user_id, own in drawn for _ in own)
+            left = [unit for unit in units if unit.assignment.purpose == "label" and unit.is_open]
+            idle = tuple(
+                who
+                for who in new
+                if not any(who in (unit.assignment.users or (who,)) and who not in unit.settled for unit in left)
+            )
+            reports.append(RepeatReport(dataset, new, there, idle))
     return reports
 
 
@@ -349,7 +310,7 @@ def _refuse(argilla: Argilla) -> None:
 def _repeat_body(record: Mapping[str, Any], user_id: str, rate: float, taken: Sequence[str]) -> dict[str, Any]:
     """Under another id, for this person only, shown as it was shown to them."""
     hidden = record["metadata"][HIDDEN]
-    uuid = control_uuid(hidden["record_uuid"], f"repeat {user_id}")
+    uuid = _control_uuid(hidden["record_uuid"], f"repeat {user_id}")
     again = Assignment(
         purpose="repeat", needed=1, users=(user_id,), rate=rate, repeats=record["external_id"] or record["id"]
     )

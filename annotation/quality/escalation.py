@@ -30,20 +30,18 @@ def escalate(
     workspaces: Sequence[str],
     *,
     tasks: Collection[TaskName] = (),
-    rounds: Collection[str] = (),
     languages: Mapping[str, Collection[str]] | None = None,
-    dry_run: bool = False,
 ) -> list[EscalatedDataset]:
     """Let the units of these workspaces on which annotators are split wait for one submission more.
 
     Controls, repeats and practice are none of them, nor is what an earlier version of a dataset holds. Without `tasks`
-    all count, without `rounds` all but practice. `languages` says in which somebody labels, by user name: all for those
+    all count. `languages` says in which somebody labels, by user name: all for those
     who are not named.
     """
     names = argilla.usernames()
     found, chosen, goes_on = [], {}, False
     closed_to: set[str] = set()
-    for watched in find_watched(argilla, workspaces, rounds, languages or {}):
+    for watched in find_watched(argilla, workspaces, (), languages or {}):
         dataset = watched.dataset
         closed = not dataset.is_ready or watched.is_superseded or dataset.round == PRACTICE
         if closed or (tasks and dataset.task not in tasks):
@@ -69,9 +67,8 @@ def escalate(
             f"{'it' if stuck == 1 else 'them'} has answered already{kept_out}. Add an annotator with "
             "`citejury annotation setup`, or go on with `citejury exports adjudicate push EXPORT --blind`."
         )
-    if not dry_run:
-        for dataset_id, units in chosen.items():
-            _write_needed(argilla, dataset_id, units)
+    for dataset_id, units in chosen.items():
+        _write_needed(argilla, dataset_id, units)
     return found
 
 

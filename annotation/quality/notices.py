@@ -113,7 +113,7 @@ def notices_of_practice(tallies: Iterable[Tally], names: Mapping[str, str]) -> I
     yield Notice(
         kind="practice",
         text=f"{counted(total, 'submission')} wait{'s' * (total == 1)} for people who have not passed the practice: "
-        f"{parts}. Ask them to practise, or open the list to somebody with `citejury annotation practice open NAME`.",
+        f"{parts}. Ask them to practise, or open the list to somebody with `citejury annotation practice --open NAME`.",
         annotators=people,
     )
 

@@ -46,6 +46,17 @@ COMMANDS = (
 )
 
 
+_CONTROLS = "set `{}` in `[campaign.controls]` of citejury.toml, and `citejury annotation push` puts them in"
+_FORMER = {
+    "annotation controls plant": _CONTROLS.format("known"),
+    "annotation controls push": _CONTROLS.format("known"),
+    "annotation controls repeat": _CONTROLS.format("repeats"),
+    "annotation escalate": "use `citejury exports adjudicate push --one-more`",
+    "annotation practice open": "use `citejury annotation practice --open NAME`",
+    "annotation practice show": "use `citejury annotation practice`",
+}
+"""What takes the place of commands that are gone."""
+
 # click names the nearest command of the same group only, and before 8.4 none.
 _GONE = {
     "exports feedback": "`exports feedback` is gone: disagreements.csv of `citejury exports agreement` has everybody's "
@@ -138,6 +149,14 @@ class LazyRoot(_ErrorBoundary):
 
     Source: click's documentation, "Complex Applications", lazily loading subcommands.
     """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        words = " ".join((*args, ""))
+        if former := next((each for each in _FORMER if words.startswith(f"{each} ")), ""):
+            raise click.UsageError(f"`{former}` is gone: {_FORMER[former]}.")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*(lazy.name for lazy in COMMANDS), *self.commands})

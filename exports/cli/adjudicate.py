@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotation.cli.options import FILE, api_url_option, flag, preset, several
+from annotation.cli.options import FILE, api_url_option, flag, named_workspaces, preset, several
 from exports.cli import read_labels
 from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.errors import BadRowsError, InputError
@@ -17,6 +17,7 @@ from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
+    from annotation.argilla.labels import TaskName
     from exports.adjudicate.adjudication import AdjudicationKind, Disputes, UnitId
     from exports.reading.decisions import AnnotatorScore
     from exports.statistics.disagreements import Disagreement
@@ -38,7 +39,8 @@ def adjudicate() -> None:
 
 
 @adjudicate.command(cls=SectionedCommand, rare="--task --label --top --overlap --allow-own --api-url")
-@click.argument("export", metavar="DIR", type=PATH)
+@click.argument("export", metavar="[DIR]", required=False, type=PATH)
+@flag("--one-more", help="Give the units on the server on which annotators are split to one annotator more instead.")
 @click.option(
     "--blind/--votes", "blind", default=None, help="Hide the votes of the annotators, or show them without names."
 )
@@ -62,7 +64,8 @@ def adjudicate() -> None:
 @_workspace_option
 @api_url_option
 def push(
-    export: Path,
+    export: Path | None,
+    one_more: bool,
     blind: bool | None,
     disputes: Path | None,
     annotators: tuple[str, ...],
@@ -75,6 +78,10 @@ def push(
 ) -> None:
     """Put the units on which annotators differ, or they and a judge, in the export DIR before adjudicators.
 
+    `--one-more` comes first, and needs no DIR: units on the server that have all the submissions that they wait for,
+    two of which differ in a label, go to somebody who has not answered them, through their ordinary queue, where
+    nothing tells them apart. Running it again changes nothing. It works with citejury's own server only.
+
     Adjudicators work in a workspace of their own, WORKSPACE-adjudication, or WORKSPACE-adjudication-votes with the
     votes; nobody may be in both. Its members are the campaign's (`role = "adjudicator"`) and those named here. On our
     server they are asked for the labels on which annotators differ, and only answers to these are decisions. A unit
@@ -86,6 +93,7 @@ def push(
 
     \b
     Examples:
+        citejury exports adjudicate push --one-more --task grounding
         citejury exports adjudicate push export --blind
         citejury exports adjudicate push export --votes --annotator dora --label misleading --top 50
         citejury exports adjudicate push export --disputes judgements.jsonl
@@ -96,10 +104,10 @@ def push(
     from exports.adjudicate.push import push_units
     from pipeline.settings import read_settings
 
-    if disputes is None and blind is None:
-        raise click.UsageError("Choose `--blind` or `--votes`.")
-    if disputes is not None and blind is False:
-        raise click.UsageError("Disputes with a judge are settled without the votes: leave out `--votes`.")
+    if one_more and not (export or disputes or annotators or blind is not None):
+        _give_to_one_more(workspace, api_url, chosen["tasks"])
+        return
+    export = _checked_export(export, one_more, blind, disputes)
     settings = read_settings(workspace=workspace, api_url=api_url)
     campaign = None if workspace else read_campaign()
     _check_wanted(export, **chosen)
@@ -128,6 +136,43 @@ def push(
         raise BadRowsError(
             f"Units refused: {len(pushed.refused)}; everything else is in:", refused_by_reason(pushed.refused)
         )
+
+
+def _checked_export(export: Path | None, one_more: bool, blind: bool | None, disputes: Path | None) -> Path:
+    if one_more:
+        raise click.UsageError("`--one-more` takes what is split on the server: leave out DIR and what goes with it.")
+    if export is None:
+        raise click.UsageError("Name the export DIR, or give `--one-more`.")
+    if disputes is None and blind is None:
+        raise click.UsageError("Choose `--blind` or `--votes`.")
+    if disputes is not None and blind is False:
+        raise click.UsageError("Disputes with a judge are settled without the votes: leave out `--votes`.")
+    return export
+
+
+def _give_to_one_more(workspace: str | None, api_url: str | None, tasks: Sequence["TaskName"]) -> None:
+    from annotation.quality.escalation import escalate
+
+    with named_workspaces([workspace] if workspace else (), api_url) as (argilla, named, campaign):
+        people = campaign.annotators if campaign else ()
+        languages = {
+            each.name: campaign.locales_of(each) if campaign and each.role != "adjudicator" else () for each in people
+        }
+        found = escalate(argilla, named, tasks=tasks, languages=languages)
+    rows = [
+        (f"{each.workspace}/{each.dataset}", each.split, each.escalated, each.before, each.nobody_left)
+        for each in found
+        if each.split
+    ]
+    if rows:
+        click.echo(Table([("dataset", "split", "to one more", "before", "nobody left"), *rows], left=1).terminal())
+    takers = sum((Counter(each.takers) for each in found), Counter[str]())
+    if takers:
+        click.echo(Table([("who can take them", "units"), *sorted(takers.items())], left=1).terminal())
+    log(f"Waiting for one submission more from now on: {counted(sum(each.escalated for each in found), 'unit')}.")
+    if stuck := sum(each.nobody_left for each in found):
+        log(f"Split, with nobody left who could take them, and so for adjudicators: {counted(stuck, 'unit')}.")
+    log("Next: citejury annotation status")
 
 
 def refused_by_reason(refused: Sequence[str]) -> list[str]:

@@ -131,9 +131,9 @@ def check_pages(folder: Path) -> None:
         "annotation status --workspace W",
         "annotation status --workspace W --html OUT/status.html",
         "annotation users list",
-        "annotation practice show --workspace W",
-        "annotation escalate --workspace W --dry-run",
-        "annotation controls repeat --share 0.5 --dry-run --workspace W",
+        "annotation practice --workspace W",
+        "annotation controls --workspace W",
+        "exports adjudicate push --one-more --workspace W",
         "annotation setup --workspace W --dry-run",
         "annotation teardown --workspace W --users",
         "exports csv OUT --workspace W --anonymize --key-file OUT.key",
@@ -151,7 +151,7 @@ def test_commands_print_any_name(study: Study, tmp_path: Path, command: str) -> 
     done = run(study, *(places.get(word, word) for word in command.split()))
     if "teardown" in command:
         assert done.exit_code == 1, "nothing is taken down unasked"
-    elif not {"controls", "practice", "escalate"} & set(command.split()):  # there is nothing for them
+    elif not {"controls", "practice", "--one-more"} & set(command.split()):  # there is nothing for them
         assert done.exit_code == 0, done.output
     check_pages(out)
     assert {path.name for path in tmp_path.iterdir()} <= {"out", "out.key"}

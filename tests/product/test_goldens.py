@@ -226,12 +226,14 @@ def test_what_argilla_is_sent_and_what_is_exported_from_it(made: Path, monkeypat
         check_sent("sent_definitions", argilla, lambda path: "/records" not in path)
         check_sent("sent_records", argilla, lambda path: "/records" in path)
         argilla.sent.clear()
-        do("annotation controls push known.csv spare.jsonl --locale en --rate .5")
+        with Path("citejury.toml").open("a", encoding="utf-8") as settings:
+            settings.write('[campaign.controls]\nknown = "known.csv"\nrecords = "spare.jsonl"\nrate = 0.5\n')
+        do("annotation push records.jsonl")
         answer_all(argilla)
         do("annotation push records.jsonl")
         do("annotation status")
         said["status.json"] = run("annotation", "status", "--json").stdout
-        do("annotation escalate", code=1)
+        do("exports adjudicate push --one-more", code=1)
         do("exports csv ../new/plain")
         do("exports csv ../new/full --extended --discarded --with-controls --anonymize --spreadsheet-safe")
         do("exports adjudicate push ../new/plain --votes")

@@ -305,7 +305,7 @@ def a_draft_is_found_with_the_old_password(served: Served, responses: Responses)
 
 
 def practice_replies_and_controls_are_as_they_were(served: Served) -> None:
-    shown = [line.split() for line in served.run("annotation", "practice", "show").stdout.splitlines()]
+    shown = [line.split() for line in served.run("annotation", "practice").stdout.splitlines()]
     opened = {(row[1], row[2]): " ".join(row[-2:]) for row in shown if row[:1] == ["generation"]}
     assert (opened["en", "ben"], opened["en", "anna"]) == ("the lead", "1 yes")
     assert "0 questions without a reply, 1 with one" in served.run("annotation", "reply").output

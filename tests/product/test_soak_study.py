@@ -205,20 +205,14 @@ def alphas(file: Path) -> dict[str, float]:
     }
 
 
-def confirm(path: Path) -> None:
-    """A person goes through the planted controls: fills in what only they know, and confirms each row."""
-    rows = list(read_rows(path))
-    for row in rows:
-        task: TaskName = next(each for each in TASKS if each == row["task"])
-        known = {label: row[label] == "yes" for label in LABELS[task] if row[label]}
-        key = f"{row['record_uuid']}{row['chunk_id']}"
-        for label, answer in true_answers(task, key, Assignment(purpose="control", answers=known)).items():
-            row[label] = "yes" if answer else "no"
-        row["confirmed"] = "yes"
+def write_known(path: Path, records: list[QueryResponse]) -> None:
+    """A person's file of known answers: to everything that is asked about an answer."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+        writer = csv.DictWriter(file, ["record_uuid", *LABELS["generation"]])
         writer.writeheader()
-        writer.writerows(rows)
+        for record in records:
+            told = true_answers("generation", record.record_uuid, Assignment())
+            writer.writerow({"record_uuid": record.record_uuid, **told})
 
 
 def test_a_study_from_its_plan_to_its_last_label(
@@ -228,7 +222,8 @@ def test_a_study_from_its_plan_to_its_last_label(
     records = [answered(n, provider) for n in range(1, 31) for provider in PROVIDERS]
     write_planned(Path("records.jsonl"), records)
     write_planned(Path("pilot.jsonl"), [answered(n, "openai") for n in range(31, 39)])
-    write_planned(Path("spare.jsonl"), [answered(n, "claude") for n in range(40, 70)])
+    spare = [answered(n, "claude") for n in range(40, 70)]
+    write_planned(Path("spare.jsonl"), spare)
     with contextlib.ExitStack() as stack:
         study = Study(argilla_server, owner, stack)
         study.run("annotation", "setup", "--passwords", "passwords.json")
@@ -249,22 +244,24 @@ def test_a_study_from_its_plan_to_its_last_label(
 
         # Practice: who says yes to everything does not pass, and the lead lets them in all the same.
         study.act("practice-", 1000, *workers)
-        study.run("annotation", "practice", "show")
+        study.run("annotation", "practice")
         assert study.people[BAD].next_record(study.datasets()["1-retrieval-en"]) is None
-        study.run("annotation", "practice", "open", study.names[BAD])
+        study.run("annotation", "practice", "--open", study.names[BAD])
 
-        # Controls that a person has confirmed, then the work.
-        study.run("annotation", "controls", "plant", "spare.jsonl", "--out", "controls.csv")
-        confirm(Path("controls.csv"))
-        study.run("annotation", "controls", "push", "controls.csv", "--rate", "0.2")
+        # Controls, then the work.
+        with Path("citejury.toml").open("a", encoding="utf-8") as settings:
+            settings.write('[campaign.controls]\nknown = "known.csv"\nrecords = "spare.jsonl"\nrate = 0.2\n')
+            settings.write("repeats = 0.15\ndistance = 10\n")
+        write_known(Path("known.csv"), spare)
+        study.run("annotation", "push", "records.jsonl", "--sample", "plan/sample.csv")
         study.act("", 20, *workers)
         sampled = {row["record_uuid"] for row in read_rows(Path("plan/sample.csv"))}
         write_planned(Path("sampled.jsonl"), [each for each in records if each.record_uuid in sampled])
         study.run("annotation", "plan", "sampled.jsonl", "--out", "measured", "--from", argilla_server.url)
         study.act("", 1000, *workers)
         labelled = study.seconds.pop("label") / 3600
-        study.run("annotation", "controls", "repeat", "--share", "0.15", "--distance", "10", "--rate", "0.5")
-        study.run("annotation", "escalate")
+        study.run("annotation", "push", "records.jsonl", "--sample", "plan/sample.csv")
+        study.run("exports", "adjudicate", "push", "--one-more")
         study.act("", 1000, *workers)
         status = study.run("annotation", "status", "--strict", code=1)
 

@@ -34,7 +34,6 @@ Runner = Callable[[str, Path], Result]
 FILES = {
     "pipeline verify --out": "pipeline verify runs/burns/final/report.md --offline --store store.db --out HERE",
     "pipeline sources --out": "pipeline sources answers --offline --store store.db --out HERE",
-    "annotation controls plant --out": "annotation controls plant records.jsonl --out HERE",
     "annotation judge --out": "annotation judge records.jsonl --out HERE",
     "annotation backup FILE": "annotation backup HERE --home home",
     "annotation setup --passwords": "annotation setup SERVER --annotator NEW --passwords HERE --yes",
@@ -75,8 +74,6 @@ ELSEWHERE = {
 """Written too."""
 READ = {
     "annotation backup": "--home",
-    "annotation controls plant": "PATHS",
-    "annotation controls push": "PATH RECORDS",
     "annotation judge": "RECORDS",
     "annotation plan": "PATHS",
     "annotation push": "--exclude --sample PATHS",

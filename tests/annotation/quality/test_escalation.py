@@ -75,17 +75,15 @@ def stored(client: Argilla, jury: Jury) -> dict[str, Unit]:
 
 @pytest.fixture
 def run(command, jury: Jury) -> Any:
-    words = ("annotation", "escalate", "--workspace", jury.workspace)
+    words = ("exports", "adjudicate", "push", "--one-more", "--workspace", jury.workspace)
     return lambda *more, code=0: command(*words, *more, code=code)
 
 
 def test_a_split_unit_goes_to_one_annotator_more_and_nothing_else_does(jury: Jury, client: Argilla, run: Any) -> None:
     before = stored(client, jury)
-    assert "Next: citejury annotation escalate" in run("--dry-run").stderr
-    assert stored(client, jury) == before
     done = run()
     assert jury.names[2] in done.stdout
-    assert "1 unit waits for one submission more." in done.stderr
+    assert "Waiting for one submission more from now on: 1 unit." in done.stderr
     escalated = before["split"]._replace(assignment=Assignment(needed=3), is_open=True)
     assert stored(client, jury) == before | {"split": escalated}
     shown = {each.id for each in jury.players[2].ask(0, limit=50)}
@@ -97,11 +95,11 @@ def test_a_split_unit_goes_to_one_annotator_more_and_nothing_else_does(jury: Jur
 
 def test_running_it_again_adds_nothing(jury: Jury, client: Argilla, run: Any) -> None:
     run()
-    assert "No unit is escalated" in run().stderr
+    assert "from now on: 0 units." in run().stderr
     assert stored(client, jury)["split"].assignment.needed == 3
     answer(jury, 2, "split", helpful=True)
     assert not stored(client, jury)["split"].is_open
-    assert "No unit is escalated" in run().stderr
+    assert "from now on: 0 units." in run().stderr
 
 
 @pytest.mark.rare
@@ -110,9 +108,8 @@ def test_running_it_again_is_no_error_where_nobody_is_left_for_other_units(jury:
     answer(jury, 2, "half", helpful=False)
     for escalated in (True, False):
         said = run().stderr
-        assert ("1 unit waits for one submission more." in said) is escalated
-        assert "nobody left who could take them: 1 unit." in said
-        assert "citejury exports adjudicate push EXPORT --blind" in said
+        assert ("from now on: 1 unit." in said) is escalated
+        assert "nobody left who could take them, and so for adjudicators: 1 unit." in said
 
 
 @pytest.mark.rare
@@ -126,7 +123,7 @@ def test_nobody_left_is_a_plain_refusal_and_changes_nothing(jury: Jury, client: 
 
 @pytest.mark.rare
 def test_who_labels_no_more_is_given_nothing(jury: Jury, client: Argilla, argilla_server: ServerHandle) -> None:
-    found = escalate(client, [jury.workspace], languages={jury.names[2]: ("de",)}, dry_run=True, tasks=["retrieval"])
+    found = escalate(client, [jury.workspace], languages={jury.names[2]: ("de",)}, tasks=["retrieval"])
     assert [each.split for each in found] == [0]
     with pytest.raises(InputError, match="has answered already"):
         escalate(client, [jury.workspace], languages={jury.names[2]: ()})

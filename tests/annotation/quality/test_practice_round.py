@@ -246,14 +246,14 @@ def test_the_lead_sees_who_has_passed_and_opens_the_rest(run, owner: Argilla) ->
     write_campaign(work.workspace, 'tasks = ["retrieval"]')
     work.practise("anna", "practice-1-retrieval-en")
     work.practise("ben", "practice-1-retrieval-en", wrong=3)
-    shown = run("practice", "show")
+    shown = run("practice")
     rows = [line.split() for line in shown.splitlines() if work.workspace in line]
     assert [row[-1] for row in rows] == ["yes", "no"]
-    for part in ("3 of 3, 3 wanted", "0 of 3, 3 wanted", "Next: citejury annotation practice open NAME"):
+    for part in ("3 of 3, 3 wanted", "0 of 3, 3 wanted", "Next: citejury annotation practice --open NAME"):
         assert part in shown
-    opened = run("practice", "open", work.names["ben"], "--task", "retrieval")
+    opened = run("practice", "--open", work.names["ben"], "--task", "retrieval")
     assert f"retrieval (en) opened to {work.names['ben']}" in opened
-    assert "by the lead" in run("practice", "show")
+    assert "by the lead" in run("practice")
     (dataset,) = practice_datasets(owner, [work.workspace])
     ids = {each["username"]: each["id"] for each in owner.users()}
     assert not open_for(owner, dataset, ids[work.names["ben"]])  # it is open already
@@ -265,13 +265,13 @@ def test_the_lead_sees_who_has_passed_and_opens_the_rest(run, owner: Argilla) ->
     status = run("status")
     assert ("practice ·" in status, "hold no record" in status) == (False, False)
     assert len(work.queue("ben", "1-retrieval-en")) == 2
-    assert "no practice of that task" in run("practice", "open", work.names["ben"], "--task", "grounding", code=1)
-    assert "has no user 'nobody'" in run("practice", "open", "nobody", code=1)
+    assert "no practice of that task" in run("practice", "--open", work.names["ben"], "--task", "grounding", code=1)
+    assert "has no user 'nobody'" in run("practice", "--open", "nobody", code=1)
     Path("records.jsonl").write_text(f"{work.cases[0].record.model_dump_json()}\n", encoding="utf-8")
     assert "The round 'practice' is for known cases" in run("push", "records.jsonl", "--round", "practice", code=1)
 
 
 def test_without_practice_the_commands_say_how_to_get_one(run, ready: str) -> None:
     Path("citejury.toml").write_text(f'workspace = "{ready}"\n', encoding="utf-8")
-    said = run("practice", "show", code=1)
+    said = run("practice", code=1)
     assert "Add `[campaign.practice]` to citejury.toml and run `citejury annotation setup`" in said

@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,11 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS
 from annotation.argilla.units import ASSIGNMENT, Assignment, assignment_of
 from annotation.campaign.datasets import find_datasets
-from annotation.campaign.setup import set_up
 from annotation.push.push import PushOptions, push_records
 from exports.cli import main
 from pipeline.core.errors import ArgillaError
 from pipeline.records.run import write_records
-from tests.annotation.quality.test_planting import made
+from tests.annotation.quality.test_control_files import made
 from tests.support.export_bench import make_user, read_csv
 
 pytestmark = pytest.mark.server
@@ -30,10 +30,11 @@ class Study:
     def __init__(self, server, owner: Argilla, folder: Path) -> None:
         self.server, self.owner, self.folder = server, owner, folder
         self.workspace = f"controls-{uuid.uuid4().hex[:10]}"
-        set_up(owner, self.workspace)
+        self.in_campaign("", "setup", "--yes")
         self.workspace_id = owner.find_workspace(self.workspace)
         self.people = [self.joined(name) for name in ("anna", "ben")]
-        push_records(owner, self.workspace, [made(each) for each in range(100, 110)])
+        write_records(folder / "records.jsonl", [made(each) for each in range(100, 110)])
+        self.push()
         self.datasets = find_datasets(owner, self.workspace)
         write_records(folder / "known.jsonl", [made(each) for each in range(9)])
 
@@ -48,11 +49,18 @@ class Study:
         assert result.exit_code == code, result.output
         return result
 
-    def push(self, text: str, *options: str, code: int = 0) -> str:
+    def push(self, text: str = "", settings: str = "", dry_run: bool = False, code: int = 0) -> str:
+        """Push the records again, with a file of known answers where one is given."""
         (self.folder / "known.csv").write_text(text, encoding="utf-8")
-        files = (self.folder / "known.csv", self.folder / "known.jsonl")
-        words = ("annotation", "controls", "push", *files, "--workspace", self.workspace, *options)
-        return self.run(*words, code=code).output
+        if text:
+            settings += '\nknown = "known.csv"\nrecords = "known.jsonl"'
+        return self.in_campaign(settings, "push", "records.jsonl", *["--dry-run"] * dry_run, code=code)
+
+    def in_campaign(self, settings: str, *words: str, code: int = 0) -> str:
+        told = f'[campaign]\nlocales = ["en"]\n[campaign.controls]\n{settings}\n'
+        (self.folder / "citejury.toml").write_text(told, encoding="utf-8")
+        with chdir(self.folder):
+            return self.run("annotation", *words, "--workspace", self.workspace, code=code).output
 
     def records(self, task: str = "generation") -> list[dict[str, Any]]:
         return [each for _, page in self.owner.record_pages(self.datasets[task].id) for each in page]
@@ -101,9 +109,9 @@ BOTH = rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,no,", f",{uuid_of(3)}
 
 
 def test_confirmed_controls_go_in_like_other_records_and_others_do_not(study: Study) -> None:
-    assert "Nothing was written (dry run)." in study.push(BOTH, "--dry-run")
+    assert "Nothing was written (dry run)." in study.push(BOTH, dry_run=True)
     assert study.controls() == {}
-    assert "Confirmed: 2 controls; not confirmed and left out: 1." in study.push(BOTH, "--rate", "0.2")
+    assert "Controls: 2; not confirmed in the file and left out: 1." in study.push(BOTH, "rate = 0.2")
     found = study.controls()
     assert {assignment.answers["helpful"] for _, assignment in found.values()} == {True, False}
     for record, assignment in found.values():
@@ -121,12 +129,11 @@ def test_pushing_again_changes_nothing_and_other_answers_or_rates_are_taken(stud
     study.push(BOTH)
     assert study.records() == before
     turned = BOTH.replace(",yes,\n", ",?,\n").replace(",no,\n", ",yes,\n").replace(",?,\n", ",no,\n")
-    study.push(turned, "--rate", "0.3")
+    assert "About 30% of each annotator's units" in study.push(turned, "rate = 0.3")
     assert len(study.records()) == len(before)
     now = {name: assignment for name, (_, assignment) in study.controls().items()}
     then = {each["external_id"]: assignment_of(each) for each in before}
     assert all(each.answers["helpful"] is not then[name].answers["helpful"] for name, each in now.items())
-    assert "About 30% of each annotator's units" in study.push(turned)
     assert {assignment.rate for _, assignment in study.controls().values()} == {0.3}
 
 
@@ -137,10 +144,10 @@ def test_unusable_files_are_refused_whole_and_controls_made_from_annotators_reco
     ):
         said = study.push(text, code=1)
         assert (reason in said, "Traceback" in said, study.controls()) == (True, False, {})
-    assert "annotators get too" not in study.push(BOTH, "--dry-run")
+    assert "annotators get too" not in study.push(BOTH, dry_run=True)
     write_records(study.folder / "known.jsonl", [made(each) for each in (1, 2, 100)])
     text = rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,no,", f"yes,{uuid_of(100)},,no,")
-    assert "Warning: 1 control made from records that annotators get too." in study.push(text, "--dry-run")
+    assert "Warning: 1 control made from records that annotators get too." in study.push(text, dry_run=True)
 
 
 def test_a_label_with_one_answer_only_is_not_counted(study: Study) -> None:
@@ -168,7 +175,7 @@ def test_a_control_that_changed_after_it_was_answered_is_refused(study: Study) -
         study.answer(study.people[0], record)
     changed = [made(each).model_copy(update={"answer": "Another answer."}) for each in range(9)]
     write_records(study.folder / "known.jsonl", changed)
-    assert "Controls refused: 2" in study.push(BOTH, code=1)
+    assert "refused: 2" in study.push(BOTH, code=1)
     assert all("Another" not in record["fields"]["answer"] for record, _ in study.controls().values())
 
 
@@ -270,11 +277,9 @@ def test_repeats_are_for_one_person_and_come_once(own_study: Study) -> None:
     for task, said in (("generation", "yes"), ("retrieval", "no")):
         for record in study.records(task):
             study.answer(anna, record, task, said)
-    words = ("annotation", "controls", "repeat", "--workspace", study.workspace)
-    study.run(*words, "--share", "0.5", "--distance", "30")  # nothing was answered so long ago
+    study.push(settings="repeats = 0.5")  # nothing was answered so long ago
     assert study.controls() == {}
-    words = (*words, "--share", "0.2", "--distance", "3", "--rate", "0.1")
-    said = study.run(*words).output
+    said = study.push(settings="repeats = 0.2\ndistance = 3")
     assert "About 10% of each annotator's units" in said
     assert f"in 3-generation-en nothing else is left for {anna['username']}." in said
     found = study.controls()
@@ -286,5 +291,5 @@ def test_repeats_are_for_one_person_and_come_once(own_study: Study) -> None:
         assert ASSIGNMENT not in by_id[assignment.repeats]["metadata"]
     passages = study.controls("retrieval")
     assert (len(passages), len({name.partition(":")[0] for name in passages})) == (6, 2)
-    assert "New: 0 units" in study.run(*words).output
+    assert "Repeats: 0 units new" in study.push(settings="repeats = 0.2\ndistance = 3")
     assert study.controls() == found

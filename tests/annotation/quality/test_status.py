@@ -362,7 +362,7 @@ def test_who_is_below_the_pass_mark_is_named_with_what_waits_until_the_lead_open
     assert pending == {work.names["anna"]: units, work.names["ben"]: 0}
     assert notice.annotators == (work.names["ben"],)
     missing = f"{work.names['ben']} (0 of 3 answers right, 3 wanted)"
-    for part in (f"{units} submissions", missing, "1-retrieval-en", "citejury annotation practice open"):
+    for part in (f"{units} submissions", missing, "1-retrieval-en", "citejury annotation practice --open"):
         assert part in notice.text
     said = " ".join(" ".join(status_lines(status)).split())
     assert f"{units} of the submissions wait for people who have not passed their practice" in said
@@ -388,9 +388,9 @@ def test_a_split_unit_is_not_given_to_whom_the_list_is_closed(owner: Argilla) ->
     answer_all(work, "anna", "3-generation-en", first, "helpful")
     answer_all(work, "ben", "3-generation-en", first)
     with pytest.raises(InputError, match="has not passed its practice"):
-        escalate(owner, [work.workspace], dry_run=True)
+        escalate(owner, [work.workspace])
     work.practise("clara", "practice-3-generation-en")
-    found = {each.dataset: dict(each.takers) for each in escalate(owner, [work.workspace], dry_run=True)}
+    found = {each.dataset: dict(each.takers) for each in escalate(owner, [work.workspace])}
     assert found["3-generation-en"] == {work.names["clara"]: 1}
 
 
