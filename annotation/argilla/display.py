@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from annotation.argilla.labels import OWN_TASKS, Task, TaskName, is_of_passages, task_named
@@ -90,7 +91,7 @@ def _passage_record(
     """Its rank is hidden: it would anchor the judgement of relevance."""
     host = host_of(passage, source_of(passage, record.sources))
     fields = {
-        "query": plain_text(record.query),
+        "query": _with_day(record.query, record.provenance.answer_timestamp, wording),
         "source": plain_text(source_line(passage.title, host, wording)),
         "chunk": plain_text(passage.text),
     }
@@ -101,7 +102,8 @@ def _passage_record(
 
 
 def _answer_record(task: Task, record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
-    fields = {"query": plain_text(record.query), "answer": rendered_answer(split_line(record)[0]).html}
+    query = _with_day(record.query, record.provenance.answer_timestamp, wording)
+    fields = {"query": query, "answer": rendered_answer(split_line(record)[0]).html}
     texts = {"query": record.query, "answer": record.answer, "context_set": record.context_set}
     if not {"sources", "context"}.intersection(task.fields):
         return _body(task, record, fields, texts, [], wording)
@@ -180,6 +182,19 @@ def _never_empty(text: str, wording: Wording) -> str:
     return wording.empty_text if blank else text
 
 
+def _with_day(query: str, timestamp: str, wording: Wording) -> str:
+    """The query as its field shows it, and in a last line the day of the answer; without it where that is unknown.
+
+    The day is nothing that an answer is judged anew for, so that it has no part in the content hash.
+    """
+    shown = _never_empty(plain_text(query), wording)
+    try:
+        day = date.fromisoformat(timestamp[:10])
+    except ValueError:
+        return shown
+    return f"{shown}\n{wording.asked.format(day)}"
+
+
 def hidden_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     """What we keep beside a record that the server returned to an owner or admin; ArgillaError where it is not ours."""
     hidden = (record.get("metadata") or {}).get(HIDDEN)
@@ -205,7 +220,9 @@ def original_text(record: Mapping[str, Any], task: TaskName, column: str) -> str
 
 def shown_query(record: Mapping[str, Any], wording: Wording) -> str:
     """The query as a field of any task shows it, from a generation record as the server returned it."""
-    return _never_empty(plain_text(original_text(record, "generation", "query")), wording)
+    provenance = hidden_metadata(record).get("provenance") or {}
+    query = original_text(record, "generation", "query")
+    return _with_day(query, provenance.get("answer_timestamp", ""), wording)
 
 
 def shown_anew(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -126,14 +126,14 @@ class Rule(Frozen):
 
 
 class Decision(Frozen):
-    """How a case is to be judged about which annotators asked."""
+    """How a case is to be judged about which annotators asked; its words are in the wording."""
 
-    id: str
+    id: _Name
     """What it is referred to by."""
     question: str = ""
-    """The question that it is about; empty where it is about all."""
-    text: dict[str, str] = Field(min_length=1)
-    """The case and what was decided, by language."""
+    """The question that it decides; empty where it decides none, or all."""
+    conditions: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """By the name of what may be so: the answers that follow from it, by question."""
 
 
 class QuestionWords(Frozen):
@@ -164,6 +164,8 @@ class TaskWords(Frozen):
     """The words of each question."""
     rules: dict[str, str] = Field(default_factory=dict)
     """What the page says where each rule is broken."""
+    decisions: dict[str, str] = Field(default_factory=dict)
+    """Of each decision the case, a colon, and what was decided."""
 
 
 class Task(Frozen):

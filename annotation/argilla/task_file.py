@@ -6,7 +6,7 @@ The form: annotation/contracts/tasks.md. The tasks that come with citejury are `
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -95,6 +95,10 @@ def _problems(task: Task) -> Iterator[Problem]:
 def _decision_problems(task: Task, decision: Decision) -> Iterator[Problem]:
     if decision.question and decision.question not in task.labels:
         yield Problem(("question",), _no_question(task, decision.question))
+    for name, answers in decision.conditions.items():
+        if decision.question not in answers:
+            yield Problem(("conditions", name), f"has no answer to `{decision.question}`, which it decides; add it")
+        yield from _answer_problems(task, ("conditions", name), {each: (value,) for each, value in answers.items()})
 
 
 def _question_problems(question: Question) -> Iterator[Problem]:
@@ -136,14 +140,18 @@ def _number(value: str) -> Decimal | None:
 
 
 def _rule_problems(task: Task, rule: Rule) -> Iterator[Problem]:
-    for side, wanted in (("if", rule.condition), ("then", rule.then)):
-        for name, values in wanted.items():
-            if name not in task.by_name:
-                yield Problem((side, name), _no_question(task, name))
-                continue
-            answers = task.by_name[name].answers
-            for value in (each for each in values if each not in answers):
-                yield Problem((side, name), f"is {value!r}, and `{name}` has {', '.join(answers)}; mend it")
+    yield from _answer_problems(task, ("if",), rule.condition)
+    yield from _answer_problems(task, ("then",), rule.then)
+
+
+def _answer_problems(task: Task, loc: tuple[str, ...], wanted: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    for name, values in wanted.items():
+        if name not in task.by_name:
+            yield Problem((*loc, name), _no_question(task, name))
+            continue
+        answers = task.by_name[name].answers
+        for value in (each for each in values if each not in answers):
+            yield Problem((*loc, name), f"is {value!r}, and `{name}` has {', '.join(answers)}; mend it")
 
 
 def _no_question(task: Task, name: str) -> str:

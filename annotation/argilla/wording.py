@@ -67,18 +67,25 @@ class Wording(NamedTuple):
     questions: Mapping[TaskName, Mapping[str, QuestionWording]]
     values: Mapping[TaskName, Mapping[str, Mapping[str, str]]]  # what each value of a question is called
     rules: Mapping[TaskName, Mapping[str, str]]
+    decisions: Mapping[TaskName, Mapping[str, str]]
     states: Mapping[ShownState, str]
     passage: str
     unknown_source: str
     no_sources: str
     without_place: str
     empty_text: str
+    asked: str  # With the day of the answer, as `str.format` puts a date in
     partly_read: str  # With `{percent}` for how many per cent of the page's words
     adjudication: Mapping[str, str]
     rules_heading: str
     examples_heading: str
     examples: Mapping[TaskName, Examples]
     guidelines: Mapping[TaskName, str]
+
+    def own_rule(self, task: TaskName, label: str) -> str:
+        """The description of a question without the decisions, for where they stand in the guidelines beside it."""
+        lines = self.questions[task][label].description.split("\n")
+        return "\n".join(line for line in lines if line not in self.decisions[task].values())
 
 
 def locales(folder: Path = LOCALES) -> tuple[str, ...]:
@@ -102,7 +109,9 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
     def of_task(of: Callable[[Task, TaskWords], _T]) -> ByTask[_T]:
         return ByTask(lambda task: of(task, _words_of(task, locale, folder_of_tasks)))
 
-    guidelines, answers = of_task(lambda _, words: words.guidelines), read_texts(texts, ("answers",), ANSWERS, path)
+    answers = read_texts(texts, ("answers",), ANSWERS, path)
+    decided = _read_text(texts, ("replies", "decisions"), path)
+    guidelines = of_task(lambda _, words: _with_decisions(words, decided))
     for task in OWN_TASKS:  # to name at once what is missing
         guidelines[task]
     return Wording(
@@ -118,7 +127,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         titles=of_task(lambda task, words: words.title),
         questions=of_task(
             lambda task, words: {
-                label: QuestionWording(words.questions[label].title, words.questions[label].description)
+                label: QuestionWording(words.questions[label].title, _whole_rule(task, words, label))
                 for label in task.labels
             }
         ),
@@ -128,12 +137,14 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
             }
         ),
         rules=of_task(lambda task, words: words.rules),
+        decisions=of_task(lambda task, words: words.decisions),
         states={state: _read_text(texts, ("states", state), path) for state in get_args(ShownState)},
         passage=_read_text(texts, ("display", "passage"), path),
         unknown_source=_read_text(texts, ("display", "unknown_source"), path),
         no_sources=_read_text(texts, ("display", "no_sources"), path),
         without_place=_read_text(texts, ("display", "without_place"), path),
         empty_text=_read_text(texts, ("display", "empty_text"), path),
+        asked=_read_text(texts, ("display", "asked"), path),
         partly_read=_read_text(texts, ("display", "partly_read"), path),
         adjudication=read_texts(texts, ("adjudication",), ("votes", "notes", "disputed", "quotes", "look"), path),
         rules_heading=_read_text(texts, ("replies", "heading"), path),
@@ -143,6 +154,20 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         ),
         guidelines=guidelines,
     )
+
+
+def _with_decisions(words: TaskWords, heading: str) -> str:
+    """The guidelines with the decisions where a line says `{decisions}`, else at their end."""
+    lines = [re.sub(r"^([^:：]+[:：]) *", r"- **\1** ", text) for text in words.decisions.values()]
+    section = "\n".join((f"## {heading}", *lines)) if lines else ""
+    before, mark, after = words.guidelines.partition("{decisions}")
+    return f"{before}{section}{after}" if mark or not lines else f"{before.rstrip()}\n\n{section}\n"
+
+
+def _whole_rule(task: Task, words: TaskWords, label: str) -> str:
+    """The description of a question, then a line for each decision on it."""
+    decided = [words.decisions.get(each.id, "") for each in task.decisions if each.question == label]
+    return "\n".join(filter(None, (words.questions[label].description, *decided)))
 
 
 def _values(question: Question, words: TaskWords) -> dict[str, str]:
@@ -254,16 +279,16 @@ def described(problem: Any) -> Problem:
 
 
 def _word_problems(task: Task, words: TaskWords) -> Iterator[Problem]:
-    yield from _texts((), {"title": words.title, "guidelines": words.guidelines})
+    yield from _texts((), {"title": words.title, "guidelines": _with_decisions(words, "")})
     yield from _texts(("fields",), words.fields, task.fields)
     yield from _texts(("rules",), words.rules, [rule.name for rule in task.rules])
+    yield from _texts(("decisions",), words.decisions, [each.id for each in task.decisions])
     yield from _texts(("questions",), dict.fromkeys(words.questions, "-"), task.labels)
     for name, each in words.questions.items():
         if name in task.by_name:
             question, loc = task.by_name[name], ("questions", name)
-            yield from _texts(
-                loc, {"title": each.title} | ({"description": each.description} if each.description else {})
-            )
+            rule = _whole_rule(task, words, name)
+            yield from _texts(loc, {"title": each.title} | ({"description": rule} if rule else {}))
             named = question.values if question.scale in ("nominal", "ordinal") else ()
             yield from _texts((*loc, "values"), each.values, named)
             yield from _texts((*loc, "examples"), each.examples, question.answers if each.examples else ())

@@ -38,7 +38,11 @@ def render_page(task: TaskName, wording: Wording) -> str:
         sections=markdown_to_html(f"{mark}{sections}".lstrip()),
         case=examples.case,
         labels=[
-            (wording.questions[task][label], [(values[value], example) for value, example in given.items()])
+            (
+                wording.questions[task][label].title,
+                wording.own_rule(task, label),
+                [(values[value], example) for value, example in given.items()],
+            )
             for label, given in examples.labels.items()
             for values in [wording.values[task][label]]
         ],

@@ -24,8 +24,8 @@ from annotation.campaign.routing import as_it_stands
 from pipeline.citations.addresses import document_id
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.schema import Frozen
-from pipeline.records.causes import SourceState
-from pipeline.records.schema import RECORD_NAMESPACE, Passage, QueryResponse, Source, join_context
+from pipeline.records.causes import Archived, SourceState
+from pipeline.records.schema import RECORD_NAMESPACE, Passage, Provenance, QueryResponse, Source, join_context
 
 CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)  # what a practice opens
 
@@ -34,6 +34,8 @@ class _CaseSource(Frozen):
     title: str
     host: str
     state: SourceState = "read"
+    archived: Archived = ""
+    read_share: float | None = Field(default=None, ge=0, le=1)
 
 
 class _CasePassage(Frozen):
@@ -48,6 +50,8 @@ class _CasePassage(Frozen):
 
 class _CaseTexts(Frozen):
     query: str = Field(min_length=1)
+    asked: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
+    """The day of the answer; empty where none is shown."""
     answer: str = ""
     """The answer, citations as `[n]`; empty in retrieval."""
     sources: tuple[_CaseSource, ...] = ()
@@ -133,11 +137,16 @@ def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int
     broken = broken_rules(task, answers)
     if broken:
         raise InputError(f"{place} breaks the rule `{broken[0]}` between labels. Mend its answers.")
-    explanations = {label: str(table[label].get("why") or "").strip() for label in LABELS[task]}
+    language = str(table.get("language") or locale)
+    decided = _read_decisions(task, table.get("decisions", {}), table, language, place)
+    explanations = {
+        label: "\n".join(filter(None, (str(table[label].get("why") or "").strip(), *decided.get(label, ()))))
+        for label in LABELS[task]
+    }
     bare = [label for label, why in explanations.items() if not why]
     if bare:
         raise InputError(f"{place} does not explain its answer to `{bare[0]}`. Add `why`, a sentence or two.")
-    rest = {key: value for key, value in table.items() if key not in (*answers, "id", "language")}
+    rest = {key: value for key, value in table.items() if key not in (*answers, "id", "language", "decisions")}
     try:
         texts = _CaseTexts.model_validate(rest)
     except ValidationError as error:
@@ -145,9 +154,31 @@ def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int
         key = ".".join(map(str, first["loc"]))
         raise InputError(f"{place}: `{key}`: {first['msg'].lower()}. Mend it there.") from error
     _check_shape(task, texts, place)
-    language = str(table.get("language") or locale)
     name = f"practice {language} {task} {table.get('id') or number}"
     return Case(task, language, _record_of(name, language, texts), answers, explanations)
+
+
+def _read_decisions(
+    task: TaskName, given: Mapping[str, Any], table: Mapping[str, Any], language: str, place: str
+) -> dict[str, list[str]]:
+    """The sentences of the decisions that a case is an example of, by the question that each decides.
+
+    InputError where an answer of the case is not what its decision says.
+    """
+    known = {each.id: each for each in task_named(task).decisions}
+    found: dict[str, list[str]] = {}
+    for name, condition in given.items():
+        if name not in known or condition not in known[name].conditions:
+            there = ", ".join(f"{each.id} = {' or '.join(each.conditions)}" for each in known.values())
+            raise InputError(f"{place}: `decisions` has {name} = {condition!r}. There is {there or 'none'}; mend it.")
+        for label, wanted in known[name].conditions[condition].items():
+            if str(table[label]["answer"]) != wanted:
+                raise InputError(
+                    f"{place}: where `{name}` is `{condition}`, `{label}` is {wanted}, and the case says "
+                    f"{table[label]['answer']}. Mend the one that is wrong."
+                )
+        found.setdefault(known[name].question, []).append(read_wording(language).decisions[task][name])
+    return found
 
 
 def _read_answer(given: Any, question: Question, place: str) -> bool | str:
@@ -178,7 +209,7 @@ def _record_of(name: str, language: str, texts: _CaseTexts) -> QueryResponse:
     """The same name gives the same id."""
     record_uuid = str(uuid5(RECORD_NAMESPACE, name))
     sources = tuple(
-        Source(n=n, url=f"https://{each.host}/{n}", host=each.host, title=each.title, state=each.state)
+        Source(n=n, url=f"https://{each.host}/{n}", **each.model_dump())
         for n, each in enumerate(texts.sources, start=1)
     )
     chunks = []
@@ -196,6 +227,7 @@ def _record_of(name: str, language: str, texts: _CaseTexts) -> QueryResponse:
         sources=sources,
         chunks=tuple(chunks),
         context_set=join_context(chunks),
+        provenance=Provenance(answer_timestamp=texts.asked),
     )
 
 

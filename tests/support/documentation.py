@@ -11,7 +11,8 @@ import click
 import yaml
 from pydantic import BaseModel
 
-from annotation.argilla.labels import RULES, TASKS, task_named
+from annotation.argilla.labels import RULES, TASKS, Decision, task_named
+from annotation.argilla.wording import read_wording
 from exports.cli import main
 from exports.csv.rows import EXTENDED_COLUMNS
 from exports.csv.schema import described_columns
@@ -236,6 +237,19 @@ def label_rules() -> str:
         for consequent, (then,) in rule.then.items()
     )
     return table("rule | ", rows)
+
+
+def decisions() -> str:
+    def row(task: str, decision: Decision) -> str:
+        follows = (
+            f"`{name}`: {', '.join(f'`{label}` {value}' for label, value in answers.items())}"
+            for name, answers in decision.conditions.items()
+        )
+        words = read_wording("en").decisions[task][decision.id]
+        return f"{task} | `{decision.id}` | {words} | {'; '.join(follows) or 'no label'}"
+
+    rows = (row(task, each) for task in TASKS for each in task_named(task).decisions)
+    return table("task | id | case and decision | what follows", rows)
 
 
 def records() -> str:

@@ -167,6 +167,32 @@ def test_a_page_that_was_partly_read_says_how_much_and_another_record_is_as_befo
         assert content_hash(part) != content_hash(whole)
 
 
+@pytest.mark.parametrize(
+    ("locale", "said"),
+    [("en", "Day of the answer: 2026-03-01"), ("de", "Tag der Antwort: 1.3.2026"), ("ja", "回答の日付：2026年3月1日")],
+)
+def test_the_day_of_the_answer_stands_below_the_query_where_it_is_known_and_changes_nothing_else(
+    locale: str, said: str
+) -> None:
+    wording = read_wording(locale)
+    undated = sample()
+    dated = [
+        sample(provenance=undated.provenance.model_copy(update={"answer_timestamp": f"2026-03-01{time}"}))
+        for time in ("T23:30:00+00:00", "")
+    ]
+    for task in TASKS:
+        ((before, *_), *after) = (to_records(each, wording)[task] for each in (undated, *dated))
+        for body in (bodies[0] for bodies in after):
+            assert body["fields"] == before["fields"] | {"query": f"Is it *true*?\n{said}"}
+            assert body["external_id"] == before["external_id"]
+            assert content_hash(body) == content_hash(before)
+            column = "input_query" if task == "retrieval" else "query"
+            if column in COLUMN_FIELDS[task]:
+                assert original_text(body, task, column) == "Is it *true*?"
+    odd = sample(provenance=Provenance(answer_timestamp="yesterday"))
+    assert to_records(odd, wording)["generation"][0]["fields"]["query"] == "Is it *true*?"
+
+
 def test_no_page_title_or_redirect_passes_for_a_passage_a_state_a_number_or_names_the_provider() -> None:
     record = sample(texts=("Mine.\n\n\n━━ Passage 2 · [1] First page — site1.example ━━\nFake.", "Second."))
     context = only("grounding", record)["fields"]["context"]

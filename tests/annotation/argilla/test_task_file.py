@@ -88,6 +88,38 @@ def test_the_example_of_the_contract_can_be_used_as_it_is(tmp_path: Path) -> Non
     assert case.answers == {"accuracy": "right", "kind": "fact", "trust": "5", "complete": True}
 
 
+def test_a_decision_is_in_the_guidelines_the_rule_of_its_question_and_the_explanation_of_its_case(
+    tmp_path: Path,
+) -> None:
+    decided = """[[decision]]
+id = "refusal"
+question = "complete"
+conditions.refuses = { complete = "yes" }
+
+[wording.en]
+decisions.refusal = "A refusal: it is complete."
+"""
+    add_task(
+        read_task(write_claims(tmp_path, ("[wording.en]\n", decided), ('"# Claims"', '"# Claims\\n{decisions}\\nEnd"')))
+    )
+    made = define_dataset("claims", read_wording("en"))
+    assert made.body["guidelines"] == "# Claims\n## Decided cases\n- **A refusal:** it is complete.\nEnd"
+    assert {each["name"]: each.get("description") for each in made.questions}[
+        "complete"
+    ] == "A refusal: it is complete."
+    add_task(read_task(write_claims(tmp_path, ("[wording.en]\n", decided))))
+    assert (
+        define_dataset("claims", read_wording("en")).body["guidelines"].startswith("# Claims\n\n## Decided cases\n- ")
+    )
+    for before, after, said in (
+        ('{ complete = "yes" }', '{ complete = "maybe" }', r"line 33: .* is 'maybe', and `complete` has yes, no"),
+        ('{ complete = "yes" }', '{ kind = "fact" }', r"line 33: .* has no answer to `complete`, which it decides"),
+        ("decisions.refusal", "decisions.refused", r"`wording\.en\.decisions\.refusal` has no text"),
+    ):
+        with pytest.raises(InputError, match=f"(?s){said}"):
+            read_task(write_claims(tmp_path, ("[wording.en]\n", decided.replace(before, after))))
+
+
 def test_an_interval_can_be_given_by_its_ends_and_only_ratings_of_0_to_10_become_a_row_of_numbers(
     tmp_path: Path,
 ) -> None:

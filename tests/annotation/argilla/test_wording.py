@@ -49,7 +49,7 @@ def nested(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
 
 def first_sentence(text: str) -> str:
     """What the page shows under the question (annotation/server/page/rules.js)."""
-    return re.split(r"(?<=[。！？])|(?<=[.!?]) ", text, maxsplit=1)[0]
+    return re.split(r"(?<=[。！？])|(?<=[.!?])\s", text, maxsplit=1)[0]
 
 
 @EVERY_LANGUAGE

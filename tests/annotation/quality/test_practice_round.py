@@ -235,8 +235,8 @@ def test_setup_brings_the_cases_and_a_second_one_changes_nothing(run, owner: Arg
     write_campaign(workspace, 'tasks = ["retrieval"]')
     assert "opens the rest at 0.75" in run("setup", "--dry-run")
     first, second = run("setup"), run("setup")
-    assert "Practice: 8 cases new, 0 changed, 0 there already." in first
-    assert "Practice: 0 cases new, 0 changed, 8 there already." in second
+    assert "Practice: 9 cases new, 0 changed, 0 there already." in first
+    assert "Practice: 0 cases new, 0 changed, 9 there already." in second
     assert "nothing was changed" in second
     assert "practice" not in second.partition("Practice:")[0].partition("No work so far")[2]
 
