@@ -70,7 +70,7 @@ def test_each_condition_of_a_decision_has_a_case_with_its_words_and_its_label_is
 ) -> None:
     cases = {(case.task, case.record.query): case for case in shipped() if case.locale == locale}
     tables = tomllib.loads((LOCALES / "practice" / f"{locale}.toml").read_text(encoding="utf-8"))
-    for task, decision in ((task, each) for task in TASKS for each in task_named(task).decisions):
+    for task, decision in [(name, each) for name in TASKS for each in task_named(name).decisions]:
         words = read_wording(locale).decisions[task][decision.id]
         examples: dict[str, Case] = {
             each["decisions"][decision.id]: cases[task, each["query"]]
