@@ -54,6 +54,10 @@ _FORMER = {
     "annotation escalate": "use `citejury exports adjudicate push --one-more`",
     "annotation practice open": "use `citejury annotation practice --open NAME`",
     "annotation practice show": "use `citejury annotation practice`",
+    "pipeline parse": "`citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR` reads stored payloads",
+    "pipeline runs delete": "use `citejury pipeline runs RUN_ID --delete`",
+    "pipeline runs list": "use `citejury pipeline runs`",
+    "pipeline runs show": "use `citejury pipeline runs RUN_ID`; its folder has the report and its account",
 }
 """What takes the place of commands that are gone."""
 

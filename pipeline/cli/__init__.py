@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.ask import ask
-from pipeline.cli.options import PATH, FilledCommand, log, log_unread
+from pipeline.cli.options import PATH, log, log_unread
 from pipeline.cli.research import research, runs
 from pipeline.cli.sources import sources
 from pipeline.cli.verify import verify
@@ -87,53 +87,6 @@ def migrate(v1: Path, v2: Path) -> None:
     log(f"Next: citejury pipeline check {v2}")
     if migrated.left:
         raise click.exceptions.Exit(1)
-
-
-@pipeline.command(cls=FilledCommand)
-@click.option("--provider", required=True, metavar="NAME", help="{providers}.")
-@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
-def parse(provider: str, payload: Path) -> None:
-    """Read one stored payload: text, citations and search results as one JSON object on stdout.
-
-    PAYLOAD is a provider's body as it was sent; `-` reads it from stdin. A refusal, a block, or a body that is queued
-    or cut short is read with what is there; an error is one line and exit 1.
-
-    \b
-    Example:
-        citejury pipeline parse --provider claude answers/N001.json
-    """
-    import json
-
-    from pipeline.core.errors import ProviderError
-    from pipeline.providers import provider_name, read_payload
-
-    name = provider_name(provider)
-    try:
-        answer = read_payload(name, _read_payload_file(payload))
-    except ProviderError as error:
-        label = "stdin" if str(payload) == "-" else repr(str(payload))
-        raise ProviderError(f"{label}: {error}", error.kind) from error
-    found = {
-        "text": answer.text,
-        "citations": list(answer.citations),
-        "search_results": [result.model_dump() for result in answer.search_results],
-    }
-    click.echo(json.dumps(found, ensure_ascii=False).encode() + b"\n", nl=False)
-    log("Next: citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR")
-
-
-def _read_payload_file(payload: Path) -> str:
-    from pipeline.core.errors import InputError, ProviderError
-
-    try:
-        with click.open_file(str(payload), "rb") as file:
-            return bytes(file.read()).decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {str(payload)!r}.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{str(payload)!r} is a folder; name one payload in it.") from error
-    except UnicodeDecodeError as error:
-        raise ProviderError(f"the payload is not UTF-8 (byte {error.start}).") from error
 
 
 @pipeline.command()

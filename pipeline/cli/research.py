@@ -1,4 +1,4 @@
-"""The commands `citejury pipeline research` and `runs list | show | delete`."""
+"""The commands `citejury pipeline research` and `runs`."""
 
 import os
 import shlex
@@ -298,6 +298,7 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     from pipeline.research.report_words import report_words
 
     check, metrics = finished.check, finished.metrics
+    account = click.format_filename(finished.folder / "final" / "verification.md")
     click.echo(click.format_filename(finished.folder / "final" / "report.md"))
     if finished.stop_reason:
         log(f"Not all was done that was wanted: {report_words('en').stops[finished.stop_reason]}.")
@@ -311,134 +312,69 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     if not check.total_paragraphs:
         log("No page that was read says anything on it that could be shown; try other pages, or ask in other words.")
     elif not finished.passed:
-        account = click.format_filename(finished.folder / "final" / "verification.md")
         log(f"The report did not pass the audit; {account} says why.")
-    log(f"Next: citejury pipeline runs show {finished.run_id}{_place(options.runs_dir)}")
     if finished.passed:
-        log(f"Or: citejury annotation push {click.format_filename(finished.folder)}")
+        log(f"What was checked, left out and read: {account}")
+        log(f"Next: citejury annotation push {click.format_filename(finished.folder)}")
+    else:
+        log(f"Next: citejury pipeline runs {finished.run_id}{_place(options.runs_dir)}")
 
 
-@click.group()
-def runs() -> None:
-    """List, show and delete research runs."""
-
-
-@runs.command("list")
+@click.command()
+@click.argument("run_id", required=False)
 @_RUNS_DIR
-def list_command(runs_dir: Path) -> None:
-    """List the research runs of a folder, the newest first.
+@click.option("--delete", is_flag=True, help="Delete RUN_ID: its folder, and what the store knows of it.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def runs(run_id: str | None, runs_dir: Path, delete: bool, yes: bool) -> None:
+    """List the research runs of a folder, the newest first, or RUN_ID alone; or delete RUN_ID.
 
-    A run that was stopped stands there as `unfinished`; `pipeline research --run-id` goes on with it.
-
-    \b
-    Example:
-        citejury pipeline runs list
-    """
-    from pipeline.research.runs import list_runs
-
-    found = list_runs(runs_dir)
-    if not found:
-        log(f"There is no research run in {runs_dir}.")
-        log('Next: citejury pipeline research "A TOPIC"')
-        return
-    head = ("run", "state", "stage", "sources", "cost", "topic")
-    click.echo(Table([head, *map(_row_of, found)]).terminal())
-    log(f"Next: citejury pipeline runs show {found[0].run_id}{_place(runs_dir)}")
-
-
-@runs.command()
-@click.argument("run_id")
-@_RUNS_DIR
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def show(run_id: str, runs_dir: Path, as_json: bool) -> None:
-    """Show a research run: its topic, how far it is, what it found, what it cost and which sources its report cites.
+    A run that was stopped stands there as `unfinished`; `pipeline research --run-id` goes on with it. What a finished
+    one found is in its folder: `final/report.md`, and `final/verification.md` with what was checked, left out and read.
+    Pages that were read stay in the store when a run is deleted, for other runs cite them too.
 
     \b
     Examples:
-        citejury pipeline runs show solar_20261122_101500
-        citejury pipeline runs show solar_20261122_101500 --json
+        citejury pipeline runs
+        citejury pipeline runs solar_20261122_101500 --delete
     """
-    from pipeline.research.artefacts import json_text
-    from pipeline.research.contracts import contract_json
-    from pipeline.research.runs import show_run
+    from pipeline.research.runs import delete_run, half_deleted, list_runs, no_such_run, run_path
 
-    run = show_run(runs_dir, run_id)
-    if as_json:
-        click.echo(json_text(contract_json(run)))
-    else:
-        names = {name: text for name, text in _facts(run) if text}
-        for name, text in names.items():
-            click.echo(f"{name.ljust(max(map(len, names)))}  {text}")
-        if run.sources:
-            rows = [(each.cid, _one_line(each.title) or "-", each.url) for each in run.sources]
-            click.echo(f"\n{Table(rows).terminal()}")
-    log(f"Next: {_next_command(run, runs_dir)}")
-
-
-@runs.command()
-@click.argument("run_id")
-@_RUNS_DIR
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def delete(run_id: str, runs_dir: Path, yes: bool) -> None:
-    """Delete a research run: its folder, and what the store knows of it.
-
-    Pages that were read stay in the store, for other runs cite them too.
-
-    \b
-    Example:
-        citejury pipeline runs delete solar_20261122_101500
-    """
-    from pipeline.research.runs import delete_run, half_deleted, show_run
-
-    if not yes and not half_deleted(runs_dir, run_id).is_dir():
-        run = show_run(runs_dir, run_id)
-        sources = counted(len(run.sources), "source")
-        log(f"{run.run_id}: {run.state}, {sources}, topic: {_one_line(run.topic)}")
-        if not click.confirm(f"Delete {runs_dir / run_id} with all that is in it?", err=True):
+    if delete and not run_id:
+        raise click.UsageError("`--delete` needs a RUN_ID.")
+    is_half = bool(delete and run_id and half_deleted(runs_dir, run_id).is_dir())
+    found = [run for run in list_runs(runs_dir) if run_id in (None, run.run_id)]
+    if run_id and not is_half and (run_path(runs_dir, run_id).name, found) == (run_id, []):
+        raise no_such_run(runs_dir, run_id)
+    head = ("run", "state", "stage", "sources", "cost", "topic")
+    if found:
+        click.echo(Table([head, *map(_row_of, found)]).terminal())
+    for run in found if run_id else ():
+        log(_one_line(run.error))
+    if delete and run_id:
+        if not (yes or is_half or click.confirm(f"Delete {runs_dir / run_id} with all that is in it?", err=True)):
             log("Nothing was deleted.")
             raise click.exceptions.Exit(1)
-    delete_run(runs_dir, run_id)
-    log(f"{run_id} is deleted.")
-    log(f"Next: citejury pipeline runs list{_place(runs_dir)}")
+        delete_run(runs_dir, run_id)
+        log(f"{run_id} is deleted.")
+    elif found:
+        log(f"Next: {_next_command(found[0], runs_dir)}")
+    else:
+        log(f"There is no research run in {runs_dir}.")
+        log('Next: citejury pipeline research "A TOPIC"')
 
 
 def _row_of(run: "RunOverview") -> tuple[str, ...]:
-    cost = f"${run.metrics.cost_est:.2f}" if run.metrics else ""
-    return run.run_id, run.state, run.stage, str(len(run.sources)), cost, _one_line(run.topic)
-
-
-def _facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
-    yield "run", run.run_id
-    yield "topic", _one_line(run.topic)
-    is_amid = run.stage and run.state in ("unfinished", "failed")
-    yield "state", f"{run.state}, in stage {run.stage}" if is_amid else run.state
-    yield "went wrong", _one_line(run.error or "")
-    yield "stopped by", _one_line(run.stop_reason or "")
-    yield "depth", run.depth or ""
-    yield "began", f"{run.created_at:%Y-%m-%d %H:%M} UTC" if run.created_at else ""
-    if run.checks:
-        claims = f"{run.checks.verified_claims} supported, {run.checks.single_source_claims} of them by one site alone"
-        yield "claims", f"{claims}; {counted(run.checks.conflicts, 'disagreement')} between pages"
-        passed = "passed" if run.checks.passed else "did not pass"
-        yield "report", f"{counted(run.checks.paragraphs, 'paragraph')}, {passed}"
-    if run.metrics:
-        yield "time", f"{run.metrics.duration_s:,.0f} s"
-        tokens = f"{run.metrics.tokens_in:,} tokens in, {run.metrics.tokens_out:,} out"
-        yield "spend", f"{tokens}, about ${run.metrics.cost_est:.4f}"
-        pages = f"{counted(run.metrics.cache_misses, 'page')} fetched, {run.metrics.cache_hits} from the store"
-        sites = counted(run.metrics.domain_diversity, "site")
-        yield "pages", f"{pages}; {run.metrics.sources_count} cited, of {sites}"
+    cost = f"${run.cost:.2f}" if run.cost is not None else ""
+    return run.run_id, run.state, run.stage, str(run.sources), cost, _one_line(run.topic)
 
 
 def _next_command(run: "RunOverview", runs_dir: Path) -> str:
     if run.state == "finished":
         return f"citejury annotation push {shlex.quote(str(runs_dir / run.run_id))}"
-    commands = {
-        "audit failed": "citejury pipeline research --verify-only --run-id",
-        "damaged": "mend the file named above, or citejury pipeline runs delete",
-        "folder gone": "citejury pipeline runs delete",
-    }
-    return f"{commands.get(run.state, 'citejury pipeline research --run-id')} {run.run_id}{_place(runs_dir)}"
+    if run.state in ("damaged", "folder gone"):
+        return f"citejury pipeline runs {run.run_id} --delete{_place(runs_dir)}"
+    audit = "--verify-only " if run.state == "audit failed" else ""
+    return f"citejury pipeline research {audit}--run-id {run.run_id}{_place(runs_dir)}"
 
 
 def _place(runs_dir: Path) -> str:

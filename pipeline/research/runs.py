@@ -2,20 +2,18 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
 from pipeline.research.artefacts import RUN_ID, RunFolder, checked_run_id
-from pipeline.research.contracts import Metrics, Text, UtcTime, aware_time
+from pipeline.research.contracts import Metrics, aware_time
 from pipeline.research.journal import JOURNAL, read_setup
-from pipeline.research.values import Depth
-from pipeline.sources.schema import Contract
 from pipeline.sources.store import StoredRun, open_store
 
 STORE = "store.db"
@@ -25,61 +23,15 @@ _RUN_SIGNS = ("clarify.json", "logs/pipeline.jsonl", "logs/plan.json", JOURNAL)
 RunState = Literal["finished", "audit failed", "unfinished", "failed", "clarification needed", "damaged", "folder gone"]
 
 
-class CheckCounts(Contract):
-    """What the check of the claims and of the written report counted."""
-
-    verified_claims: int
-    """Claims that their pages support."""
-    single_source_claims: int
-    """Those of them that pages of one site alone support."""
-    conflicts: int
-    """Claims of which some page says otherwise."""
-    paragraphs: int
-    """Paragraphs of the report."""
-    passed: bool
-    """Whether the report passed."""
-
-
-class RunSource(Contract):
-    """A source that the report cites."""
-
-    cid: str
-    """Its id in the report."""
-    url: str
-    """URL of the page."""
-    title: Text
-    """The page's title; empty where it has none."""
-    fetched_at: UtcTime
-    """When the page was fetched."""
-
-
-class RunOverview(Contract):
-    """A run at a glance."""
-
-    run_id: str
-    """Its id: the name of its folder."""
-    topic: Text
-    """What is researched; empty where it is not known."""
+class RunOverview(NamedTuple):
+    run_id: str  # the name of its folder
+    topic: str  # empty where it is not known
     state: RunState
-    """How far it is."""
-    stage: str
-    """The stage that was begun last; empty before the first."""
-    depth: Depth | None = None
-    """How far it goes; None before it was planned."""
-    created_at: UtcTime | None = None
-    """When it began; None where nothing tells."""
-    updated_at: UtcTime | None = None
-    """When a stage last began or ended; None where nothing tells."""
-    stop_reason: str | None = None
-    """Why it ended before it had done all it wanted; None where nothing stopped it."""
-    error: Text | None = None
-    """What went wrong; None where nothing did."""
-    checks: CheckCounts | None = None
-    """What was checked; None before that."""
-    metrics: Metrics | None = None
-    """Its figures; None before it is finished."""
-    sources: tuple[RunSource, ...] = ()
-    """The sources that the report cites, in order of first appearance."""
+    stage: str = ""  # the one that was begun last; empty before the first
+    sources: int = 0  # those that the report cites
+    cost: float | None = None  # None before it is finished
+    created_at: datetime | None = None  # None where nothing tells
+    error: str = ""  # empty where nothing went wrong
 
 
 def list_runs(runs_dir: Path) -> list[RunOverview]:
@@ -90,15 +42,6 @@ def list_runs(runs_dir: Path) -> list[RunOverview]:
     names = {path.name for path in runs_dir.iterdir() if is_run(path)} | set(stored)
     found = [_overview(runs_dir / name, stored.get(name)) for name in names if RUN_ID.fullmatch(name)]
     return sorted(found, key=lambda run: (-(run.created_at.timestamp() if run.created_at else 0), run.run_id))
-
-
-def show_run(runs_dir: Path, run_id: str) -> RunOverview:
-    """The run; an InputError where it is not there, its folder is a link, or the store cannot be read."""
-    path = run_path(runs_dir, run_id)
-    stored = _runs_in_store(runs_dir).get(run_id)
-    if stored is None and not is_run(path):
-        raise no_such_run(runs_dir, run_id)
-    return _overview(path, stored)
 
 
 def run_path(runs_dir: Path, run_id: str) -> Path:
@@ -115,7 +58,7 @@ def is_run(path: Path) -> bool:
 
 
 def no_such_run(runs_dir: Path, run_id: str) -> InputError:
-    return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}. `citejury pipeline runs list` names them all.")
+    return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}. `citejury pipeline runs` names them all.")
 
 
 def _runs_in_store(runs_dir: Path) -> dict[str, StoredRun]:
@@ -127,25 +70,23 @@ def _runs_in_store(runs_dir: Path) -> dict[str, StoredRun]:
 
 def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
     topic = stored.topic if stored else str((read_setup(path) or {}).get("topic", ""))
-    run = RunOverview(run_id=path.name, topic=topic, state="folder gone", stage="")
+    run = RunOverview(path.name, topic, "folder gone")
     if stored:
-        try:
+        metrics = None
+        with suppress(ValidationError):
             metrics = Metrics.model_validate(stored.metrics) if stored.metrics else None
-        except ValidationError:
-            metrics = None
-        stop_reason = metrics.stop_reason if metrics else None
         created_at = aware_time(datetime.fromisoformat(stored.created_at))
-        run = run.model_copy(update={"created_at": created_at, "metrics": metrics, "stop_reason": stop_reason})
+        run = run._replace(created_at=created_at, cost=metrics.cost_est if metrics else None)
     if not is_run(path):
         return run
     try:
-        return run.model_copy(update=dict(_facts_of_folder(RunFolder(path))))
+        return run._replace(**dict(_facts_of_folder(RunFolder(path))))
     except InputError as error:
-        return run.model_copy(update={"state": "damaged", "error": str(error)})
+        return run._replace(state="damaged", error=str(error))
 
 
-def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, object]]:
-    clarify, log, plan, verify = folder.read_clarify(), folder.read_log(), folder.read_plan(), folder.read_verify()
+def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, Any]]:
+    clarify, log, verify = folder.read_clarify(), folder.read_log(), folder.read_verify()
     last = log[-1] if log else None
     state: RunState = "failed" if last and last.status == "failed" else "unfinished"
     if clarify and clarify.status != "clarified":
@@ -153,29 +94,15 @@ def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, object]]:
     if last and (last.stage, last.status) == ("cache", "completed"):
         state = "finished" if verify and verify.passed else "audit failed"
     yield "state", state
-    yield "depth", plan.depth if plan else None
-    yield "sources", tuple(RunSource.model_validate(entry, from_attributes=True) for entry in folder.read_citations())
+    yield "sources", len(folder.read_citations())
     if last:
         yield "stage", last.stage
         yield "created_at", log[0].timestamp
-        yield "updated_at", last.timestamp
-        yield "error", last.details.error
+        yield "error", last.details.error or ""
     if clarify and clarify.failure_reason:
         yield "error", clarify.failure_reason
     if report := folder.read_report():
         yield "topic", report.topic
-        yield "stop_reason", report.stop_reason
-    if verify:
-        yield (
-            "checks",
-            CheckCounts(
-                verified_claims=verify.verified_claims_count,
-                single_source_claims=verify.single_source_claims_count,
-                conflicts=verify.conflicts_count,
-                paragraphs=verify.total_paragraphs,
-                passed=verify.passed,
-            ),
-        )
 
 
 def delete_run(runs_dir: Path, run_id: str) -> None:

@@ -15,7 +15,6 @@ from exports.cli.start import own_name
 from pipeline.cli.options import SectionedCommand
 from pipeline.core.errors import InputError, SettingsError
 from pipeline.settings import read_settings
-from tests.support.places import ROOT
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -68,8 +67,7 @@ def test_an_error_of_ours_is_one_line_on_stderr_and_exit_1_and_debug_shows_it(in
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_one_line(unbuffered: str) -> None:
-    payload = ROOT / "exports" / "demo_data" / "payloads" / "openai" / "N001.json"
-    command = [Path(sys.executable).parent / "citejury", "pipeline", "parse", "--provider", "openai", payload]
+    command = [Path(sys.executable).parent / "citejury", "pipeline", "models"]
     with open("/dev/full", "w", encoding="utf-8") as full:
         environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)

@@ -76,36 +76,17 @@ def runs(*words: str, runs_dir: Path, answer: str | None = None) -> Result:
     return CliRunner().invoke(main, ["pipeline", "runs", *words, "--runs-dir", str(runs_dir)], input=answer)
 
 
-def shown(runs_dir: Path, run_id: str) -> dict[str, object]:
-    result = runs("show", run_id, "--json", runs_dir=runs_dir)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+def row_of(run_id: str, listed: Result) -> list[str]:
+    assert listed.exit_code == 0, listed.output
+    return next(line.split() for line in listed.stdout.splitlines() if line.startswith(run_id))
 
 
-def test_a_finished_run_is_shown_with_all_that_it_came_to(tmp_path: Path) -> None:
+def test_a_finished_run_is_listed_with_what_it_came_to(tmp_path: Path) -> None:
     finished_run(tmp_path)
-    assert shown(tmp_path, "sun_1") == {
-        "runId": "sun_1",
-        "topic": "太陽光",
-        "state": "finished",
-        "stage": "cache",
-        "depth": "brief",
-        "createdAt": "2026-11-22T12:00:00Z",
-        "updatedAt": "2026-11-22T12:00:00Z",
-        "stopReason": "cost",
-        "checks": {
-            "verifiedClaims": 4,
-            "singleSourceClaims": 3,
-            "conflicts": 1,
-            "paragraphs": 2,
-            "passed": True,
-        },
-        "metrics": contract_json(METRICS),
-        "sources": [{"cid": "C001", "url": URL, "title": "A", "fetchedAt": "2026-11-22T12:00:00Z"}],
-    }
-    told = runs("show", "sun_1", runs_dir=tmp_path)
-    assert all(part in told.stdout for part in ("太陽光", "stopped by", "cost", "3 of them by one site", "$0.5", URL))
-    assert f"citejury annotation push {tmp_path / 'sun_1'}" in told.stderr
+    for words in ((), ("sun_1",)):
+        told = runs(*words, runs_dir=tmp_path)
+        assert row_of("sun_1", told) == ["sun_1", "finished", "cache", "1", "$0.50", "太陽光"]
+        assert f"citejury annotation push {tmp_path / 'sun_1'}" in told.stderr
 
 
 @pytest.mark.parametrize(
@@ -131,32 +112,30 @@ def test_a_run_that_did_not_come_to_its_end_says_how_far_it_is(tmp_path: Path, s
         folder.log_file.write_text("nonsense\n\n", encoding="utf-8")
     if state == "audit failed":
         finished_run(tmp_path, "half").write_verify(VERIFIED.model_copy(update={"passed": False}))
-    run = shown(tmp_path, "half")
-    assert (run["state"], run["stage"]) == (state, stage)
-    assert run["topic"] == ("太陽光" if state in ("unfinished", "audit failed") else "")
-    assert ("error" in run) == (state in ("failed", "damaged"))
-    goes_on = f"pipeline research --run-id half --runs-dir {tmp_path}"
-    assert (goes_on in runs("show", "half", runs_dir=tmp_path).stderr) == (state not in ("damaged", "audit failed"))
-    listed = runs("list", runs_dir=tmp_path)
-    assert state in listed.stdout
-    assert "runs show half" in listed.stderr
+    told = runs("half", runs_dir=tmp_path)
+    assert f"half  {state} " in told.stdout
+    assert f" {stage} " in told.stdout
+    assert ("太陽光" in told.stdout) == (state in ("unfinished", "audit failed"))
+    assert ("the model did not answer" in told.stderr) == (state == "failed")
+    assert (f"pipeline research --run-id half --runs-dir {tmp_path}" in told.stderr) == (
+        state not in ("damaged", "audit failed")
+    )
 
 
 def test_a_topic_cannot_write_to_the_terminal_and_other_folders_and_links_are_no_runs(tmp_path: Path) -> None:
     finished_run(tmp_path).write_report("", REPORT.model_copy(update={"topic": "x\x1b[2J\nrow"}))
-    listed = runs("list", runs_dir=tmp_path).stdout
+    listed = runs(runs_dir=tmp_path).stdout
     assert "x[2J row" in listed
     assert "\x1b" not in listed
     finished_run(tmp_path).write_report("", REPORT.model_copy(update={"topic": "gpj.\u202eexe"}))
-    for told in (runs("list", runs_dir=tmp_path), runs("show", "sun_1", runs_dir=tmp_path)):
-        assert "gpj.�exe" in told.stdout
+    assert "gpj.�exe" in runs(runs_dir=tmp_path).stdout
     runs_dir = tmp_path / "runs"
     outside = finished_run(tmp_path / "elsewhere").path
     (runs_dir / "answers").mkdir(parents=True)
     (runs_dir / "link").symlink_to(outside)
-    assert runs("list", runs_dir=runs_dir).stdout == ""
+    assert runs(runs_dir=runs_dir).stdout == ""
     for run_id in ("answers", "link", "../elsewhere/sun_1", "none"):
-        for words in (["show", run_id], ["delete", run_id, "--yes"]):
+        for words in ([run_id], [run_id, "--delete", "--yes"]):
             result = runs(*words, runs_dir=runs_dir)
             assert result.exit_code == 1, result.output
             assert result.stderr
@@ -173,13 +152,13 @@ def test_deleting_takes_folder_and_rows_and_nothing_behind_a_link(tmp_path: Path
     finished_run(runs_dir, "sun_2")
     (folder.path / "link").symlink_to(precious)
     (folder.path / "final" / "file").symlink_to(precious / "thesis.tex")
-    assert runs("delete", "sun_1", runs_dir=runs_dir, answer="n\n").exit_code == 1
-    nobody = runs("delete", "sun_1", runs_dir=runs_dir, answer="")
+    assert runs("sun_1", "--delete", runs_dir=runs_dir, answer="n\n").exit_code == 1
+    nobody = runs("sun_1", "--delete", runs_dir=runs_dir, answer="")
     assert nobody.exit_code == 1
     assert "Aborted!" not in nobody.stderr
     assert "\nError: Nobody is here to answer." in nobody.stderr
     assert folder.report_file.is_file()
-    assert runs("delete", "sun_1", runs_dir=runs_dir, answer="y\n").exit_code == 0
+    assert runs("sun_1", "--delete", runs_dir=runs_dir, answer="y\n").exit_code == 0
     assert sorted(path.name for path in runs_dir.iterdir() if path.is_dir()) == ["sun_2"]
     assert (precious / "thesis.tex").read_text(encoding="utf-8") == "mine"
     with open_store(runs_dir / "store.db", read_only=True) as store:
@@ -189,17 +168,17 @@ def test_deleting_takes_folder_and_rows_and_nothing_behind_a_link(tmp_path: Path
 
 def test_deleting_goes_on_where_a_kill_ended_it_and_where_the_folder_is_gone(tmp_path: Path) -> None:
     finished_run(tmp_path).path.rename(tmp_path.parent / f"{tmp_path.name}-moved")
-    assert shown(tmp_path, "sun_1")["state"] == "folder gone"
-    assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 0
-    assert runs("list", runs_dir=tmp_path).stdout == ""
+    assert "folder gone" in runs("sun_1", runs_dir=tmp_path).stdout
+    assert runs("sun_1", "--delete", "--yes", runs_dir=tmp_path).exit_code == 0
+    assert runs(runs_dir=tmp_path).stdout == ""
     for words in (("--yes",), ()):  # agreed to before: nobody is asked again
         finished_run(tmp_path).path.rename(tmp_path / ".sun_1.deleted")
         with open_store(tmp_path / "store.db") as store:
             store.delete_run("sun_1")
-        done = runs("delete", "sun_1", *words, runs_dir=tmp_path, answer="")
+        done = runs("sun_1", "--delete", *words, runs_dir=tmp_path, answer="")
         assert done.exit_code == 0, done.output
         assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
-    assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 1
+    assert runs("sun_1", "--delete", "--yes", runs_dir=tmp_path).exit_code == 1
 
 
 MOST = Spent(1, 900, 4096, 0.5, 0)
