@@ -1,6 +1,6 @@
 """Answers before the annotators, in Argilla.
 
-For notebooks: `from annotation import push_frame, task_settings`. Nothing is loaded before it is asked for, so that
+For notebooks: `from annotation import task_settings`. Nothing is loaded before it is asked for, so that
 commands start at once.
 """
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from annotation.argilla.tasks import task_settings
-    from annotation.push.push import push_frame
 
-__all__ = ["push_frame", "task_settings"]
+__all__ = ["task_settings"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,10 +18,6 @@ def __getattr__(name: str) -> object:
     Raises:
         AttributeError: there is no such function.
     """
-    if name == "push_frame":
-        from annotation.push.push import push_frame
-
-        return push_frame
     if name == "task_settings":
         from annotation.argilla.tasks import task_settings
 

@@ -7,22 +7,20 @@ is deleted.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import needs_passages
 from annotation.argilla.labels import TaskName
-from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields, refuse_suggested
+from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
-from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
+from annotation.campaign.file import Campaign, Place, language_workspace, places
 from annotation.campaign.routing import as_it_stands, check_routing, home_of, plan_routes
 from annotation.push.diff import Change, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
-from annotation.push.record_sources import languages_of, records_from_frame
 from annotation.push.send import CHANGED, Waiting, send_waiting
-from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.errors import InputError
 from pipeline.records.schema import QueryResponse
-from pipeline.settings import read_settings
 from pipeline.text.words import Languages
 
 
@@ -33,7 +31,6 @@ class PushReport(NamedTuple):
     revised: tuple[str, ...]  # a line for each record that has a new revision: both ids
     left_over: tuple[str, ...]
     """A line for each unit in Argilla that its record, pushed now, no longer has; it stays there."""
-    invalid: tuple[str, ...] = ()  # a line for each row of a frame that is no record: its number and why
     empty: tuple[str, ...] = ()  # a line for each language and round of the campaign that has no work for a task
     known: tuple[str, ...] = ()
     """A line for each record whose answer Argilla holds under another id: both ids. They are in or not as
@@ -244,46 +241,3 @@ def _report_of(compared: Sequence[tuple[Place, Diff]]) -> PushReport:
         left_over=tuple(line for diff in diffs for line in diff.left_over()),
         repairs=tuple(repair for diff in diffs for repair in diff.repairs),
     )
-
-
-def push_frame(
-    frame: Any,
-    *,
-    workspace: str | None = None,
-    locale: str | None = None,
-    round_name: str | None = None,
-    dry_run: bool = False,
-    revise: bool = False,
-    api_url: str | None = None,
-) -> PushReport:
-    """What became of each unit of the frame's rows; rows that are no records are listed in `invalid`, and none is lost.
-
-    `frame` is a pandas DataFrame, or a list of dicts, with the columns `query`, `answer` and `passages`: a list of
-    texts in rank order, or of dicts with `text` and, where known, `title`, `url` and `origin` (`page`, `snippet` or
-    `cited_text`); an empty list or a missing value where there are none. Columns named `record_uuid`, `language` or as
-    a field of the provenance are taken as such, others are not read. Without `record_uuid` a row's id is derived from
-    its content, so that pushing the same rows again writes nothing. Address, key, workspace and the campaign, which
-    chooses the datasets unless `locale` or `round_name` do, come from the settings as in `citejury annotation push`.
-
-    Raises:
-        InputError: a column is missing, there are no rows, the round is a `suggested` one, or without a campaign
-            `locale` is None and the round has several languages.
-        BadRowsError: none of the rows is a record.
-        NotFoundError: the workspace or one of its datasets is missing.
-        SettingsError: `ARGILLA_API_KEY` is missing, or the campaign cannot be used or is another than Argilla's.
-        ArgillaError: Argilla refused a batch; pushing again goes on from there.
-    """
-    from annotation.argilla.client import open_argilla
-
-    refuse_suggested(round_name or PRODUCTION)
-    records, invalid = records_from_frame(frame)
-    if invalid and not records:
-        raise BadRowsError("No row is a record:", invalid)
-    settings = read_settings(workspace=workspace, api_url=api_url)
-    campaign, languages = read_campaign(), [(record.record_uuid, languages_of(record)) for record in records]
-    with open_argilla(settings) as argilla:
-        bare = frozenset(record.record_uuid for record in records if not record.chunks)
-        options = PushOptions(dry_run=dry_run, revise=revise, without_passages=bare)
-        where = (argilla, settings.workspace, campaign, languages, records)
-        report = push_where_named(*where, locale, round_name, options)
-    return report._replace(invalid=tuple(invalid))

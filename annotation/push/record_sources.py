@@ -1,15 +1,13 @@
-"""Records out of what people have: run folders, CSV v2 files, JSON Lines (canonical or ragas-style), data frames."""
+"""Records out of what people have: run folders, CSV v2 files, JSON Lines (canonical or ragas-style)."""
 
-import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from annotation.argilla.rendering import one_line
-from pipeline.citations.addresses import document_id
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import numbered_rows, table_rows
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
@@ -17,9 +15,8 @@ from pipeline.core.tables import unescaped
 from pipeline.csv.file import is_answers_file
 from pipeline.csv.rows import ANSWER_ID, AnswerParts
 from pipeline.providers import every_provider, get_provider
-from pipeline.providers.http.request import writable
 from pipeline.records import run as run_files
-from pipeline.records.schema import Provenance, QueryResponse
+from pipeline.records.schema import QueryResponse
 from pipeline.text.words import Languages, exchange_languages
 
 _COLUMN = "record_uuid"
@@ -82,10 +79,6 @@ class KeptRecords(NamedTuple):
 def kept_records() -> Iterator[KeptRecords]:
     with TemporaryFile() as file:
         yield KeptRecords(file)
-
-
-_TEXT_COLUMNS = ("query", "answer")
-_PASSAGES = "passages"
 
 
 def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
@@ -240,57 +233,6 @@ def _nothing_to_push(
         return BadRowsError("No line is a record:", problems)
     names = ", ".join(repr(str(path)) for path in paths)
     return InputError(f"There is no record in {names}: a header and no rows. Name what holds answers.")
-
-
-def records_from_frame(frame: Any) -> tuple[list[QueryResponse], list[str]]:
-    """The records of the rows, and a line for each row that is none: its number from 1, and why."""
-    rows: Sequence[Mapping[str, Any]] = frame if isinstance(frame, list) else frame.to_dict("records")
-    if not rows:
-        raise InputError("The frame has no rows. Push one that holds answers.")
-    missing = [name for name in (*_TEXT_COLUMNS, _PASSAGES) if name not in rows[0]]
-    if missing:
-        raise InputError(f"The frame has no column {', '.join(map(repr, missing))}. Rename its own, or add it.")
-    records, invalid = [], []
-    for number, row in enumerate(rows, start=1):
-        try:
-            records.append(_record_from_row(row))
-        except InputError as error:
-            invalid.append(f"row {number}: {error}")
-    return records, invalid
-
-
-def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
-    for name in _TEXT_COLUMNS:
-        if not isinstance(row.get(name), str):
-            raise InputError(f"`{name}` is no text: found {row.get(name)!r}")
-    if not row["query"].strip():
-        raise InputError("`query` is empty")
-    cell: Any = row.get(_PASSAGES)
-    passages = () if _is_missing(cell) else cell
-    if isinstance(passages, str | bytes | Mapping) or not hasattr(passages, "__iter__"):
-        raise InputError(f"`{_PASSAGES}` is no list of texts: found {cell!r}")
-    chunks = []
-    for rank, passage in enumerate(passages, start=1):
-        given = {"text": passage} if isinstance(passage, str) else passage
-        if not isinstance(given, Mapping) or not isinstance(given.get("text"), str) or not given["text"].strip():
-            raise InputError(f"passage {rank} is neither a text nor a dict with `text`: found {passage!r}")
-        doc_id = document_id(str(given.get("url") or ""), given["text"])
-        chunks.append({"chunk_id": f"{doc_id}#{rank - 1}", "doc_id": doc_id, "chunk_rank": rank, **given})
-    known = [name for name in Provenance.model_fields if name != "contexts"]
-    provenance = {name: str(row[name]) for name in known if not _is_missing(row.get(name))}
-    provenance |= {"contexts": "supplied"} if chunks else {}
-    value = {
-        **{name: row[name] for name in _TEXT_COLUMNS},
-        **{name: str(row[name]) for name in ("record_uuid", "language") if not _is_missing(row.get(name))},
-        "chunks": chunks,
-        "provenance": provenance,
-    }
-    return run_files.read_canonical(writable(value))
-
-
-def _is_missing(cell: Any) -> bool:
-    """As frames say it: None or NaN."""
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 # What follows finds where an answer tells its annotators which model or company wrote it.

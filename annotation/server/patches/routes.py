@@ -7,7 +7,7 @@ history, for owners. A page, and the rows of answers, are written straight from 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -19,7 +19,7 @@ from argilla_server.api.schemas.v1.records import RecordIncludeParam, Records
 from argilla_server.database import get_async_db
 from argilla_server.enums import RecordInclude
 from argilla_server.errors import ForbiddenOperationError
-from argilla_server.models import Dataset, Record, Suggestion, User
+from argilla_server.models import Dataset, Record, User
 from argilla_server.models import Response as Answer
 from argilla_server.search_engine import SearchEngine, get_search_engine
 from argilla_server.security import auth
@@ -56,7 +56,7 @@ def serve_first(path: str, endpoint: Callable[..., Any], method: str = "GET", **
 
 
 def serve_record_pages(list_dataset_records: Any) -> None:
-    """The database's own text goes into the answer; vectors, and texts that are no JSON, are left to argilla-server."""
+    """Written from the database's own text, but for vectors, suggestions and texts that are no JSON."""
 
     async def list_record_page(
         dataset_id: UUID,
@@ -70,8 +70,8 @@ def serve_record_pages(list_dataset_records: Any) -> None:
     ) -> Any:
         await _check_may_read(dataset_id, db, current_user)
         wanted = set(include.relationships or ()) if include else set()
-        if not (include and include.vectors) and RecordInclude.vectors not in wanted:
-            page = await _record_page(db, dataset_id, offset, limit, wanted)
+        if not (include and include.vectors) and wanted <= {RecordInclude.responses}:
+            page = await _record_page(db, dataset_id, offset, limit, with_responses=bool(wanted))
             if not any(mark in page and odd.search(page) for mark, odd in _ODD_JSON.items()):
                 return Response(page, media_type="application/json")
         return await list_dataset_records(
@@ -120,7 +120,7 @@ def serve_changes(_: Any) -> None:
             raise HTTPException(422, "`ids` are not ids of records.") from error
         if len(named) > 100:
             raise HTTPException(422, "`ids` are more than 100.")
-        items = await _record_items(db, dataset_id, named, {"responses"})
+        items = await _record_items(db, dataset_id, named, with_responses=True)
         return Response(f'{{"items":[{items}]}}', media_type="application/json")
 
     _serve_pages(units.STATES_PATH, _states_page)
@@ -168,27 +168,26 @@ async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
     return found
 
 
-async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str]) -> str:
+async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, *, with_responses: bool) -> str:
     """Rows before the page are counted in the index alone, so that its records are the only ones that are read."""
     of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(Record.inserted_at, Record.id)
     on_page = of_dataset.offset(offset).limit(limit).subquery()
-    items = await _record_items(db, dataset_id, select(on_page.c.id), wanted)
+    items = await _record_items(db, dataset_id, select(on_page.c.id), with_responses=with_responses)
     total = await db.scalar(select(func.count(Record.id)).where(Record.dataset_id == dataset_id))
     return f'{{"items":[{items}],"total":{total}}}'
 
 
-async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str]) -> str:
+async def _record_items(db: Any, dataset_id: UUID, named: Any, *, with_responses: bool) -> str:
     texts = (cast(Record.fields, String), cast(Record.metadata_, String))
     columns = (Record.id, Record.status, *texts, Record.external_id, Record.inserted_at, Record.updated_at)
     found = select(*columns).where(Record.dataset_id == dataset_id, Record.id.in_(named))
     rows = (await db.execute(found.order_by(Record.inserted_at, Record.id))).all()
     ids = [row.id for row in rows]
-    kinds = {"responses": history.responses_of, "suggestions": _suggestions_of}  # in the order of argilla-server's body
-    related = [(name, await rows_of(db, ids)) for name, rows_of in kinds.items() if name in wanted]
+    answers = await history.responses_of(db, ids) if with_responses else None
     items = []
     for record_id, status, fields, metadata, external_id, inserted_at, updated_at in rows:
         key = str(record_id)
-        lists = "".join(f'"{name}":[{",".join(by_record[key])}],' for name, by_record in related)
+        lists = f'"responses":[{",".join(answers[key])}],' if answers is not None else ""
         items.append(
             f'{{"id":"{key}","status":"{status}","fields":{fields},"metadata":{metadata or "null"},'
             f'"external_id":{json.dumps(external_id)},{lists}"dataset_id":"{dataset_id}",'
@@ -222,25 +221,6 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
     ]
     following = json.dumps(f"{last.inserted_at.isoformat()}_{last.id}" if len(records) == limit else None)
     return f'{{"items":[{",".join(items)}],"next":{following}}}'
-
-
-async def _suggestions_of(db: Any, record_ids: Sequence[UUID]) -> dict[str, list[str]]:
-    found = select(Suggestion.__table__).where(Suggestion.record_id.in_(record_ids)).order_by(Suggestion.inserted_at)
-    by_record: defaultdict[str, list[str]] = defaultdict(list)
-    for row in await db.execute(found):
-        suggestion = {
-            "question_id": str(row.question_id),
-            "type": row.type,
-            "value": row.value,
-            "agent": row.agent,
-            "score": float(row.score) if isinstance(row.score, int) else row.score,  # SQLite keeps 1.0 as 1
-            "id": str(row.id),
-            "inserted_at": row.inserted_at.isoformat(),
-            "updated_at": row.updated_at.isoformat(),
-        }
-        # Not the database's text: SQLite keeps a bare number as a number, and rounds it when it writes it out.
-        by_record[str(row.record_id)].append(json.dumps(suggestion))
-    return by_record
 
 
 async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:

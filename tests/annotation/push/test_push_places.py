@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from annotation import push_frame
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import HIDDEN, original_text
 from annotation.campaign.datasets import find_datasets
@@ -14,7 +13,6 @@ from annotation.campaign.setup import apply_plan, wanted_of_round
 from annotation.campaign.setup_plan import plan_setup
 from annotation.push.push import PushOptions, PushReport, push_campaign, push_records
 from annotation.push.record_sources import languages_of
-from pipeline.core.errors import InputError
 from pipeline.records.schema import QueryResponse
 from tests.support.setup_bench import answered, held, make, submit_first, write_records
 
@@ -76,25 +74,6 @@ def test_a_round_beside_the_campaigns_own_takes_records_that_somebody_reads_or_t
     push_records(owner, workspace, records[2:], "en", "pilot")  # where earlier versions put it
     report = push_all(owner, workspace, campaign, records, "pilot")
     assert (report.tasks["generation"].unchanged, report.unread) == (3, {})
-
-
-@pytest.mark.usefixtures("command")
-def test_a_frame_goes_where_the_campaign_of_the_folder_puts_it(owner, workspace) -> None:
-    text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["en"]\ncalibration = {{ records = 1 }}\n'
-    Path("citejury.toml").write_text(text, encoding="utf-8")
-    make(owner, workspace, Campaign(locales=("en",), calibration=Calibration(records=1)))
-    frame = [
-        {"record_uuid": f"r{n}", "query": "Who?", "answer": "Ann.", "passages": ["A."], "language": "en"}
-        for n in range(3)
-    ]
-    assert push_frame(frame, dry_run=True).tasks["generation"].new == 3
-    report = push_frame([*frame, {"query": "", "answer": "A", "passages": []}])
-    new = {place[1:]: tasks["generation"].new for place, tasks in report.counts.items()}
-    assert new == {("en", "calibration"): 1, ("en", "production"): 2}
-    assert [line.partition(":")[0] for line in report.invalid] == ["row 4"]
-    assert push_frame(frame).tasks["retrieval"][:2] == (0, 3)
-    with pytest.raises(InputError, match="exports agreement EXPORT --judge"):
-        push_frame(frame, round_name="suggested")
 
 
 @pytest.fixture

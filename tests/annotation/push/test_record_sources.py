@@ -5,19 +5,16 @@ import json
 import time
 from pathlib import Path
 
-import pandas
 import pytest
 
-from annotation import push_frame
 from annotation.push.record_sources import (
     Naming,
     check_naming,
     check_paths,
     kept_records,
     read_source,
-    records_from_frame,
 )
-from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.errors import InputError
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.csv.file import write_answers
 from pipeline.records.schema import Provenance, QueryResponse
@@ -116,49 +113,9 @@ def test_answers_that_name_their_model_are_listed_and_those_that_speak_as_it_can
         check_paths([path], skip_self_naming=True)
 
 
-def test_a_frame_gives_records_with_passages_and_an_excerpt_is_one_line_around_the_name() -> None:
-    passages = [["One.", {"text": "Two.", "title": "T", "url": "https://a.example/2", "origin": "snippet"}], [], None]
-    frame = pandas.DataFrame({"query": ["Q?"] * 3, "answer": ["A", "B", ""], "passages": passages, "other": 1})
-    records, invalid = records_from_frame(frame)
-    assert invalid == []
-    assert [(chunk.text, chunk.title, chunk.chunk_rank) for chunk in records[0].chunks] == [
-        ("One.", "", 1),
-        ("Two.", "T", 2),
-    ]
-    assert [len(record.chunks) for record in records] == [2, 0, 0]
-    assert records_from_frame(frame)[0] == records
+def test_an_excerpt_is_one_line_around_the_name() -> None:
     (naming,) = named("x" * 90 + "\nI am\nnobody. I am Claude.\n" + "y" * 90)
     assert naming.excerpt == "…" + "x" * 21 + " I am nobody. I am Claude. " + "y" * 38 + "…"
-
-
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ({"answer": float("nan")}, "`answer` is no text"),
-        ({"query": " "}, "`query` is empty"),
-        ({"passages": "One."}, "`passages` is no list"),
-        ({"passages": ["One.", ""]}, "passage 2 is neither"),
-        ({"passages": [{"text": "x", "rank": 1}]}, "rank"),
-    ],
-    ids=["no answer", "empty query", "one text", "empty passage", "unknown key"],
-)
-def test_a_row_that_is_no_record_is_listed_with_its_number(row: dict, reason: str) -> None:
-    good = {"query": "Q?", "answer": "A", "passages": []}
-    records, (line,) = records_from_frame([good, good | row])
-    assert (len(records), line.startswith("row 2: "), reason in line) == (1, True, True)
-
-
-@pytest.mark.parametrize(
-    ("frame", "error"),
-    [
-        ([], "no rows"),
-        ([{"query": "Q?"}], "no column 'answer', 'passages'"),
-        ([{"query": "", "answer": "A", "passages": []}], "No row is a record"),
-    ],
-)
-def test_a_frame_without_records_is_refused_before_argilla_is_asked(frame: list, error: str) -> None:
-    with pytest.raises((InputError, BadRowsError), match=error):
-        push_frame(frame)
 
 
 def named(answer: str, provider: str = "", version: str = "") -> tuple[Naming, ...]:
