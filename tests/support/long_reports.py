@@ -16,9 +16,9 @@ from pipeline.records.schema import Passage, QueryResponse, Source, join_context
 from tests.support.places import SHARED
 
 REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
-# Visible height of the answer's text, wherever it scrolls.
+# Visible height of the answer's text or of the field that is named, wherever it scrolls.
 SEEN = """const fields = document.querySelector(".record--focus .fields");
-const place = fields.__vue__.fields.findIndex(({ name }) => name === "answer");
+const place = fields.__vue__.fields.findIndex(({ name }) => name === (arguments[0] || "answer"));
 const area = [...fields.querySelectorAll(".content-area, .text_field_component__area")][place];
 const form = document.querySelector("form.questions-form").getBoundingClientRect();
 const isBar = getComputedStyle(document.querySelector("form.questions-form")).position === "fixed";

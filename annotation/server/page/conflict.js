@@ -41,8 +41,9 @@
     });
     dialog.addEventListener("cancel", (event) => event.preventDefault()); // it is one of the two
     dialog.addEventListener("keydown", (event) => event.stopPropagation()); // the page has shortcuts of its own
+    const which = entry.record === recordShown()?.id ? "" : entry.text || "";
     dialog.append(element("h2", { id: "citejury-conflict-title", textContent: say("conflict_title"), tabIndex: -1 }),
-      table, ...buttons);
+      element("p", { textContent: which, hidden: !which, dir: "auto" }), table, ...buttons);
     document.body.append(dialog);
     dialog.showModal();
     dialog.firstChild.focus(); // the key that submitted may still be held down

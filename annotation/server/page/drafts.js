@@ -5,7 +5,7 @@
   "use strict";
   const page = window.citejury;
   if (!page?.keep) return; // a script before this one did not come
-  const { user, read, keep, forget, keptUnder, newEntry, held, form, recordShown, call } = page;
+  const { user, read, keep, know, foreign, forget, keptUnder, newEntry, held, form, recordShown, call } = page;
   const { locale, say, element, watch } = page;
   const SECOND = 1000;
   const PAUSE = 4 * SECOND; // a half-filled form becomes a draft after it
@@ -29,7 +29,12 @@
 
   const saveDraft = (record) => {
     const draft = newEntry(record.id, null, { status: "draft", values: valuesOf(record) }, PAUSE);
-    const before = read(draft.key);
+    const [before, other] = [read(draft.key), foreign(draft.key)];
+    Object.assign(draft, { text: beginning(record), newer: before?.newer });
+    if (other?.status === "draft" && plain(other.values) !== plain(draft.values)) { // both are kept until she has chosen
+      const { status, values, at } = other;
+      draft.newer = { status, values, isHere: true, updated_at: new Date(at).toISOString().slice(0, -1) };
+    }
     const says = Object.keys(draft.values).length || record.answer; // or she has taken back what a draft says
     if (!held.has(draft.key) && (!before || before.status === "draft") && says) keep(draft);
     open(record.id, draft.values);
@@ -54,7 +59,9 @@
     try { left = JSON.parse(sessionStorage.getItem(OPEN)); } catch { return; }
     const entry = read(newEntry(record.id, null, {}).key);
     const values = entry?.status === "draft" ? entry.values : !record.answer && left?.record === record.id && left.values;
-    if (values && !isAnswered(record)) fill(record, values);
+    if (!values || isAnswered(record)) return;
+    if (entry) know(entry);
+    fill(record, values);
   };
   page.submissionStored = () => { // and from there on to the queue
     const { pathname, searchParams } = new URL(window.location.href);
@@ -63,9 +70,17 @@
     window.location.replace(`${pathname}?${new URLSearchParams({ page: 1, status: "pending" })}`);
   };
   const keyOf = (id) => `${PREFIX}${user()}:${id}`;
-  const correctionOf = (record) => (user() && isAnswered(record) ? read(keyOf(record.id)) : null);
+  // Each tab has one of its own; those of others are offered, the latest first.
+  const correctionsOf = (id) => (user() ? keptUnder(keyOf(id)).sort((a, b) => b.at - a.at) : []);
+  const ownKey = (id) => `${keyOf(id)}:${tab}`;
+  const firstOf = (id) => correctionsOf(id).find((entry) => entry.tab === tab) || correctionsOf(id)[0];
+  const correctionOf = (record) => (isAnswered(record) ? firstOf(record.id) : null);
   const corrections = () => (user() ? keptUnder(`${PREFIX}${user()}:`) : []);
-  const drop = (id) => { const entry = read(keyOf(id)); if (entry) forget(entry); };
+  const drop = (id) => correctionsOf(id).filter((entry) => entry.tab === tab).forEach(forget);
+  const offer = (entry, { status, updatedAt: base }) => {
+    forget(entry);
+    keep({ ...entry, key: `${keyOf(entry.record)}:${entry.at}`, tab: "", status, base });
+  };
   const sorted = (value) => (Array.isArray(value)
     ? value.map((each) => JSON.stringify(Object.entries(each).sort())).sort() : value);
   const plain = (values) => JSON.stringify(Object.entries(values || {})
@@ -85,10 +100,11 @@
       notes.answer.value = "";
       delete values.notes;
     }
-    if (plain(values) === plain(record.answer.value)) { drop(record.id); return; }
+    drop(record.id);
+    if (plain(values) === plain(record.answer.value)) return;
     const place = new URLSearchParams(window.location.search).get("page");
     keep({
-      key: keyOf(record.id), record: record.id, dataset: page.dataset()?.id, tab, place, values, status: record.status,
+      key: ownKey(record.id), record: record.id, dataset: page.dataset()?.id, tab, place, values, status: record.status,
       base: record.answer.updatedAt, text: beginning(record), at: Date.now(),
     });
   };
@@ -112,15 +128,21 @@
   const takeUp = (record) => {
     const entry = correctionOf(record);
     if (!entry) return;
-    keep({ ...entry, tab });
+    forget(entry);
+    keep({ ...entry, key: ownKey(record.id), tab });
     fill(record, entry.values);
   };
   const giveUp = (record) => {
-    drop(record.id);
+    forget(correctionOf(record));
     fill(record, record.answer.value);
     record.initialize();
   };
   page.gaveWay = ({ record, newer }) => { if (recordShown()?.id === record) fill(recordShown(), newer.values); };
+  // A draft that comes too late: submitted or discarded in another tab. What it says besides is offered there.
+  page.setAside = ({ record, dataset, values, text = "", at }, { status, values: now, updated_at: updatedAt = "" }) => {
+    const isNew = ([name, { value }]) => value !== "" && plain({ name: { value } }) !== plain({ name: now?.[name] || { value: "" } });
+    if (Object.entries(values || {}).some(isNew)) offer({ record, dataset, values, text, at, place: 1 }, { status, updatedAt });
+  };
   page.answered = (entry) => { // what she sends now is newer
     drop(entry.record);
     try { if (JSON.parse(sessionStorage.getItem(OPEN))?.record === entry.record) sessionStorage.removeItem(OPEN); } catch { /* as above */ }
@@ -129,10 +151,10 @@
   // What she sends from another tab or browser is newer than a correction of what was there before.
   const isOutdated = (entry, status, date) => entry.status !== status || entry.base !== date;
   const onShown = (record) => {
-    const entry = user() && read(keyOf(record.id));
+    const entry = user() && firstOf(record.id);
     if (!entry) { if (user()) reopen(record); return; }
     if (isOutdated(entry, record.status, record.answer?.updatedAt)) {
-      keep({ ...entry, tab: "", status: record.status, base: record.answer?.updatedAt }); // offered, and nothing more
+      offer(entry, { status: record.status, updatedAt: record.answer?.updatedAt }); // and nothing more
       tell("outdated");
     } else if (entry.tab === tab) fill(record, entry.values);
   };

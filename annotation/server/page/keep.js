@@ -11,6 +11,7 @@
   const ids = new Map(); // key of an entry → id of her response on the server
   const bases = new Map(); // key of an entry → when what this tab sent last was stored
   const HERE = String(Math.random()); // this tab until it is loaded anew
+  const known = new Map(); // key of an entry → what this tab last wrote or showed of it: anything else is another tab's
   const flying = new Map(); // key → the request under way: one at a time for a record, lest an older one come last
   const held = new Set(); // keys for which the page itself waits
   let own = null; // the login that this tab began with: in another one somebody else may have logged in since
@@ -31,6 +32,7 @@
   const read = (key) => parsed(memory.get(key) || stored((all) => all.getItem(key)));
   const keep = (entry) => {
     const text = JSON.stringify(entry);
+    if (entry.from === HERE) know(entry);
     try { localStorage.setItem(entry.key, text); memory.delete(entry.key); } catch { memory.set(entry.key, text); }
   };
   const saysDamaged = (text) => parsed(text)?.damaged === true;
@@ -51,7 +53,7 @@
     const key = `citejury:${user()}:${record || response}`;
     const [shown, before] = [recordShown(), read(key)];
     return {
-      key, from: HERE, user: user(), record, response, status, values, tries: 0, at: Date.now(), due: Date.now() + wait,
+      key, from: HERE, user: user(), record, response, dataset: page.dataset?.()?.id, status, values, tries: 0, at: Date.now(), due: Date.now() + wait,
       base: (shown?.id === record && shown.answer?.updatedAt) || "",
       earlier: before ? [...(before.earlier || []), plain(before)].slice(-9) : [],
     };
@@ -60,12 +62,15 @@
   const SPAN = ["start", "end", "label"]; // which the server writes in another order
   const plain = ({ status, values }) => JSON.stringify(
     [status, Object.entries(values || {}).map(([name, { value }]) => [name, JSON.stringify(value, SPAN)]).sort()]);
+  const know = (entry) => { if (entry.values) known.set(entry.key, plain(entry)); };
+  const foreign = (key) => { // what another tab has entered and not sent yet, and this one does not show
+    const entry = read(key);
+    return entry && entry.from !== HERE && known.get(key) !== plain(entry) ? entry : null;
+  };
   const outdated = (entry, mine, date) => // she answered later elsewhere; the server's clock decides
-    (entry.status === "draft" && mine.status !== "draft")
-    || Date.parse(`${mine.updated_at}Z`) > entry.at + Date.parse(date) - Date.now() + 5 * SECOND;
+    Date.parse(`${mine.updated_at}Z`) > entry.at + Date.parse(date) - Date.now() + 5 * SECOND;
   const baseOf = (entry) => [entry.base, (entry.from === HERE && bases.get(entry.key)) || ""].sort().at(-1);
-  const isNewer = (entry, mine) => entry.status !== "draft" && mine && mine.status !== "draft"
-    && mine.updated_at !== baseOf(entry) && !entry.earlier.includes(plain(mine));
+  const isNewer = (entry, mine) => mine && mine.updated_at !== baseOf(entry) && !entry.earlier.includes(plain(mine));
   const call = async (method, path, body, headers = {}) => {
     const answer = await fetch(API + path, {
       method, body, keepalive: Boolean(body) && body.length < 30000, signal: AbortSignal.timeout(20 * SECOND),
@@ -75,20 +80,23 @@
   };
   const store = async (entry) => {
     let response = ids.get(entry.key) || entry.response;
+    let seen = baseOf(entry); // which the server holds against its own
     // The server may have it already, only its answer being lost; another tab may have submitted what is a draft here.
-    if (entry.record && (entry.tries || (response && entry.status === "draft"))) {
+    if (entry.record && entry.tries) {
       const found = await call("GET", `records/${entry.record}`);
       if (found.status !== 200) return found;
       const mine = JSON.parse(found.text).responses.find((each) => each.user_id === entry.user);
-      const isKnown = typeof entry.base === "string" && entry.status !== "draft"; // an earlier version kept no base
-      const done = mine && (plain(mine) === plain(entry) || (!isKnown && outdated(entry, mine, found.date)));
+      const isKnown = typeof entry.base === "string"; // an earlier version kept no base
+      const isLate = mine && entry.status === "draft" && mine.status !== "draft";
+      if (isLate) page.setAside?.(entry, mine);
+      const done = mine && (isLate || plain(mine) === plain(entry) || (!isKnown && outdated(entry, mine, found.date)));
       if (done) return { status: 200, text: JSON.stringify(mine) };
       if (isKnown && isNewer(entry, mine)) return { status: 409, text: "", newer: mine };
+      seen = mine?.updated_at ?? seen;
       response = mine?.id;
     }
     const body = JSON.stringify({ status: entry.status, values: entry.values });
-    const seen = entry.status === "draft" ? {} : { "x-citejury-seen": baseOf(entry) }; // which the server holds against its own
-    if (response) return call("PUT", `responses/${response}`, body, seen);
+    if (response) return call("PUT", `responses/${response}`, body, typeof seen === "string" ? { "x-citejury-seen": seen } : {});
     return call("POST", `records/${entry.record}/responses`, body);
   };
   const attempt = async (entry) => {
@@ -102,7 +110,7 @@
       ids.set(entry.key, there.id);
       if (entry.from === HERE && plain(there) === plain(entry)) bases.set(entry.key, there.updated_at);
       forget(entry);
-      if (there.status === "draft") page.draftStored?.(entry, there); else page.submissionStored?.(entry, there);
+      if (there.status === "draft") { if (entry.from === HERE) page.draftStored?.(entry, there); } else page.submissionStored?.(entry, there);
       return answer;
     }
     if (status === 401) expired = sentWith;
@@ -149,12 +157,15 @@
         const { newer } = mine;
         const isHers = await page.choose(mine);
         if (!newest(mine)) return { status: 200, text: JSON.stringify(newer) }; // she has chosen in another tab
-        if (!isHers) {
+        if (!isHers) page.gaveWay?.(mine);
+        if (!newer.isHere) bases.set(mine.key, newer.updated_at);
+        if (!isHers && !newer.isHere) {
           forget(mine);
-          page.gaveWay?.(mine);
           return { status: 200, text: JSON.stringify(newer) };
         }
-        mine = { ...mine, base: newer.updated_at, newer: null, due: 0 };
+        const { status, values } = isHers ? mine : newer;
+        const base = newer.isHere ? mine.base : newer.updated_at;
+        mine = { ...mine, status, values, base, earlier: [...mine.earlier, plain(newer)], newer: null, due: 0 };
         keep(mine);
         const answer = await deliver(mine);
         if (!answer?.newer) return answer;
@@ -178,7 +189,12 @@
   };
   XMLHttpRequest.prototype.send = function (body) {
     const entries = user() ? entriesOf(this.citejury.join(" "), body) : [];
-    entries.forEach((entry) => { keep(entry); page.answered?.(entry); });
+    entries.forEach((entry) => {
+      const other = foreign(entry.key);
+      keep(entry);
+      page.answered?.(entry);
+      if (other?.status === "draft" && entry.record) page.setAside?.(other, entry);
+    });
     ["load", "error", "timeout"].forEach((name) => this.addEventListener(name, () => learnLink(this)));
     if (entries.length === 1) { hold(entries[0]).then((answer) => finish(this, answer)); return; }
     this.addEventListener("load", () => acknowledge(entries, this));
@@ -208,7 +224,7 @@
   const recordShown = () => form()?.record;
 
   const tick = () => {
-    const ready = (entry) => entry.due <= Date.now() && !flying.has(entry.key) && !held.has(entry.key);
+    const ready = (entry) => entry.due <= Date.now() && !entry.newer && !flying.has(entry.key) && !held.has(entry.key);
     if (!user() || token() === expired) return;
     kept(`${user()}:`).filter(ready).forEach(deliver);
     const isOpen = (entry) => entry.newer && !held.has(entry.key) && !document.hidden;
@@ -233,10 +249,10 @@
   // Why an empty list may not mean that all is done; empty where it can be believed.
   const staleness = () => (isLoggedOut() ? "expired" : unsaved().length ? "unsaved"
     : listFailed || linkFailed ? "offline" : "");
-  // What the other scripts build on. drafts.js adds `draftStored`, `answered`, `gaveWay` and
+  // What the other scripts build on. drafts.js adds `draftStored`, `answered`, `gaveWay`, `setAside` and
   // `submissionStored`, which are told what came of an answer; conflict.js adds `choose`; form.js adds `leaving` when she wants to go in spite of what is unsaved.
   const page = Object.assign(window.citejury, {
-    user, token, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, expire,
+    user, token, read, keep, know, foreign, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, expire,
     staleness, call, isClosed: () => closed,
   });
 

@@ -20,7 +20,7 @@ from argilla_server.models import Dataset, MetadataProperty, Record, Response, W
 from fastapi import HTTPException
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm.attributes import set_committed_value
 
 from annotation.argilla.display import HIDDEN, own_answer
@@ -127,12 +127,13 @@ def note_what_was_seen(set_request_user: Callable[..., None], request: Any, user
 async def refuse_older_state(
     store: Callable[..., Awaitable[Any]], db: Any, engine: Any, response: Any, new: Any
 ) -> Any:
-    """A tab that shows an older state does not overwrite what was submitted since; whoever names no state may."""
-    now = select(Response.updated_at, Response.status).where(Response.id == response.id).with_for_update()
+    """A tab that shows an older state does not overwrite what was answered since; whoever names no state may."""
+    now = select(Response.updated_at).where(Response.id == response.id).with_for_update()
     if (seen := _seen.get()) is not None:
-        updated_at, status = (await db.execute(now)).one()
-        if status != "draft" and updated_at.isoformat() != seen:
-            raise HTTPException(409, "This was submitted elsewhere after what is answered here was shown.")
+        # SQLite has no lock of a row; a write, also of no row, keeps others from writing until this one is stored.
+        await db.execute(update(Response).where(Response.id.is_(None)).values(status=Response.status))
+        if (await db.execute(now)).scalar_one().isoformat() != seen:
+            raise HTTPException(409, "This was answered elsewhere after what is answered here was shown.")
     return await store(db, engine, response, new)
 
 

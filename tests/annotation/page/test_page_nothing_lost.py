@@ -1,5 +1,8 @@
 """Nothing typed is lost: letters go where the ring is, and an older tab does not overwrite what was submitted since."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -7,6 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
+from tests.support.lossy_link import LossyLink
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
 from tests.support.page_driver import (
     RECORD_ID,
@@ -25,6 +29,8 @@ pytestmark = [pytest.mark.server, pytest.mark.browser]
 
 VALUES = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
 WRITTEN = "return document.getElementById('contentId').innerText"
+STORED = "return Object.values(localStorage).join()"
+ONLINE = "window.dispatchEvent(new Event('online'))"
 CONFLICT = "#citejury-conflict"
 
 
@@ -160,3 +166,81 @@ def test_a_correction_waits_beside_what_was_submitted_elsewhere(owner: Argilla, 
     assert browser.find_element(By.ID, "misleading_yes").is_selected()
     click(browser, lambda: browser.find_element(By.XPATH, "//button[.='Änderung zeigen']"))
     wait(browser, lambda: browser.find_element(By.ID, "topically_relevant_yes").is_selected())
+
+
+@pytest.mark.rare
+def test_two_tabs_that_are_offline_lose_neither_text(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
+    work = campaign(owner, records=2, annotators=1)
+    begun = opened(browser, work, link.url)
+    tabs = [browser.current_window_handle]
+    browser.switch_to.new_window("tab")
+    open_form(browser, link.url, work.dataset)
+    tabs.append(browser.current_window_handle)
+    link.share = 1.0
+    for tab, text in zip(tabs, ("from the first", "from the second"), strict=True):
+        browser.switch_to.window(tab)
+        browser.execute_script("document.getElementById('contentId').focus()")
+        press(browser, text)
+        wait(browser, lambda text=text: text in str(browser.execute_script(STORED)))
+    shown = wait(browser, lambda: shown_text(browser, CONFLICT))
+    assert ("from the first" in shown, "from the second" in shown) == (True, True)
+    browser.refresh()  # and it is asked again
+    wait(browser, lambda: "from the first" in shown_text(browser, CONFLICT))
+    click(browser, lambda: browser.find_element(By.XPATH, "//button[.='Those from elsewhere']"))
+    wait(browser, lambda: not browser.find_elements(By.CSS_SELECTOR, CONFLICT))
+    link.share = 0.0
+    browser.execute_script(ONLINE)
+    wait(browser, lambda: list(work.stored().values()) == [("draft", {"notes": "from the first"})])
+
+    browser.switch_to.window(tabs[0])  # what another browser has stored since is not overwritten either
+    keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
+    with Argilla(owner.api_url, next(keys[name] for name in work.passwords)) as elsewhere:
+        item = {"record_id": begun, "status": "draft", "values": {"notes": {"value": "by telephone"}}}
+        elsewhere.request("POST", "/me/responses/bulk", json={"items": [item]})
+    press(browser, " tab")
+    wait(browser, lambda: "by telephone" in shown_text(browser, CONFLICT))
+    assert "from the first tab" in shown_text(browser, CONFLICT)
+    click(browser, lambda: browser.find_element(By.XPATH, "//button[.='Those from here']"))
+    wait(browser, lambda: list(work.stored().values()) == [("draft", {"notes": "from the first tab"})])
+
+
+@pytest.mark.rare
+def test_a_draft_that_comes_after_a_submission_elsewhere_is_offered(
+    owner: Argilla, browser: Chrome, link: LossyLink
+) -> None:
+    work = campaign(owner, records=1, annotators=1)
+    record = opened(browser, work, link.url)
+    link.share = 1.0
+    browser.execute_script("document.getElementById('contentId').focus()")
+    press(browser, "A thought.")
+    wait(browser, lambda: "A thought." in str(browser.execute_script(STORED)))
+    keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
+    with Argilla(owner.api_url, next(keys[name] for name in work.passwords)) as elsewhere:
+        values = {label: {"value": said} for label, said in VALUES.items()}
+        item = {"record_id": record, "status": "submitted", "values": values}
+        elsewhere.request("POST", "/me/responses/bulk", json={"items": [item]})
+    link.share = 0.0
+    browser.execute_script(ONLINE)
+    wait(browser, lambda: not kept(browser))
+    assert list(work.stored().values()) == [("submitted", VALUES)]
+    open_form(browser, link.url, work.dataset, "submitted")
+    click(browser, lambda: browser.find_element(By.XPATH, "//button[.='Show the change']"))
+    wait(browser, lambda: written(browser).strip() == "A thought.")
+
+
+def test_of_answers_to_the_same_state_the_server_takes_one(owner: Argilla) -> None:
+    work = campaign(owner, records=1, annotators=1)
+    keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
+    (name,) = work.passwords
+    ((_, (record,)),) = owner.record_pages(work.dataset)
+    with Argilla(owner.api_url, keys[name]) as her:
+        first = her.request("POST", f"/records/{record['id']}/responses", json={"status": "draft", "values": {}})
+
+    def put(number: int) -> int:
+        body = {"status": "draft", "values": {"notes": {"value": str(number)}}}
+        headers = {"X-Argilla-Api-Key": keys[name], "x-citejury-seen": first["updated_at"]}
+        url = f"{owner.api_url}/api/v1/responses/{first['id']}"
+        return httpx.put(url, json=body, headers=headers, timeout=60, trust_env=False).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(put, range(8))) == [200] + [409] * 7
