@@ -47,7 +47,7 @@ COMMANDS: Mapping[Part, tuple[str, str]] = {
 }
 _PLACES = frozenset(("workspace", "locale", "api-url"))
 OWN: Mapping[Part, frozenset[str]] = {
-    "ask": frozenset(("out", "dry-run", "batch-status", "batch-cancel")),
+    "ask": frozenset(("out", "dry-run", "batch-cancel")),
     "sources": frozenset(("out",)),
     "plan": frozenset(("out", "round", "workspace")),
     "setup": frozenset(("round", "new-version", "dry-run")) | _PLACES,

@@ -10,25 +10,23 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import httpx
 
 from pipeline.asking.ask_live import refuse_unknown_prices
 from pipeline.asking.batch_calls import BatchPolicy, BatchWork, Progress
 from pipeline.asking.batch_desk import BatchDesk
-from pipeline.asking.paid_replies import Batch, Ledger, PausedTurns, open_batches
+from pipeline.asking.paid_replies import Ledger, PausedTurns, open_batches
 from pipeline.asking.questions import NO_LIMITS, Limits, ProviderSelection, Questions, Tell, Waits
 from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest
 from pipeline.asking.run_state import RunState, StopReason
-from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.errors import InputError
 from pipeline.core.schema import PROVIDERS, Price, ProviderName
 from pipeline.core.terminal import run_together
 from pipeline.providers import get_provider
 from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import batch_price
-from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import look_up_redirects
 
@@ -126,57 +124,9 @@ def batch_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> d
     return in_batches
 
 
-class BatchLook(NamedTuple):
-    """How far one batch is; `status` is `not known` where nobody has answered for it yet, `words` says why."""
-
-    provider: ProviderName
-    name: str
-    batch_id: str
-    model: str
-    status: str
-    calls: int
-    done: int
-    failed: int
-    planned: str
-    words: str = ""
-
-
-def look_at_batches(out: Path, selection: ProviderSelection) -> list[BatchLook]:
-    """How far the batches of a run folder are of which something may still come; nothing is written."""
-    batches = _batches_of_run(out)
-
-    async def look() -> list[BatchLook]:
-        return [await _look_at(batch, selection) for batch in batches]
-
-    return asyncio.run(look())
-
-
 def providers_with_batches(out: Path) -> list[ProviderName]:
-    having = {batch.provider for batch in _batches_of_run(out)}
-    return [provider for provider in PROVIDERS if provider in having]
-
-
-def _batches_of_run(out: Path) -> list[Batch]:
+    """Those by whom a batch of the run folder may still be answered."""
     if not (out / MANIFEST).is_file():
         raise InputError(f"{str(out)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
-    return open_batches(out)
-
-
-async def _look_at(batch: Batch, selection: ProviderSelection) -> BatchLook:
-    provider = batch.provider
-    seen = BatchLook(
-        provider, batch.name, batch.batch_id, batch.model, "not known", len(batch.calls), 0, 0, batch.planned
-    )
-    api, endpoint = selection.spoken.api_of(provider).batches.api, selection.endpoints.get(provider)
-    if not api or not endpoint:
-        variable = get_provider(provider).key_variables[0]
-        return seen._replace(words=f"{provider} is not asked: `{variable}` is not set, or others are named")
-    if not batch.batch_id:
-        return seen._replace(words="its creation was not answered; the next start looks for it")
-    try:
-        async with ApiClient(endpoint, RetryPolicy(patience_seconds=60.0), concurrency=1) as client:
-            state = await api.look(client, batch.batch_id)
-    except ProviderError as failure:
-        return seen._replace(words=str(failure))
-    calls = state.total or seen.calls
-    return seen._replace(status=state.status, calls=calls, done=state.done, failed=state.failed)
+    having = {batch.provider for batch in open_batches(out)}
+    return [provider for provider in PROVIDERS if provider in having]

@@ -20,7 +20,7 @@ from pipeline.cli.options import (
     tell_next,
     usage_errors,
 )
-from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
+from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,24 +135,6 @@ def _print_last_start(last: "LastStart", manifest: "RunManifest") -> None:
     )
 
 
-def _print_batches(out: Path, selection: "ProviderSelection") -> None:
-    from pipeline.asking.batches import look_at_batches
-
-    looks = look_at_batches(out, selection)
-    for each in looks:
-        words = f" ({printable(each.words)})" if each.words else ""
-        failed = f", {each.failed} failed" if each.failed else ""
-        log(
-            f"{each.provider}: {printable(each.batch_id) or 'no id yet'}, {each.status}, {each.done} of "
-            f"{counted(each.calls, 'call')} answered{failed}, sent {each.planned[:16]}{words}"
-        )
-    click.echo(json_bytes([each._asdict() for each in looks]), nl=False)
-    if looks:
-        log("Next: the same command with `--batch` collects them")
-    else:
-        log("No batch is under way. Next: with `--batch`, calls are sent in batches")
-
-
 def _chosen_providers(ctx: click.Context, param: click.Parameter, names: str | None) -> "list[ProviderName] | None":
     from pipeline.core.schema import PROVIDERS
 
@@ -185,7 +167,7 @@ def _provider(name: str) -> "ProviderName":
 
 
 def _check_together(given: Mapping[str, Any]) -> None:
-    if given["replay"] and (given["batch"] or given["batch_status"] or given["batch_cancel"]):
+    if given["replay"] and (given["batch"] or given["batch_cancel"]):
         raise click.UsageError("Stored payloads are not asked for in batches; leave out `--batch…` or `--replay`.")
     if given["show_bodies"] and not given["dry_run"]:
         raise click.UsageError("`--show-bodies` shows more of `--dry-run`; give that too.")
@@ -198,7 +180,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     check=_check_together,
     rare="--id-column --text-column --encoding --sheet --concurrency --attempts --timeout --read-timeout --retry "
     "--compress --patience --allow-missing --allow-domain --block-domain --country --recency --max-uses "
-    "--temperature --max-tokens --poll-seconds --batch-status --batch-cancel",
+    "--temperature --max-tokens --poll-seconds --batch-cancel",
 )
 @click.argument("narratives", type=PATH)
 @click.option("--out", required=True, type=PATH, metavar="RUN", help="Run folder to write to.")
@@ -251,7 +233,6 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature, where the model takes one.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Longest answer.")
 @click.option("--poll-seconds", type=click.FloatRange(0.1, 3600), default=60, show_default=True, help="Between looks.")
-@click.option("--batch-status", is_flag=True, help="Show how far the batches of RUN are; send nothing.")
 @click.option("--batch-cancel", is_flag=True, help="End the batches of RUN, and keep what they have answered.")
 def ask(
     narratives: Path,
@@ -283,7 +264,6 @@ def ask(
     strict: bool,
     replay: Path | None,
     poll_seconds: float,
-    batch_status: bool,
     batch_cancel: bool,
     **options: Any,
 ) -> None:
@@ -334,7 +314,7 @@ def ask(
     from pipeline.settings import read_settings
     from pipeline.sources.guard import guarded_client
 
-    in_batches = batch or batch_status or batch_cancel
+    in_batches = batch or batch_cancel
     settings = read_settings()
     model_names = _configured_models(settings.models) | models
     check_amount(max_cost)
@@ -342,7 +322,7 @@ def ask(
     prompts = DEFAULT_PROMPTS.changed_by(settings.prompts).changed_by(read_prompt_files(system_prompt, user_template))
     begun = begun_run(out)
     rows = read_narratives(narratives, id_column, text_column, encoding, sheet, begun)
-    confirm_narratives(rows, begun, not (replay or dry_run or batch_status or batch_cancel), yes)
+    confirm_narratives(rows, begun, not (replay or dry_run or batch_cancel), yes)
     if replay:
         asked = chosen or recorded_providers(replay, [arm.partition(":")[0] for arm in arms])
         read = read_arms(arms, Arm("", model_names, prompts), asked)
@@ -361,9 +341,6 @@ def ask(
     given = (chosen, model_names, options, settings, prompts, arms, kept_models(out), not dry_run)
     selection = _select(*given, tells_age=dry_run or max_cost is not None)
     questions = selection.questions(rows, max_rows, repeats)
-    if batch_status:
-        _print_batches(out, selection)
-        return
     if dry_run:
         prices = batch_prices(selection, limits.prices) if in_batches else limits.prices
         _print_preview(questions, out, selection, limits._replace(prices=prices), settings, show_bodies)
