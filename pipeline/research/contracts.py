@@ -192,13 +192,13 @@ class Metrics(Contract):
     rounds: int | None = Field(default=None, ge=1)
     """Rounds from queries to checked claims; None where not counted."""
     citation_recall: _Share | None = None
-    """Share of the report's sentences that their citations support (ALCE); None where nothing was checked."""
+    """Share of the report's sentences that their citations support (ALCE), in runs of earlier versions; now None."""
     citation_precision: _Share | None = None
-    """Share of its citations that their sentences need (ALCE); None where nothing was checked."""
+    """Share of its citations that their sentences need (ALCE), in runs of earlier versions; now None."""
     citation_accuracy: _Share | None = None
-    """Share of its sentence and page pairs that hold (FACT); None where nothing was checked."""
+    """Share of its sentence and page pairs that hold (FACT), in runs of earlier versions; now None."""
     effective_citations: Count | None = None
-    """Sentence and page pairs that hold (FACT); None where nothing was checked."""
+    """Sentence and page pairs that hold (FACT), in runs of earlier versions; now None."""
     answers_question: _Share | None = None
     """Mean relevance of the claims that the report states, in runs of earlier versions; now None."""
     conflicts_count: Count | None = None

@@ -22,8 +22,7 @@ from pipeline.sources.passages import lines_of
 from pipeline.text.asking import is_general, names_subject, subject_words
 from pipeline.text.normal_form import normalise
 from pipeline.text.words import detect_language
-from pipeline.verifying.rules import disagreements
-from pipeline.verifying.scores import single_source
+from pipeline.verifying.rules import disagreements, single_source
 from pipeline.verifying.values import Checked, Page, Paragraph, Quote
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$&!#]|(?<![^\W_])_|_(?![^\W_])|\^(?=\[)")

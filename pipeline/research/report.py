@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -24,9 +24,10 @@ from pipeline.research.values import Intake, Plan, Verified, Written, plan_langu
 from pipeline.research.write import write_report
 from pipeline.sources.chunk import ENCODING
 from pipeline.sources.store import Store, StoredRun
-from pipeline.verifying.rules import disagreements
-from pipeline.verifying.scores import Scores, citation_scores, cited_texts, single_source, weaker_sentences
-from pipeline.verifying.values import Page, StoredVerdict, Verdict
+from pipeline.text.sentences import sentence_spans
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import check_sentence, disagreements, single_source
+from pipeline.verifying.values import Page, Paragraph, StoredVerdict, Verdict
 from pipeline.verifying.verify import Reader
 
 _TEMPLATE = Path(__file__).parent / "verification.md.jinja"
@@ -54,7 +55,6 @@ def verification_markdown(
     written: Written,
     pages: Sequence[Page],
     cids: Mapping[str, str],
-    scores: Scores,
 ) -> str:
     """`cids` are the report's citation ids by URL. Text of pages and models is escaped."""
     from jinja2 import Environment as Templates
@@ -66,7 +66,7 @@ def verification_markdown(
     templates.filters |= {
         "plain": plain_markdown,
         "shown": _shown,
-        "share": lambda value: "–" if value is None else f"{value:.1%}",
+        "share": "{:.1%}".format,
         "source": lambda url: sources.get(url, plain_markdown(url)),
         "more": lambda rows: f"\n{len(rows) - _MOST_LISTED} more are not shown.\n" if len(rows) > _MOST_LISTED else "",
     }
@@ -82,7 +82,6 @@ def verification_markdown(
             for found in disagreements(verified.claims)
         ],
         left_out=[each for each in written.left_out if each.claim.id not in stated],
-        scores=scores,
         meanings=_VERDICT_MEANINGS,
         most=_MOST_LISTED,
     )
@@ -111,7 +110,7 @@ class WrittenReport(NamedTuple):
 
 class Audited(NamedTuple):
     check: VerifyResult
-    scores: Scores
+    earlier: Any  # shares of earlier versions, in whose journals they stand at this place
     problems: tuple[str, ...]
     weaker: tuple[tuple[str, StoredVerdict], ...] = ()
 
@@ -181,7 +180,7 @@ class ReportStages(NamedTuple):
         metrics = await run.run_stage(
             "cache",
             _METRICS,
-            lambda: self._measure(laid_out, gathered, audited.scores),
+            lambda: self._measure(laid_out, gathered),
             lambda value: self._settle_run(laid_out, gathered, value),
         )
         unusable = sum(note.startswith(NO_USE) and not note.endswith(USED_UP) for note in run.notes)
@@ -235,14 +234,8 @@ class ReportStages(NamedTuple):
         # A paragraph without claims says who says what; that one page does not say the other's words is its point.
         stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
         if stated and all(each.heading for each in stated):
-            # The sentences of a reading list are the pages' own, and each passage needs its page.
-            claims, each = gathered.verified.claims, len(stated)
-            supported = sum(checked.verdict == "supported" for checked in claims)
-            scores = Scores(len(claims), supported, citations=each, precise=each, read=each, effective=each)
-            return Audited(check, scores, audit.problems)
-        cited = cited_texts(stated, plan_language(self.plan))
-        weaker = tuple(weaker_sentences(cited, texts))
-        return Audited(check, citation_scores(cited, texts), audit.problems, weaker)
+            return Audited(check, None, audit.problems)  # the sentences of a reading list are the pages' own
+        return Audited(check, None, audit.problems, weaker_sentences(stated, texts, plan_language(self.plan)))
 
     def _settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
         notes, stop_reason = tuple(self.run.notes), came.stop_reason or ""
@@ -250,10 +243,10 @@ class ReportStages(NamedTuple):
         cids = {entry.url: entry.cid for entry in laid_out.citations}
         self.run.folder.write_verify(audited.check)
         self.run.folder.write_verification_md(
-            verification_markdown(about, gathered.verified, came.written, gathered.pages, cids, audited.scores)
+            verification_markdown(about, gathered.verified, came.written, gathered.pages, cids)
         )
 
-    async def _measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
+    async def _measure(self, laid_out: LaidOut, gathered: Gathered) -> Metrics:
         """The run's figures; a redirected page belongs to the site that answered."""
         sites = {page.url: page.site for page in gathered.pages}
         cited = [reference.url for reference in laid_out.report.references]
@@ -273,10 +266,6 @@ class ReportStages(NamedTuple):
             cache_misses=len(fetched),
             tokenizer=ENCODING if gathered.pages else None,
             rounds=gathered.rounds,
-            citation_recall=scores.recall,
-            citation_precision=scores.precision,
-            citation_accuracy=scores.accuracy,
-            effective_citations=scores.effective if scores.read else None,
             conflicts_count=len(disagreements(gathered.verified.claims)),
             stop_reason=laid_out.report.stop_reason,
             calls_cut_off=cut_off.calls or None,
@@ -294,6 +283,18 @@ class ReportStages(NamedTuple):
         model, claims = self.options.model, gathered.verified.claims
         finished = FinishedRun(run_id, self.intake.depth, model, created_at, report, markdown, claims, gathered.pages)
         write_for_jury(self.run.folder, finished)
+
+
+def weaker_sentences(
+    paragraphs: Sequence[Paragraph], pages: Mapping[str, PageText], language: str
+) -> tuple[tuple[str, StoredVerdict], ...]:
+    """Those that the words of their paragraph's pages do not support, with the verdict."""
+    told = (
+        (sentence, check_sentence(sentence, [pages[url] for url in paragraph.urls if url in pages]).verdict)
+        for paragraph in paragraphs
+        for sentence in (paragraph.text[start:end] for start, end in sentence_spans(paragraph.text, language))
+    )
+    return tuple(each for each in told if each[1] != "supported")
 
 
 def audit_again(folder: RunFolder, store: Store | None) -> Audit:

@@ -9,7 +9,7 @@ or calls the sentence wrong, contradicts nobody.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -329,6 +329,14 @@ def disagreements(claims: Iterable[Checked]) -> list[Disagreement]:
                 if quote.url not in {known.url for known in (*side, *rival)}:
                     side.append(quote)
     return [Disagreement(tuple(ids), (tuple(one), tuple(other))) for ids, one, other in found]
+
+
+def single_source(checked: Iterable[Checked], sites: Mapping[str, str]) -> list[Checked]:
+    return [
+        each
+        for each in checked
+        if each.verdict == "supported" and len({sites.get(url, url) for url in each.supporters}) == 1
+    ]
 
 
 def overlap(quotes: Iterable[Quote], others: Sequence[Quote]) -> bool:

@@ -107,7 +107,6 @@ def test_a_warning_code_a_table_and_a_list_are_shown_whole_and_each_sentence_is_
     account = (folder.path / "final" / "verification.md").read_text(encoding="utf-8")
     told = account.partition("## Stated in other words than the pages'")[2].partition("##")[0].strip()
     assert told.startswith("None")
-    assert "| citation recall (ALCE) | 100.0% |" in account
     with open_store(manuals / "runs" / "store.db") as store:
         again = audit_again(folder, store)
     assert (again.passed, again.text.weaker) == (True, 0)

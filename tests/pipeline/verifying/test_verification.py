@@ -9,8 +9,7 @@ import pytest
 from pipeline.research.claims import verify
 from pipeline.sources.html import read_html
 from pipeline.verifying.page_text import PageText, read_page
-from pipeline.verifying.rules import Finding, check_sentence, denials, disagreements
-from pipeline.verifying.scores import single_source
+from pipeline.verifying.rules import Finding, check_sentence, denials, disagreements, single_source
 from pipeline.verifying.values import Claim, Page, Quote
 from tests.support.debian_pages import handbook
 from tests.support.places import NO_SHARED
