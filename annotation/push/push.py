@@ -112,6 +112,7 @@ def push_campaign(
 ) -> PushReport:
     told = dict(languages)
     if round_name:
+        campaign = campaign.model_copy(update={"groups": {}})  # such a round has none
         homes = {each: home_of(each, campaign) for each in set(told.values())}
         # Earlier versions put records where the answer's language said, and of others than the campaign's in the first.
         earlier = [each.answered if each.answered in campaign.locales else campaign.locales[0] for each in homes]

@@ -37,6 +37,7 @@ class Player:
         self.records: list[Shown] = []
         self.answered: set[str] = set()
         self.place = 0
+        self.came: list[list[dict[str, Any]]] = []  # the records of each search
 
     def ask(self, offset: int, limit: int = MANY, beside: list[Any] | None = None) -> list[Shown]:
         params: dict[str, Any] = {"offset": offset, "limit": limit, "include": ["responses", "suggestions"]}
@@ -44,6 +45,7 @@ class Player:
         path = f"/me/datasets/{self.dataset_id}/records/search"
         found = self.client.request("POST", path, params=params, json=body)
         self.total = int(found["total"])
+        self.came.append([item["record"] for item in found["items"]])
         return [Shown(item["record"]["id"], item["record"]["external_id"]) for item in found["items"]]
 
     def open(self) -> Shown | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import heapq
+import json
 import random
 import sqlite3
 from collections import Counter, defaultdict
@@ -102,6 +103,28 @@ def test_everybody_works_no_record_gets_a_label_too_many_and_passages_come_toget
     for order in course.order:
         firsts = [order[first] for first in range(0, len(order), 2)]
         assert order == [passage for first in firsts for passage in passages[first.split(":")[0]]]
+
+
+@pytest.mark.parametrize("task", ["retrieval", "grounding", "generation"])
+def test_a_search_after_a_submission_carries_what_comes_next_once_and_little_beside_it(
+    jury: Any, task: TaskName
+) -> None:
+    answers = texts(6, passages=4)
+    for number, each in enumerate(answers):
+        chunks = tuple(chunk.model_copy(update={"text": "A passage. " * 150}) for chunk in each.chunks)
+        answers[number] = each.model_copy(update={"answer": "An answer. " * 900, "chunks": chunks})
+    player = jury(1, ours(answers, task), task).players[0]
+    shown = player.open()
+    while shown:
+        shown = player.submit()
+    first, *later = player.came
+    came = [record for search in player.came for record in search]
+    assert len({record["id"] for record in came}) == len(came) == 6 * (4 if task == "retrieval" else 1)
+    assert (len(first), max(map(len, later))) == ((8, 4) if task == "retrieval" else (2, 1))
+    of_fields, of_all = (
+        sum(len(json.dumps(each)) for each in them) for them in ([each["fields"] for each in came], came)
+    )
+    assert of_fields / of_all > (0.8 if task == "retrieval" else 0.95)
 
 
 @pytest.mark.soak
