@@ -293,3 +293,12 @@ def test_repeats_are_for_one_person_and_come_once(own_study: Study) -> None:
     assert (len(passages), len({name.partition(":")[0] for name in passages})) == (6, 2)
     assert "Repeats: 0 units new" in study.push(settings="repeats = 0.2\ndistance = 3")
     assert study.controls() == found
+
+
+def test_a_control_in_a_language_that_nobody_of_the_campaign_reads_is_refused(study: Study) -> None:
+    german = {"query": "Die Stadt Bielefeld gibt es gar nicht.", "language": "de"}
+    known = [made(each) for each in range(3)] + [made(3).model_copy(update=german)]
+    write_records(study.folder / "known.jsonl", known)
+    said = study.push(BOTH.replace(f",{uuid_of(3)},,no", f"yes,{uuid_of(3)},,no"), code=1)
+    assert "The campaign has no list in de, where a control belongs" in said
+    assert study.controls() == {}
