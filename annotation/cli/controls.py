@@ -174,7 +174,7 @@ def practice(
         citejury annotation practice --open anna --task grounding
     """
     from annotation.campaign.people import find_user
-    from annotation.quality.practice import open_for, standings_of
+    from annotation.quality.practice import below_marks, open_for, standings_of
 
     rows = []
     with options.named_server(workspace, api_url) as (argilla, settings, campaign):
@@ -191,7 +191,7 @@ def practice(
                 done = "opened" if open_for(argilla, dataset, user.id) else "was open already"
                 log(f"{dataset.task} ({dataset.locale}) {done} to {user.name}")
             for each in standings_of(argilla, dataset):
-                right = f"{each['right']} of {each['known']}, {each['wanted']} wanted"
+                right = f"{each['right']} of {each['known']}, {each['wanted']} wanted{below_marks(each)}"
                 answered = f"{each['answered']} of {each['cases']}"
                 is_open = "by the lead" if each["opened"] else "yes" if each["opens"] else "no"
                 who = (dataset.task, dataset.locale, printable(each["username"]))

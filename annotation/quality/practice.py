@@ -5,7 +5,10 @@ Source: annotation/contracts/practice.md.
 
 import math
 import tomllib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid5
@@ -232,6 +235,7 @@ def _record_of(name: str, language: str, texts: _CaseTexts) -> QueryResponse:
 
 
 PASS_MARK = "citejury_pass_mark"  # the metadata property of a dataset of practice that holds its pass mark
+PASSED = "citejury_passed"  # the one that holds the ids of users who had passed before its cases or marks changed
 OPENED = "citejury_opened"  # the one that holds the ids of users for whom the lead has opened the rest
 STANDINGS_PATH = "/citejury/datasets/{dataset_id}/practice"
 
@@ -264,14 +268,25 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
             new = [body for name, body in bodies.items() if name not in there]
             known = [(there[name], body) for name, body in bodies.items() if name in there]
             changed = [body | {"external_id": it["external_id"]} for it, body in known if not is_as_pushed(it, body)]
+            mark = {"share": campaign.practice.pass_mark if campaign.practice else 0, "by_label": True}
+            before = read_value(argilla, dataset.id, PASS_MARK)
+            if before is not None and (new or changed or before != mark):
+                _keep_who_has_passed(argilla, dataset)
             if new or changed:
                 argilla.request("PUT", f"/datasets/{dataset.id}/records/bulk", json={"items": [*new, *changed]})
             found = (len(new), len(changed), len(bodies) - len(new) - len(changed), len(there.keys() - bodies.keys()))
             counts = [before + more for before, more in zip(counts, found, strict=True)]
-            mark = campaign.practice.pass_mark if campaign.practice else 0
-            if read_value(argilla, dataset.id, PASS_MARK) != mark:
+            if before != mark:
                 write_value(argilla, dataset.id, PASS_MARK, "citejury: pass mark", mark)
     return PracticeReport(*counts)
+
+
+def _keep_who_has_passed(argilla: Argilla, dataset: JuryDataset) -> None:
+    kept = set(read_value(argilla, dataset.id, PASSED) or ())
+    with suppress(NotFoundError):  # a stock Argilla closes nothing
+        now = {each["user_id"] for each in standings_of(argilla, dataset) if each["opens"] and each["cases"]}
+        if not now <= kept:
+            write_value(argilla, dataset.id, PASSED, "citejury: passed before a change", sorted(kept | now))
 
 
 def practice_datasets(argilla: Argilla, workspaces: Iterable[str]) -> tuple[JuryDataset, ...]:
@@ -300,6 +315,22 @@ def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]
     return found
 
 
+def below_marks(found: Mapping[str, Any]) -> str:
+    """Of one of `standings_of`, in which labels somebody who has done all cases is below the mark, in words."""
+    below = [each["name"] for each in found["labels"] if not each["is_reached"]]
+    return f"; below the mark of {', '.join(below)}" if below and found["answered"] >= found["cases"] else ""
+
+
+class LabelStanding(NamedTuple):
+    """Of 100 points, 0 are what it gets who always answers the same, and 100 what it gets who is always right."""
+
+    name: str
+    shares: tuple[tuple[bool | str, int, int], ...]  # of each known answer, how many cases are right, and of how many
+    points: int
+    wanted: int
+    is_reached: bool
+
+
 class Standing(NamedTuple):
     cases: int
     answered: int  # those that they submitted or discarded
@@ -309,6 +340,8 @@ class Standing(NamedTuple):
     attempts: int  # how many times they began the round anew
     opened: bool  # whether the lead has opened the rest to them without it
     is_ready: bool = True  # whether set-up has put in all cases, after which it writes the pass mark
+    labels: tuple[LabelStanding, ...] = ()  # none where set-up of an earlier version wrote the mark
+    passed: bool = False  # whether they had passed before the cases or marks changed
 
     @property
     def is_whole(self) -> bool:
@@ -317,7 +350,8 @@ class Standing(NamedTuple):
     @property
     def opens(self) -> bool:
         """Where set-up is done and there is nothing to practise, too."""
-        return self.opened or (self.is_ready and self.is_whole and self.right >= self.wanted)
+        reached = self.right >= self.wanted and all(each.is_reached for each in self.labels)
+        return self.opened or self.passed or (self.is_ready and self.is_whole and reached)
 
     @property
     def may_repeat(self) -> bool:
@@ -328,15 +362,70 @@ def standing(
     known: Mapping[str, Mapping[str, bool | str]],
     first: Mapping[str, Mapping[str, bool | str]],
     answered: int,
-    pass_mark: float | None,
+    pass_mark: Any,
     attempts: int = 0,
     opened: bool = False,
+    passed: bool = False,
 ) -> Standing:
-    """`known` and `first` are answers by label, by case. Without a pass mark set-up is not done, and all are wanted."""
+    """`known` and `first` are answers by label, by case. Without a pass mark set-up is not done, and all are wanted.
+
+    A mark that is a number is of an earlier version and asks for that share of all answers alone.
+    """
+    by_label = isinstance(pass_mark, Mapping)
+    share = pass_mark["share"] if isinstance(pass_mark, Mapping) else pass_mark
     total = sum(map(len, known.values()))
     right = sum(
         first.get(case, {}).get(label) == answer for case, answers in known.items() for label, answer in answers.items()
     )
     # .7 of 10 answers are 7, whatever the multiplication gives.
-    wanted = total if pass_mark is None else math.ceil(total * pass_mark - 1e-9)
-    return Standing(len(known), answered, total, right, wanted, attempts, opened, pass_mark is not None)
+    wanted = total if share is None else math.ceil(total * share - 1e-9)
+    names = dict.fromkeys(label for answers in known.values() for label in answers) if by_label else {}
+    labels = tuple(_label_standing(name, len(names), known, first) for name in names)
+    return Standing(len(known), answered, total, right, wanted, attempts, opened, share is not None, labels, passed)
+
+
+def _label_standing(
+    name: str,
+    labels: int,
+    known: Mapping[str, Mapping[str, bool | str]],
+    first: Mapping[str, Mapping[str, bool | str]],
+) -> LabelStanding:
+    asked = {case: answers[name] for case, answers in known.items() if name in answers}
+    cases = Counter(asked.values())
+    right = Counter(answer for case, answer in asked.items() if first.get(case, {}).get(name) == answer)
+    unit = math.lcm(*cases.values())
+    score = sum(right[answer] * unit // size for answer, size in cases.items())
+    mark = label_mark(tuple(sorted(cases.values())), labels)
+    constant = unit if len(cases) > 1 else 0
+    points, wanted = (round(100 * (each - constant) / (unit * len(cases) - constant)) for each in (score, mark))
+    shares = tuple((answer, right[answer], size) for answer, size in cases.items())
+    return LabelStanding(name, shares, max(points, 0), wanted, score >= mark)
+
+
+_ERROR = 0.1  # of an annotator who has to pass, in each answer independently
+_CERTAINTY = 0.96  # how likely they reach the marks of all labels together
+
+
+@lru_cache
+def label_mark(sizes: tuple[int, ...], labels: int) -> int:
+    """The score that one of so many labels needs, whose known answers are right in so many cases each.
+
+    A score is the sum of the shares of each answer's cases that are right, in parts of the sizes' least common
+    multiple; who always answers the same has one whole share of several, and needs more. Beyond that the mark is the
+    highest that an annotator of our error is certain enough to reach.
+    """
+    unit = math.lcm(*sizes)
+    chances = {0: 1.0}
+    for size in sizes:
+        more: defaultdict[int, float] = defaultdict(float)
+        for score, chance in chances.items():
+            for right in range(size + 1):
+                of_size = math.comb(size, right) * (1 - _ERROR) ** right * _ERROR ** (size - right)
+                more[score + right * unit // size] += chance * of_size
+        chances = more
+    reached, mark = 0.0, unit * len(sizes)
+    for mark in sorted((score for score in chances if len(sizes) == 1 or score > unit), reverse=True):
+        reached += chances[mark]
+        if reached >= _CERTAINTY ** (1 / labels):
+            break
+    return mark

@@ -9,7 +9,7 @@ from annotation.argilla.labels import TASKS, TaskName, broken_rules, is_of_passa
 from annotation.argilla.tasks import PRACTICE, PRODUCTION
 from annotation.argilla.units import Answer, Unit, read_units, record_uuid_of
 from annotation.campaign.datasets import JuryDataset, jury_dataset
-from annotation.quality.practice import CLOSED_ROUNDS, standings_of
+from annotation.quality.practice import CLOSED_ROUNDS, below_marks, standings_of
 from annotation.quality.scores import ControlTally
 from annotation.quality.submissions import Submission
 from pipeline.core.errors import NotFoundError
@@ -90,7 +90,7 @@ def _practices(argilla: Argilla, workspace: str) -> dict[tuple[TaskName, str], d
     for place, standings in found.items():
         let_in = {each["user_id"] for each in standings if each["opens"]}  # by some version
         for each in (each for each in standings if each["user_id"] not in let_in):
-            how_far = f"{each['right']} of {each['known']} answers right, {each['wanted']} wanted"
+            how_far = f"{each['right']} of {each['known']} answers right, {each['wanted']} wanted{below_marks(each)}"
             if each["answered"] < each["cases"]:
                 how_far = f"{each['answered']} of {each['cases']} cases done"
             kept_out.setdefault(place, {})[each["user_id"]] = how_far

@@ -30,7 +30,8 @@ from annotation.server.queue import practice as queue_practice
 
 
 def standing_as_json(standing: Standing) -> dict[str, Any]:
-    return {**standing._asdict(), "opens": standing.opens, "may_repeat": standing.may_repeat}
+    labels = [each._asdict() for each in standing.labels]
+    return {**standing._asdict(), "labels": labels, "opens": standing.opens, "may_repeat": standing.may_repeat}
 
 
 def serve_practice(get_record: Any) -> None:

@@ -97,7 +97,12 @@ async def _mixed_in(queue: Queue, waiting: int) -> Mixed | None:
 
 
 async def kept_from(db: AsyncSession, dataset: Any, user_id: UUID) -> list[ColumnElement[bool]]:
-    """Records for others only, and of what is mixed in all that neither came to them nor will."""
+    """Records for others only, and of what is mixed in all that neither came to them nor will.
+
+    While a practice comes first, all that they have not begun.
+    """
+    if await closing_practice(db, dataset, user_id):
+        return [exists().where(Response.record_id == Record.id, Response.user_id == user_id)]
     if not await is_limited(db, dataset.id, user_id):
         return []
     queue = await read_queue(db, dataset.id, user_id)

@@ -18,7 +18,7 @@ from sqlalchemy.orm import selectinload
 from annotation.argilla.tasks import PRACTICE, round_of
 from annotation.argilla.units import Assignment, as_answers, assignment_of, labels_and_question
 from annotation.campaign.datasets import series_of, value_in, version_of
-from annotation.quality.practice import CLOSED_ROUNDS, OPENED, PASS_MARK, Standing, standing
+from annotation.quality.practice import CLOSED_ROUNDS, OPENED, PASS_MARK, PASSED, Standing, standing
 from annotation.server.queue.holds import DONE
 from annotation.server.queue.tables import QUEUE, trigger_statements
 
@@ -115,7 +115,7 @@ async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UU
     known = await _known_answers(db, dataset_id)
     kept = sa.select(MetadataProperty.name, MetadataProperty.settings).where(MetadataProperty.dataset_id == dataset_id)
     values = (await db.execute(kept)).tuples().all()
-    pass_mark, opened = value_in(values, PASS_MARK), set(value_in(values, OPENED) or ())
+    pass_mark, opened, passed = (value_in(values, name) for name in (PASS_MARK, OPENED, PASSED))
     found = {}
     for user_id in user_ids:
         hers = (Response.user_id == user_id, Response.record_id.in_(known), Response.status.in_(DONE))
@@ -123,7 +123,11 @@ async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UU
         first = await _first_answers(db, list(known), user_id)
         attempts = await _attempts(db, list(known), user_id)
         answers = {str(case): labels for case, labels in known.items()}
-        found[user_id] = standing(answers, first, answered, pass_mark, attempts, str(user_id) in opened)
+        found[user_id] = standing(
+            *(answers, first, answered, pass_mark, attempts),
+            opened=str(user_id) in (opened or ()),
+            passed=str(user_id) in (passed or ()),
+        )
     return found
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import properties_of, read_value, write_value
-from annotation.campaign.file import Campaign
+from annotation.campaign.file import Campaign, Practice
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.campaign.share import share_sheets
 from annotation.push.push import push_records
-from annotation.quality.practice import PASS_MARK, open_for, practice_datasets, prepare_practice
+from annotation.quality.practice import PASS_MARK, cases_of, open_for, practice_datasets, prepare_practice
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from pipeline.core.errors import ArgillaError, NotAllowedError, NotFoundError
@@ -46,7 +46,11 @@ def test_what_is_practised_is_closed_and_tells_no_answers_the_rest_open(work: Pr
         with pytest.raises(ArgillaError, match="opens once you have passed its practice"):
             ben.request("POST", f"/records/{record_id}/responses", json=YES)
         sent = ben.request("POST", "/me/responses/bulk", json={"items": [YES | {"record_id": record_id}]})
-    assert "opens once you have passed its practice" in str(sent["items"][0]["error"])
+        assert "opens once you have passed its practice" in str(sent["items"][0]["error"])
+        for body in ({"query": {}}, {"query": {"text": {"q": "answer"}}}, {"query": {"text": {"q": record_id}}}):
+            found = ben.request("POST", f"/me/datasets/{dataset}/records/search", json=body)
+            assert (found["items"], found["total"]) == ([], 0), body
+        assert ben.request("GET", f"/me/datasets/{dataset}/metrics")["responses"]["total"] == 0
     assert not [item for _, page in owner.record_pages(dataset) for item in page if item["responses"]]
     dataset = work.dataset("practice-1-retrieval-en")
     with work.herself("ben") as ben:
@@ -68,6 +72,22 @@ def test_the_pass_mark_opens_the_list_and_a_wrong_answer_may_be_among_them(owner
     found = work.lists("anna")["practice-1-retrieval-en"]["practice"]
     assert (found["right"], found["known"], found["wanted"], found["opens"]) == (9, 12, 9, True)
     assert (len(work.queue("anna", "1-retrieval-en")), work.queue("ben", "1-retrieval-en")) == (2, [])
+
+
+def test_who_has_passed_stays_passed_when_the_mark_is_of_an_earlier_version_and_cases_come(owner: Argilla) -> None:
+    work = practised(owner, tasks=["retrieval"], cases=6)
+    dataset = work.dataset("practice-1-retrieval-en")
+    write_value(owner, dataset, PASS_MARK, "citejury: pass mark", 0.5)  # as it was written before
+    for who, wrong in (("anna", 8), ("ben", 18)):
+        work.practise(who, "practice-1-retrieval-en", wrong=wrong)
+    of_anna = work.lists("anna")["practice-1-retrieval-en"]["practice"]
+    assert (of_anna["opens"], of_anna["labels"], of_anna["passed"]) == (True, [], False)
+    whole = work.campaign.model_copy(update={"practice": Practice(tasks=("retrieval",))})
+    assert prepare_practice(owner, whole, work.workspace, cases_of(whole)).new > 0
+    of_anna, of_ben = (work.lists(who)["practice-1-retrieval-en"]["practice"] for who in ("anna", "ben"))
+    assert (of_anna["opens"], of_anna["passed"], len(work.queue("anna", "1-retrieval-en"))) == (True, True, 2)
+    assert (of_ben["opens"], of_ben["passed"], work.queue("ben", "1-retrieval-en")) == (False, False, [])
+    assert len(of_ben["labels"]) == 3
 
 
 @pytest.mark.rare
