@@ -28,8 +28,29 @@
     if (list.with_others) return say("empty_others", { n: list.with_others, time: time(list.back, locale()) });
     if (list.drafts) return say("empty_drafts", { n: list.drafts });
     if (list.practice?.opened) return say("practice_opened");
+    if (list.practice?.passed) return say("practice_passed_before");
     if (list.practice) return say(list.practice.opens ? "practice_passed" : "practice_failed", list.practice);
     return say(list.done ? "empty_done" : "empty_done_by_others");
+  };
+  // What was reached of what: each question with its kinds of cases and its mark.
+  const marks = async (list) => {
+    const { labels = [], opened: byLead, passed } = list.practice || {};
+    if (!labels.length || byLead || passed || list.drafts || list.waiting) return [];
+    const questions = await ask(`../datasets/${list.id}/questions`).then(({ items }) => items).catch(() => []);
+    const of = (name) => questions.find((each) => each.name === name);
+    const worded = (name, value) => {
+      const key = String({ true: "yes", false: "no" }[value] ?? value);
+      return of(name)?.settings.options?.find((each) => String(each.value) === key)?.text || key;
+    };
+    const found = element("ul", { className: "citejury-marks" });
+    found.append(...labels.map(({ name, shares, points, wanted, is_reached: reached }) => {
+      const item = element("li", { className: reached ? "citejury-same" : "citejury-other-answer" });
+      const counts = shares.map(([value, right, cases]) => say("practice_share", { answer: worded(name, value), right, cases }));
+      const title = element("strong", { textContent: `${reached ? "✓" : "✗"} ${of(name)?.title || name}` });
+      item.append(title, paragraph([...counts, say("practice_points", { points, wanted })].join(" · ")));
+      return item;
+    }));
+    return [paragraph(say("practice_points_mean")), found];
   };
   const practiseAgain = (list) => {
     const button = element("button", { type: "button", className: "citejury-again" });
@@ -84,7 +105,9 @@
       return;
     }
     if (!list) { box.remove(); return; } // none of her lists: Argilla's own words stay
-    box.replaceChildren(paragraph(reason(list)), ...ways(list, lists));
+    const reached = await marks(list);
+    if (box !== shown || opened()?.id !== id) return;
+    box.replaceChildren(paragraph(reason(list)), ...reached, ...ways(list, lists));
     if (isUnsaved) again(2 * SECOND);
     else if (list.with_others) {
       const left = Date.parse(list.back) - Date.now() + (1 + 4 * Math.random()) * SECOND;

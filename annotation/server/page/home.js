@@ -31,10 +31,12 @@
     return found;
   };
   // What is next: in order of the work a list with something to do, else one with drafts. A practice that is not passed
-  // comes before what it does not open.
+  // comes before what it does not open; one that is open to her is never next.
   const failed = ({ practice: standing }) => standing?.may_repeat;
-  const nextOf = (lists) => lists.find((list) => list.waiting || failed(list))
-    || lists.find(({ drafts }) => drafts);
+  const nextOf = (all) => {
+    const lists = all.filter(({ practice: standing }) => !standing?.opens);
+    return lists.find((list) => list.waiting || failed(list)) || lists.find(({ drafts }) => drafts);
+  };
   const nextLink = (list, name) => link(
     tell(list.waiting ? name : failed(list) ? "practice_go" : "home_drafts", { list: nameOf(list, language) }),
     address(list, list.waiting || failed(list) ? "pending" : "draft"), { className: "citejury-next" });
@@ -51,6 +53,7 @@
     const { practice: standing } = list;
     if (!standing) return list.closed_by && tell("home_closed");
     if (standing.opened) return tell("practice_opened");
+    if (standing.passed) return tell("practice_passed_before");
     if (standing.opens) return tell("practice_passed", standing);
     if (standing.may_repeat) return tell("practice_failed", standing);
     const opened = opens(list, lists);

@@ -43,7 +43,8 @@
 
   // The page has gone on to the next record by then, so that what she saw goes into the dialog.
   const folded = (copy) => {
-    const found = element("details", { className: "citejury-case-again" });
+    const open = window.matchMedia("(min-width: 1000px)").matches; // there it stands beside the explanation
+    const found = element("details", { className: "citejury-case-again", open });
     const body = element("div");
     copy.querySelectorAll("button, [id]").forEach((each) => {
       if (each.matches("button")) each.remove(); else each.removeAttribute("id");
@@ -69,7 +70,9 @@
     });
     dialog.addEventListener("close", () => { dialog.remove(); goOn(); });
     const scrolled = element("div"); // the button stays below it
-    scrolled.append(title, ...explanation(found, words), ...(copy ? [folded(copy)] : []));
+    const explained = element("section");
+    explained.append(title, ...explanation(found, words));
+    scrolled.append(explained, ...(copy ? [folded(copy)] : []));
     dialog.append(scrolled, next);
     document.body.append(dialog);
     dialog.showModal();
