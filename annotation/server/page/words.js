@@ -45,6 +45,7 @@
     const path = new URL(url, document.baseURI).pathname.replace(API, "");
     if (/^datasets\/[0-9a-f-]{36}$/.test(path)) this.addEventListener("load", () => { dataset = learnt(this, dataset); });
     if (/^datasets\/[0-9a-f-]{36}\/fields$/.test(path)) this.addEventListener("load", () => inOrder(this));
+    if (/^(?:me\/datasets\/[^/]+\/records\/search|records\/[^/]+)(?:\?|$)/.test(path)) this.addEventListener("load", () => unscored(this));
     if (path === "me") this.addEventListener("load", () => { me = learnt(this, me); });
     return open.call(this, method, url, ...rest);
   };
@@ -55,6 +56,12 @@
     if (!fields?.items?.some(({ name }) => name === "answer")) return;
     fields.items.sort((a, b) => rank(a) - rank(b));
     Object.defineProperty(request, "responseText", { value: JSON.stringify(fields) });
+  };
+  const unscored = (request) => { // what is suggested is shown, not by whom and with which score
+    if (me?.role !== "annotator" || !/"suggestions":\s*\[\s*\{/.test(request.responseText)) return;
+    const found = JSON.parse(request.responseText, (key, value) => (key === "suggestions" && Array.isArray(value)
+      ? value.map((each) => ({ ...each, score: null, agent: null })) : value));
+    Object.defineProperty(request, "responseText", { value: JSON.stringify(found) });
   };
   const learnt = (request, before) => { // a network's own log-in page answers 200 as well
     try { return request.status < 300 ? JSON.parse(request.responseText) : before; } catch { return before; }
