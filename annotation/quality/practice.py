@@ -398,7 +398,8 @@ def _label_standing(
     mark = label_mark(tuple(sorted(cases.values())), labels)
     constant = unit if len(cases) > 1 else 0
     points, wanted = (round(100 * (each - constant) / (unit * len(cases) - constant)) for each in (score, mark))
-    shares = tuple((answer, right[answer], size) for answer, size in cases.items())
+    in_order = sorted(cases, key=lambda answer: (answer is False, str(answer)))
+    shares = tuple((answer, right[answer], cases[answer]) for answer in in_order)
     return LabelStanding(name, shares, max(points, 0), wanted, score >= mark)
 
 

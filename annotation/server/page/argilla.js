@@ -27,9 +27,18 @@
     chosen = wanted; // it is on its way
     i18n.setLocale(wanted);
   };
+  const rename = (i18n) => { // what Argilla words once, as it makes the list of states
+    const list = document.querySelector(".filter-status");
+    let vm = list?.__vue__;
+    while (vm && !(vm.options?.[0]?.id && vm.options[0].name)) vm = vm.$parent;
+    vm?.options.forEach((each) => { each.name = i18n.tc(`recordStatus.${each.id}`, 1); });
+    const total = document.querySelector(".pagination__info [aria-label='Total Records']")?.firstChild;
+    if (/^\s*of\b/.test(total?.data) && i18n.t("of") !== "of") total.data = total.data.replace("of", i18n.t("of"));
+  };
   watch(() => { // Argilla loads a language when it is chosen
     const i18n = window.$nuxt?.$i18n;
     if (i18n) choose(i18n);
+    if (i18n && window.citejury.isAnnotator?.()) rename(i18n);
     const language = i18n?.locale;
     if (!argilla[language] || done.has(language) || !i18n.te("recordStatus.submitted", language)) return;
     done.add(language);

@@ -46,11 +46,13 @@
     const open = window.matchMedia("(min-width: 1000px)").matches; // there it stands beside the explanation
     const found = element("details", { className: "citejury-case-again", open });
     const body = element("div");
-    copy.querySelectorAll("button, [id]").forEach((each) => {
-      if (each.matches("button")) each.remove(); else each.removeAttribute("id");
+    copy.querySelectorAll(".text_field_component").forEach((field) => { // without Argilla's panes, one below the other
+      const content = element("div", { inert: true });
+      content.append(...(field.querySelector(".content-area")?.childNodes || []));
+      content.querySelectorAll("button, template").forEach((each) => each.remove());
+      content.querySelectorAll("[id]").forEach((each) => each.removeAttribute("id"));
+      body.append(text("h3", field.querySelector(".text_field_component__title-content")?.textContent.trim()), content);
     });
-    copy.inert = true;
-    body.append(copy);
     found.append(text("summary", say("practice_case")), body);
     return found;
   };

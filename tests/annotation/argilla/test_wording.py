@@ -76,12 +76,32 @@ def test_each_thing_has_one_word_states_their_names_and_texts_of_the_page_the_sa
     assert 'adjudication: "round_adjudication"' in script.read_text(encoding="utf-8")
 
 
+# Keys of the page whose texts speak of a model's answer, or of a server that gives none.
+OF_ANSWERS = {
+    f"page.{key}" for key in ("as_written_key", "divider", "evidence_back", "evidence_hint", "evidence_no_mark")
+}
+OF_ANSWERS |= {"page.home_failed", "page.not_loaded"}
+
+
+@EVERY_LANGUAGE
+def test_an_answer_is_a_models_and_a_judgement_an_annotators(locale: str) -> None:
+    words = {name: each["word"] for name, each in locale_file(locale)["words"].items()}
+    said = texts(locale)
+    named = {key for key, text in said.items() if words["answer"].casefold() in text.casefold()}
+    assert {
+        key for key in named if key.startswith(("page.", "argilla.", "adjudication.", "notes.", "sheet."))
+    } <= OF_ANSWERS
+    assert any(words["judgement"] in said[key] for key in ("page.practice_yours", "page.unsaved"))
+
+
 @EVERY_LANGUAGE
 def test_buttons_are_called_as_in_argillas_page_and_letters_told_are_those_that_scripts_hear(locale: str) -> None:
     ours = locale_file(locale)["buttons"]
     forms = [re.search(r"questions_form:\{([^}]*)\}", script) for script in argillas_scripts()]
     named = [dict(re.findall(r'(\w+):"([^"]*)"', form[1])) for form in forms if form]
-    assert [names for names in named if ours.items() <= names.items()], f"{ours} are in none of {named}"
+    words = locale_file(locale)["argilla"]  # what our server calls otherwise
+    otherwise = {name: words[f"questions_form.{name}"] for name in ours if f"questions_form.{name}" in words}
+    assert [names for names in named if ours.items() <= (names | otherwise).items()], f"{ours} are in none of {named}"
     for task in TASKS:
         guidelines = read_wording(locale).guidelines[task]
         assert all(re.search(f"[*「]{name}[*」]", guidelines) for name in ours.values())

@@ -20,9 +20,9 @@ from tests.support.start_bench import Start, start, waiting
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
-CALIBRATION = ["Retrieval – Probelauf", "Grounding – Probelauf", "Generation – Probelauf"]
+CALIBRATION = ["Textstellenprüfung – Probelauf", "Belegprüfung – Probelauf", "Antwortqualität – Probelauf"]
 HEADING = read_wording("de").guidelines["grounding"].partition("\n")[0].removeprefix("# ")
-GERMAN = [*CALIBRATION, "Retrieval", "Grounding", "Generation"]
+GERMAN = [*CALIBRATION, "Textstellenprüfung", "Belegprüfung", "Antwortqualität"]
 # Told before anything of the page runs: what of Argilla's home was ever to be seen, in any frame.
 WATCH_FOR_ARGILLAS_HOME = """const look = () => {
   if ([...document.querySelectorAll(".home__container *")].some((each) => each.checkVisibility())) window.seen = true;
@@ -93,24 +93,24 @@ def test_she_starts_with_lists_of_her_language_and_is_led_from_one_on(owner: Arg
     assert not [foreign for foreign in ("Argilla datasets", "demo", "guide", "-ja") if foreign in text]
     click(watched, lambda: watched.find_element(By.CSS_SELECTOR, "#citejury-home li:nth-child(2) button"))
     wait(watched, lambda: HEADING in shown_text(watched, "#citejury-guidelines"))
-    assert watched.find_element(By.ID, "citejury-guidelines").accessible_name == "Richtlinien: Grounding – Probelauf"
+    assert watched.find_element(By.ID, "citejury-guidelines").accessible_name == "Richtlinien: Belegprüfung – Probelauf"
     press(watched, Keys.ESCAPE)
     wait(watched, lambda: not watched.find_elements(By.ID, "citejury-guidelines"))
-    click(watched, lambda: watched.find_element(By.LINK_TEXT, "Anfangen: Retrieval – Probelauf"))
+    click(watched, lambda: watched.find_element(By.LINK_TEXT, "Anfangen: Textstellenprüfung – Probelauf"))
     wait(watched, lambda: focused(watched) == "topically_relevant_yes")
-    assert (watched.title, watched.execute_script(LANGUAGE)) == ("Retrieval – Probelauf · citejury", "de")
-    assert watched.execute_script(HEADINGS) == ["Retrieval – Probelauf"] * 2
+    assert (watched.title, watched.execute_script(LANGUAGE)) == ("Textstellenprüfung – Probelauf · citejury", "de")
+    assert watched.execute_script(HEADINGS) == ["Textstellenprüfung – Probelauf"] * 2
     assert wait(watched, lambda: watched.execute_script(TRACKS)) == ["none"]
     assert not watched.execute_script(BULK)
     answer_record(watched, "retrieval")
     assert "Sie haben diese Liste ganz erledigt." in said(watched)
-    click(watched, lambda: watched.find_element(By.LINK_TEXT, "Als Nächstes: Grounding – Probelauf"))
+    click(watched, lambda: watched.find_element(By.LINK_TEXT, "Als Nächstes: Belegprüfung – Probelauf"))
     wait(watched, lambda: focused(watched) == "support_present_yes")
     click(watched, lambda: watched.find_element(By.CSS_SELECTOR, ".breadcrumbs a"))
     assert sorted(titles(watched)) == sorted(GERMAN)
     menu = wait(watched, lambda: opened_menu(watched))
-    assert "Log out" in menu
-    assert "View docs" not in menu
+    assert "Abmelden" in menu
+    assert "Dokumentation" not in menu
     watched.get(f"{owner.api_url}/dataset/{work.datasets()['2-grounding-de']}/settings")
     assert sorted(titles(watched)) == sorted(GERMAN)
     assert watched.execute_script("return window.seen ?? false") is False
@@ -129,7 +129,7 @@ def test_what_is_not_for_annotators_is_not_opened_by_its_address_either(owner: A
     wait(watched, lambda: focused(watched) == "support_present_yes")
     wait(watched, lambda: "page=1&" in watched.current_url)
     assert not watched.execute_script(BULK)
-    assert watched.title == "Grounding · citejury"
+    assert watched.title == "Belegprüfung · citejury"
 
 
 @pytest.mark.rare
@@ -179,7 +179,7 @@ def test_an_empty_queue_says_who_has_the_rest(owner: Argilla, argilla_server: Se
     reason = f"Die letzten 2 sind gerade bei anderen; spätestens um {back.hour}:{back:%M} sind sie wieder frei."
     assert reason in said(watched)
     assert work.names["ben"] not in shown_text(watched)
-    assert watched.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf").is_displayed()
+    assert watched.find_element(By.LINK_TEXT, "Als Nächstes: Textstellenprüfung – Probelauf").is_displayed()
     with contextlib.closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
         database.execute("UPDATE citejury_holds SET ends = 1 WHERE dataset_id = ?", (dataset.replace("-", ""),))
         database.commit()
@@ -194,7 +194,7 @@ def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(owner:
     for name in ("2-grounding-de", "3-generation-de"):
         work.answer("ben", name, 1)
     enter(browser, work, "anna")
-    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Weiter: Retrieval"))
+    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Weiter: Textstellenprüfung"))
     answer_record(browser, "retrieval")
     assert "Sie haben diese Liste ganz erledigt." in said(browser)
     assert "Als Nächstes" not in said(browser)

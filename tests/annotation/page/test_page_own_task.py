@@ -28,8 +28,8 @@ def test_a_task_from_a_file_is_practised_and_answered_by_keys(owner: Argilla, br
     open_list(browser, owner.api_url, work.dataset("practice-4-claims-en"))
     press(browser, "3", "1", "4", "1", Keys.RETURN)
     told = wait(browser, lambda: shown_text(browser, "#citejury-practice[open]"))
-    assert "3 of 4 answers agree." in told
-    assert all(words in told for words in ("How good is it?", "Your answer: 4", "Right: 5", "Your answer: Right"))
+    assert "3 of 4 judgements agree." in told
+    assert all(words in told for words in ("How good is it?", "Your judgement: 4", "Right: 5", "Your judgement: Right"))
     press(browser, Keys.RETURN)
     open_list(browser, owner.api_url, work.dataset("4-claims-en"))
     press(browser, "3", "2", "5", "2")

@@ -138,17 +138,36 @@ class TestPage:
         }
 
     @pytest.mark.rare
-    def test_argillas_german_uses_our_words(self, owner: Argilla, browser: Chrome) -> None:
-        work = campaign(owner, records=1, annotators=1, locale="en")
-        agent = browser.execute_script("return navigator.userAgent")
-        override = "Emulation.setUserAgentOverride"
-        browser.execute_cdp_cmd(override, {"userAgent": agent, "acceptLanguage": "de"})
+    def test_argillas_page_is_in_the_lists_language_without_what_nobody_uses(
+        self, owner: Argilla, browser: Chrome
+    ) -> None:
+        work = campaign(owner, records=1, annotators=1, locale="de")
+        (dataset,) = (
+            each for each in owner.datasets(owner.find_workspace(work.workspace)) if "retrieval" in each["name"]
+        )
+        ((_, (item, *_)),) = owner.record_pages(dataset["id"])
+        questions = owner.request("GET", f"/datasets/{dataset['id']}/questions")["items"]
+        known = {"question_id": questions[0]["id"], "value": "yes", "score": 0.77, "agent": "some-model"}
+        owner.request("PUT", f"/records/{item['id']}/suggestions", json=known)
         opened(browser, work, owner.api_url)
-        wait(browser, lambda: "Abgesendet" in shown_text(browser))
-        assert "Gesichert" not in shown_text(browser)
-        answer(browser, [("topically_relevant", True)])
-        wait(browser, lambda: "You find it under “Entwurf”" in notice(browser))
-        browser.execute_cdp_cmd(override, {"userAgent": agent, "acceptLanguage": "en"})
+        wait(
+            browser,
+            lambda: all(name in shown_text(browser) for name in ("Abgesendet", "Verwerfen", "Entwurf speichern")),
+        )
+        for foreign in ("Gesichert", "Submit", "Discard", "Pending", "Filter", "Sort", " of "):
+            assert foreign not in shown_text(browser), foreign
+        scored = """return document.querySelector('form.questions-form').__vue__.record.questions
+          .map(({ suggestion: one }) => one && [one.agent, one.score?.fixed])"""
+        assert [each for each in browser.execute_script(scored) if each and any(each)] == []
+        answer(browser, [("misleading", False)])
+        wait(browser, lambda: "Sie finden ihn unter „Entwurf“" in notice(browser))
+        click(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".record-menu button"))
+        wait(browser, lambda: shown_text(browser, ".record-menu__content").strip() == "Fall kopieren")
+        browser.get(f"{owner.api_url}/user-settings")
+        wait(browser, lambda: "Benutzername" in shown_text(browser))
+        assert [
+            foreign for foreign in ("API", work.workspace, "nnotator") if foreign in shown_text(browser, "h2, .badge")
+        ] == []
 
     @pytest.mark.rare
     def test_what_is_copied_is_what_is_seen(self, owner: Argilla, browser: Chrome) -> None:
