@@ -214,8 +214,11 @@ def test_who_reads_with_care_passes_and_constants_marks_and_states_never_do(loca
     ]
     assert not [said for said in constants if answering(cases, lambda _, label, said=said: said[label]).opens]
     assert answering(cases, by_marks_and_states).opens is False
-    print(f"{task} {locale}: error of .1 passes {careful:.3f}, a coin {coin:.4f}, constants never")  # noqa: T201
-    assert (careful >= 0.95, coin <= 0.01) == (True, True)
+    often = {label: sum(case.answers[label] for case in cases) / len(cases) for label in LABELS[task]}
+    told = ("source_cited", "fabricated_source")  # who knows these, and guesses the rest as often as it is right
+    guessed = chance_to_pass(cases, lambda label, known: 1 if label in told else abs((not known) - often[label]))
+    print(f"{task} {locale}: error of .1 passes {careful:.3f}, a coin {coin:.4f}, guesses {guessed:.4f}")  # noqa: T201
+    assert (careful >= 0.95, max(coin, guessed) <= 0.01) == (True, True)
 
 
 def test_a_label_shows_what_was_reached_of_what_and_an_earlier_mark_asks_for_none() -> None:
