@@ -150,6 +150,7 @@ _HISTORY = "guidelines_history"
 JURY = "jury"
 """In the metadata of a described dataset: user names of those who label in it, where its campaign has said so."""
 JURY_PROPERTY = "citejury_jury"  # who labels in a dataset; not there where nobody has said so
+NEW_LINES = "new_lines"  # of the guidelines, in an entry of the log
 _OTHER_TURN = "_b"  # how the second name of a kept value ends; where there are both, this one counts
 RULES = "rules"
 """In the metadata of a described dataset: question and reply of those that the guidelines have, where there are any."""
@@ -228,8 +229,9 @@ def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
         metadata[JURY] = names
     if rules := rules_in(replies_in(settings).values()):
         metadata[RULES] = rules
-    for entry in _log_in(properties):
+    for entry in log_in(properties):
         metadata |= json.loads(entry["settings"]["values"][0])
+        metadata.pop(NEW_LINES, None)
         if history[-1]["version"] != metadata["guideline_version"]:
             history.append({"version": metadata["guideline_version"], "since": entry["inserted_at"]})
     return {**dataset, "metadata": {**metadata, _HISTORY: history}}
@@ -246,16 +248,25 @@ def properties_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
     return found
 
 
-def _log_in(properties: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def log_in(properties: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of a dataset's log, oldest first, of all its metadata properties."""
     entries = [each for each in properties if each["name"].startswith(_PROPERTY)]
     return sorted(entries, key=lambda entry: int(entry["name"].removeprefix(_PROPERTY)))
 
 
-def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]) -> None:
-    """Write an entry with what of these metadata may change; the server dates it."""
-    number = len(_log_in(properties_of(argilla, dataset_id))) + 1
+def append_to_log(
+    argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any], before: str = "", after: str = ""
+) -> None:
+    """Write an entry with what of these metadata may change; the server dates it.
+
+    With guidelines before and after the change it also has their new lines, for annotators who worked by the old ones.
+    """
+    number = len(log_in(properties_of(argilla, dataset_id))) + 1
     kept = ("guideline_version", "routing", tasks.TASK_DOCUMENT)
     value = {name: metadata[name] for name in kept if name in metadata}
+    known = before.splitlines()
+    if lines := [line for line in after.splitlines() if line.strip() and line not in known]:
+        value[NEW_LINES] = lines
     add_property(argilla, dataset_id, f"{_PROPERTY}{number}", f"citejury: settings {number}", value)
 
 

@@ -137,7 +137,10 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: setup_plan.Dataset
     if visible:
         argilla.request("PATCH", f"/datasets/{dataset_id}", json=visible)
     if "metadata" in plan.body:
-        datasets.append_to_log(argilla, str(dataset_id), plan.body["metadata"])
+        before = str((plan.existing or {}).get("guidelines") or "")
+        datasets.append_to_log(
+            argilla, str(dataset_id), plan.body["metadata"], before, plan.body.get("guidelines", before)
+        )
     if plan.jury is not None:
         datasets.write_value(
             argilla, str(dataset_id), datasets.JURY_PROPERTY, "citejury: who labels here", list(plan.jury)

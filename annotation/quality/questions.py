@@ -47,7 +47,8 @@ def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskNam
                 evidence=evidence_of(dataset),
             )
             version = short_hash([guidelines, definition.fields, definition.questions])
-            datasets.append_to_log(argilla, dataset["id"], {**dataset["metadata"], "guideline_version": version})
+            metadata = {**dataset["metadata"], "guideline_version": version}
+            datasets.append_to_log(argilla, dataset["id"], metadata, dataset["guidelines"] or "", guidelines)
             changed.append(str(dataset["name"]))
     return changed
 

@@ -22,6 +22,7 @@ _SCRIPTS = (
     "drafts.js",  # keeps what she has answered and not submitted
     "place.js",  # says in title and language where she is, and keeps annotators from what is not for them
     "home.js",  # is where an annotator starts: her lists in her language and order
+    "changed.js",  # says once that the rules have changed since she last worked
     "empty.js",  # says why an empty queue is empty, and what is next
     "practice.js",  # explains a case of practice to who has submitted it
     "disputed.js",  # asks an adjudicator for the labels on which annotators differ, and for no others

@@ -89,11 +89,11 @@
     found.append(...lists.map((list) => item(list, all)));
     return found;
   };
-  const showGuidelines = async (list, name) => {
+  const showGuidelines = async (list, name, spoken = language) => {
     const dialog = element("dialog", { id: "citejury-guidelines" });
-    dialog.setAttribute("aria-label", `${tell("guidelines")}: ${name}`);
+    dialog.setAttribute("aria-label", `${say("guidelines", {}, spoken)}: ${name}`);
     const text = element("div", { lang: worded(list.locale), tabIndex: 0 });
-    const close = element("button", { type: "button", textContent: tell("close") });
+    const close = element("button", { type: "button", textContent: say("close", {}, spoken) });
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => dialog.remove());
     dialog.append(close, text);
@@ -102,7 +102,7 @@
     try {
       const { html } = await ask(`datasets/${list.id}/guidelines`); // the server has made tags in it text
       text.append(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
-    } catch { text.textContent = tell("home_failed"); }
+    } catch { text.textContent = say("home_failed", {}, spoken); }
   };
 
   const languageOf = (lists) => { // her browser's where she labels in it, else that of the first list
@@ -166,5 +166,5 @@
   document.addEventListener("visibilitychange", () => {
     if (page && !document.hidden && Date.now() - asked > OLD && !document.querySelector("dialog[open]")) load();
   });
-  Object.assign(window.citejury, { ask, time, link, address, nextOf, homeLanguage: () => language });
+  Object.assign(window.citejury, { ask, time, link, address, nextOf, showGuidelines, homeLanguage: () => language });
 })();

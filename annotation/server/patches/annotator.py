@@ -4,6 +4,7 @@ A record's assignment says who gets it and when it is done; argilla-server does 
 for, an annotator is told the same.
 """
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -30,7 +31,9 @@ from annotation.argilla.tasks import title_of
 from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import (
     JURY_PROPERTY,
+    NEW_LINES,
     is_carrying,
+    log_in,
     newest_versions,
     place_in_order,
     series_of,
@@ -50,6 +53,7 @@ _OF_RECORD = {
 }  # fmt: skip
 """What of a record an annotator gets, by name, of what argilla-server has; fields are those that set-up defined."""
 _OF_METADATA = {DISPUTED}  # of a record of ours, whatever somebody has made visible
+_OF_LOG = ("name", "settings", "inserted_at")
 _HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
 
 
@@ -245,7 +249,11 @@ def serve_start(get_dataset: Any) -> None:
         dataset = await get_dataset(db=db, dataset_id=dataset_id, current_user=current_user)
         return {"html": markdown_to_html(dataset.guidelines or "")}
 
+    async def list_rules(db: Database, current_user: Asking) -> Any:
+        return {"rules": await _rules(db, current_user) if current_user.is_annotator else []}
+
     serve_first("/citejury/me/work", list_own_work)
+    serve_first("/citejury/me/rules", list_rules)
     serve_first("/citejury/datasets/{dataset_id}/guidelines", get_guidelines)
 
 
@@ -273,6 +281,46 @@ async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
         standing = await standing_in(db, one["id"], user.id) if one["id"] in practices else None
         found.append(_list_of(one, work[one["id"]], standing and standing_as_json(standing), closed_by))
     return found
+
+
+async def _rules(db: Any, user: Any) -> list[dict[str, Any]]:
+    """Of each task and language of hers the version of its rules, and what changed in them, oldest first.
+
+    `is_new` where she has not answered since. Rounds of a task have the same rules.
+    """
+    of_hers = select(Dataset).where(Dataset.status == DatasetStatus.ready)
+    of_hers = of_hers.join(WorkspaceUser, WorkspaceUser.workspace_id == Dataset.workspace_id)
+    datasets = list(await db.scalars(of_hers.where(WorkspaceUser.user_id == user.id)))
+    answers = select(Record.dataset_id, func.max(Response.updated_at)).join(Response, Response.record_id == Record.id)
+    answered = await db.execute(answers.where(Response.user_id == user.id).group_by(Record.dataset_id))
+    last = {dataset_id: moment for dataset_id, moment in answered.tuples()}
+    columns = select(MetadataProperty.dataset_id, *(getattr(MetadataProperty, name) for name in _OF_LOG))
+    properties = (await db.execute(columns.where(MetadataProperty.dataset_id.in_([each.id for each in datasets])))).all()
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in datasets:
+        described = {"name": each.name, "metadata": each.metadata_}
+        if (series := series_of(described)) is None:
+            continue
+        log = log_in({name: getattr(row, name) for name in _OF_LOG} for row in properties if row.dataset_id == each.id)
+        known = {"id": str(each.id), "task": series.task, "locale": series.locale, "title": title_of(described)}
+        changes = list(_changes(str((each.metadata_ or {}).get("guideline_version")), log, last.get(each.id)))
+        mine = {**known, "answered": each.id in last, "last": last.get(each.id), "changes": changes}
+        other = found.get((series.task, series.locale))
+        # Where she answered last she knows the most.
+        if other is None or (mine["last"] and (not other["last"] or mine["last"] > other["last"])):
+            found[series.task, series.locale] = mine
+    return [{name: value for name, value in each.items() if name != "last"} for each in found.values()]
+
+
+def _changes(version: str, log: Iterable[Mapping[str, Any]], last: datetime | None) -> Iterator[dict[str, Any]]:
+    """The first is the version with which the dataset was made."""
+    yield {"version": version, "html": "", "is_new": False}
+    for entry in log:
+        value = json.loads(entry["settings"]["values"][0])
+        if value.get("guideline_version", version) != version:
+            version = value["guideline_version"]
+            html = markdown_to_html("\n".join(value.get(NEW_LINES, ())))
+            yield {"version": version, "html": html, "is_new": last is not None and entry["inserted_at"] > last}
 
 
 def _chosen(described: Sequence[dict[str, Any]], filled: set[UUID]) -> list[dict[str, Any]]:

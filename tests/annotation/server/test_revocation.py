@@ -20,7 +20,7 @@ NOT_FOR_ANNOTATORS = {
     "/citejury/datasets/{dataset_id}/record-states",
     "/citejury/datasets/{dataset_id}/units",
 }
-HER_OWN = {"/me", "/me/workspaces", "/me/datasets", "/citejury/me/work", "/citejury/me/replies"}
+HER_OWN = {"/me", "/me/workspaces", "/me/datasets", "/citejury/me/work", "/citejury/me/rules", "/citejury/me/replies"}
 
 
 @pytest.fixture(scope="module")
