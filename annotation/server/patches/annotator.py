@@ -295,7 +295,9 @@ async def _rules(db: Any, user: Any) -> list[dict[str, Any]]:
     answered = await db.execute(answers.where(Response.user_id == user.id).group_by(Record.dataset_id))
     last = {dataset_id: moment for dataset_id, moment in answered.tuples()}
     columns = select(MetadataProperty.dataset_id, *(getattr(MetadataProperty, name) for name in _OF_LOG))
-    properties = (await db.execute(columns.where(MetadataProperty.dataset_id.in_([each.id for each in datasets])))).all()
+    properties = (
+        await db.execute(columns.where(MetadataProperty.dataset_id.in_([each.id for each in datasets])))
+    ).all()
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for each in datasets:
         described = {"name": each.name, "metadata": each.metadata_}
