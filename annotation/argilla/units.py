@@ -126,6 +126,7 @@ class Unit(NamedTuple):
     is_open: bool
     answers: tuple[Answer, ...]
     assignment: Assignment = COMMON
+    model: str = ""  # who wrote the answer, where somebody responded and its provenance tells; nothing for annotators
 
     @property
     def settled(self) -> frozenset[str]:
@@ -177,7 +178,8 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
                 for user, status, at, is_first, value in responses
             )
             assignment = assigned.get(record_id, COMMON)
-            yield Unit(record_id, external_id or record_id, bool(is_open), _in_order(answers), assignment)
+            model = page.get("models", {}).get(record_id, "")  # an earlier version tells none
+            yield Unit(record_id, external_id or record_id, bool(is_open), _in_order(answers), assignment, model)
         if page["next"] is None:
             return
         page = rows_page(argilla, dataset_id, page["next"])
@@ -199,7 +201,9 @@ def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
                 is_first = last - first < AT_ONCE
                 answers.append(Answer(each["user_id"], each["status"], last, as_answers(labels), question, is_first))
             external_id, is_open = record["external_id"] or record["id"], record["status"] == "pending"
-            yield Unit(record["id"], external_id, is_open, _in_order(answers), assignment_of(record))
+            told = ((record.get("metadata") or {}).get("citejury") or {}).get("provenance") or {}
+            model = told.get("model_name", "") if answers else ""
+            yield Unit(record["id"], external_id, is_open, _in_order(answers), assignment_of(record), model)
 
 
 def _in_order(answers: Iterable[Answer]) -> tuple[Answer, ...]:

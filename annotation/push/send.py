@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import IO, Any, NamedTuple
 
 from annotation.argilla.client import BATCH_RECORDS, Argilla
 from annotation.argilla.display import unit_id
+from annotation.argilla.labels import TaskName
 from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import JuryDataset, send_bodies
 from annotation.push.diff import Stored, Target, Unit, stored_unit, touches_answers
@@ -37,6 +39,17 @@ class Waiting:
         self.files[name].seek(0)
         yield from map(json.loads, self.files[name])
 
+    def by_lot(self, task: TaskName) -> Iterator[Any]:
+        """Answers in an order by lot: a stock server hands them out as they came, and runs come model by model."""
+        file, lots, start = self.files[task], list[tuple[bytes, int]](), 0
+        for body in self.read(task):
+            answer = str(body["external_id"]).partition(":")[0]
+            lots.append((blake2b(answer.encode(), digest_size=8).digest(), start))
+            start = file.tell()
+        for _, start in sorted(lots):
+            file.seek(start)
+            yield json.loads(file.readline())
+
 
 def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]) -> list[str]:
     """A line for each record that stays as it was, because somebody answered it meanwhile; the rest is in.
@@ -49,7 +62,7 @@ def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]
         late += _replace_records(argilla, waiting.target, group)
         sent(sum(map(len, group)))
     for task, dataset in reversed([*waiting.target.datasets.items()]):
-        send_bodies(argilla, dataset, waiting.read(task), lambda items: sent(len(items)))
+        send_bodies(argilla, dataset, waiting.by_lot(task), lambda items: sent(len(items)))
     return late
 
 

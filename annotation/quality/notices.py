@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from annotation.argilla.client import Argilla
-from annotation.quality.schema import DatasetStatus, Notice, Question
+from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Question
 from annotation.quality.scores import AnnotatorScores
 from annotation.quality.submissions import Submission, at_once, floor, highest_floor, too_fast
 from annotation.quality.tally import Tally, WatchedDataset
 from pipeline.core.terminal import counted
 
 _TAG = re.compile(r"<[^>]*>")
+_ENOUGH_JUDGED, _UNBALANCED = 20, 0.2  # Submissions, and by how much a share of them may be another than everybody's
 _SAMPLE = 100  # records whose texts are read where somebody may have been too fast
 
 
@@ -126,6 +127,25 @@ def notices_of_questions(questions: Sequence[Question]) -> Iterator[Notice]:
             text=f"{counted(len(waiting), 'question')} wait{'s' * (len(waiting) == 1)} for your reply. Answer with "
             f'`citejury annotation reply {waiting[0].id} "…"`.',
             annotators=tuple(sorted({each.annotator for each in waiting})),
+        )
+
+
+def notices_of_balance(people: Sequence[AnnotatorStatus]) -> Iterator[Notice]:
+    """Whose share of some model is far from everybody's."""
+    together = sum((Counter(each.by_model) for each in people), Counter[str]())
+    unlike: dict[str, str] = {}
+    for each in people:
+        judged = sum(each.by_model.values())
+        for model, count in together.items() if judged >= _ENOUGH_JUDGED else ():
+            own, usual = each.by_model.get(model, 0) / judged, count / together.total()
+            if abs(own - usual) > _UNBALANCED:
+                unlike.setdefault(each.annotator, f"{own:.0%} of {each.annotator}'s are by {model}, {usual:.0%} of all")
+    if unlike:
+        yield Notice(
+            kind="unbalanced",
+            text=f"People did not judge the same models: {'; '.join(unlike.values())}. What people make differ then looks "
+            "like what models do. Let everybody judge some answers of each.",
+            annotators=tuple(sorted(unlike)),
         )
 
 

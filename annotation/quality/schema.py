@@ -30,6 +30,8 @@ class AnnotatorStatus(Frozen):
     """Submitted responses that break a rule between labels, by rule; only rules that are broken."""
     questions: int
     """Her notes that begin with a question mark."""
+    by_model: dict[str, int] = {}
+    """Records that she submitted, by who wrote the answers; only where it is known. Nothing that annotators may see."""
 
 
 class HalfDone(Frozen):
@@ -146,11 +148,12 @@ class Notice(Frozen):
         "controls",
         "practice",
         "questions",
+        "unbalanced",
     ]
     """`unfinished`: nobody can work in a dataset; `empty`: it holds no record; `unreachable`: too few annotators are
     left for some records; `closed_early`: some are handed out to nobody; `at_once`, `too_fast`, `controls`:
     what people's answers look like; `practice`: work waits for people who have not passed it; `questions`: some wait
-    for a reply."""
+    for a reply; `unbalanced`: people judged other models than the rest did."""
     text: str
     """It in plain sentences."""
     annotators: tuple[str, ...] = ()

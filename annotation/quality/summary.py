@@ -12,7 +12,13 @@ from importlib.metadata import version
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import is_of_passages
 from annotation.argilla.tasks import PRACTICE
-from annotation.quality.notices import notices_of_datasets, notices_of_people, notices_of_practice, notices_of_questions
+from annotation.quality.notices import (
+    notices_of_balance,
+    notices_of_datasets,
+    notices_of_people,
+    notices_of_practice,
+    notices_of_questions,
+)
 from annotation.quality.questions import find_questions
 from annotation.quality.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.quality.scores import score_tallies
@@ -58,6 +64,7 @@ def read_status(
                 *notices_of_practice(tallies, names),
                 *notices_of_people(tallies, names, status.controls, argilla),
                 *notices_of_questions(status.questions),
+                *notices_of_balance(status.annotators),
             )
         }
     )
@@ -162,6 +169,7 @@ def _people(
             units_per_hour=today.per_hour,
             broken_rules=dict(sorted(broken.items())),
             questions=sum(each.user_id == user_id for tally in tallies for _, each in tally.questions),
+            by_model=dict(sorted(sum((tally.by_model[user_id] for tally in tallies), Counter[str]()).items())),
         )
         found.append(status)
     return tuple(sorted(found, key=lambda each: each.annotator))

@@ -104,6 +104,7 @@ class Tally:
         self.needed = self.reachable = self.kept_out = self.unreachable = 0
         self.waits_for: Counter[str] = Counter()
         self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.by_model: defaultdict[str, Counter[str]] = defaultdict(Counter)  # what each person submitted
         self.open = 0
         self.open_for: Counter[str] = Counter()
         self.broken: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -159,6 +160,8 @@ class Tally:
             return
         self.by_status[each.user_id][each.status] += 1
         self.open_for[each.user_id] -= unit.is_open
+        if each.status == "submitted" and unit.model:
+            self.by_model[each.user_id][unit.model] += 1
         if each.status == "submitted" and (broken := self._broken_by(each.labels)):
             self.broken[each.user_id].update(broken)
 

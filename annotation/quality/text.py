@@ -50,6 +50,10 @@ def _blocks(status: Status) -> Iterator[tuple[str, Iterable[str]]]:
     yield wanting, [finish, *beyond]
     if status.annotators:
         yield "", table(ANNOTATOR_HEAD, _annotator_rows(status))
+    models = sorted({model for person in status.annotators for model in person.by_model})
+    if len(models) > 1:
+        judged = ((printable(each.annotator), *_of_models(each, models)) for each in status.annotators if each.by_model)
+        yield "Whose answers each person judged", table(("annotator", *map(printable, models)), judged)
     if status.controls:
         heading = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
         yield "", [*table(heading, map(_controls_row, status.controls)), *wrap(_CONTROLS_MEANING, _WIDTH)]
@@ -104,6 +108,11 @@ def _annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
     counts = (work.done, work.pending, work.drafts, work.discarded, work.done_today)
     broken = sum(work.broken_rules.values())
     return name, *map(str, counts), _pace(work.units_per_hour), str(broken), str(work.questions)
+
+
+def _of_models(work: AnnotatorStatus, models: Sequence[str]) -> Iterator[str]:
+    counts = [work.by_model.get(model, 0) for model in models]
+    return (f"{count} ({count / sum(counts):.0%})" for count in counts)
 
 
 def _share_text(share: Share | None) -> str:

@@ -13,14 +13,16 @@ _Ints = npt.NDArray[np.int64]
 
 TAIL = 0.025  # What a 95 % interval leaves out on either side
 NORMAL_QUANTILE = NormalDist().inv_cdf(1 - TAIL)
-_MOST_DEGREES = 2000  # Beyond them Student's t is the normal within its series' first term
+_MOST_DEGREES, _FEW_DEGREES = 2000, 200  # Beyond them Student's t is the normal with its series' first terms
 
 
 @cache
 def student_quantile(degrees: int) -> float:
-    """The 97.5 % point of Student's t, found by halving (Abramowitz & Stegun 26.7.3 and 26.7.4)."""
-    if degrees > _MOST_DEGREES:
-        return NORMAL_QUANTILE + (NORMAL_QUANTILE**3 + NORMAL_QUANTILE) / (4 * degrees)
+    """The 97.5 % point of Student's t, found by halving (Abramowitz & Stegun 26.7.3 to 26.7.5)."""
+    if degrees > _FEW_DEGREES:
+        z, z2 = NORMAL_QUANTILE, NORMAL_QUANTILE**2
+        terms = (z2 + 1) / 4, (5 * z2**2 + 16 * z2 + 3) / 96, (3 * z2**3 + 19 * z2**2 + 17 * z2 - 15) / 384
+        return z + z * sum(term / degrees**power for power, term in enumerate(terms, start=1))
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         angle = (low + high) / 2

@@ -248,8 +248,9 @@ class _Crossed:
 
 LEVEL = 0.05  # At a p of this or less after correction a difference is beyond chance
 _DRAWS_A_TEST = 40  # For each test of a family at the level, so that the smallest p can survive the correction
-_FEWEST_DRAWS = 10_000
+_FIRST_LOOK, _FEWEST_DRAWS = 1_000, 10_000
 _SETTLED = 200  # A test with more exchanges in its smaller tail needs no more: its p is not small
+_MANY_DIFFER = 20  # Of so many narratives on, exchanges with the same difference count half (mid-p)
 _TIE = 1e-9  # Sums closer than this to each other, as a share of the largest possible one, are equal
 _MOST_STEPS = 4096  # A narrative's sums lie on a grid of so many steps at most, or exchanges are sampled
 _MOST_WORK, _MOST_CHANCES = 10**6, 4000  # Of finding a narrative's sums, and of adding those of all up
@@ -264,16 +265,17 @@ def n_draws(largest_family: int) -> int:
 def exchange_p(tests: Sequence[Held], draws: int, seed: int) -> list[float]:
     """Two-sided p, twice the smaller tail, if any of a narrative's answers could as well be of the other group.
 
-    All exchanges count where a narrative's answers lie on a grid; else they are sampled, the same for all labels of a
-    side, and a difference so large that the smallest p is certain (Hoeffding's bound) gets it without any.
+    All exchanges count where a narrative's answers lie on a grid; else they are sampled, the same for all tests with as
+    many answers in each narrative, and a difference so large that the smallest p is certain (Hoeffding's bound) gets it without any.
     """
     found = [_exact_p(test) for test in tests]
-    left: dict[int, list[int]] = defaultdict(list)
+    left: dict[bytes, list[int]] = defaultdict(list)
     for place, test in enumerate(tests):
         if found[place] is None and _is_far(test, draws):
             found[place] = 2 / (draws + 1)
         elif found[place] is None:
-            left[id(test.side)].append(place)
+            places = test.side.narratives
+            left[np.stack([np.bincount(places), np.bincount(places, test.side.first)]).tobytes()].append(place)
     for places in left.values():
         sampled = _sampled_p([tests[place] for place in places], draws, seed)
         for place, p in zip(places, sampled, strict=True):
@@ -305,6 +307,8 @@ def _exact_p(test: Held) -> float | None:
     sums = np.array([math.ceil(total - _NEAR), math.floor(total + _NEAR) + 1])
     met = np.tile(np.array(list(kinds.values())), (2, 1))
     above, beyond = sum_tails(there, chances[:, there], met, sums).tolist()
+    if sum(kinds.values()) >= _MANY_DIFFER:
+        above = beyond = (above + beyond) / 2
     return min(1.0, 2 * max(min(float(above), 1 - float(beyond)), SMALLEST_P))
 
 
@@ -351,7 +355,7 @@ def _sampled_p(tests: Sequence[Held], draws: int, seed: int) -> FloatArray:
     near = _TIE * np.abs(table).sum(axis=0)
     counts, made, left = np.zeros((2, len(tests))), np.zeros(len(tests)), np.arange(len(tests))
     drawn = _exchanger(side, table, seed)
-    rows, done, look = max(1, _AT_ONCE // len(side.first)), 0, _FEWEST_DRAWS
+    rows, done, look = max(1, _AT_ONCE // len(side.first)), 0, _FIRST_LOOK
     while done < draws and len(left):
         some = min(rows, min(look, draws) - done)
         sums = drawn(some, left)

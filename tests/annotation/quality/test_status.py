@@ -16,7 +16,8 @@ from annotation.argilla.units import read_units, rows_page, units_with_texts
 from annotation.campaign.setup import set_up
 from annotation.quality.escalation import escalate
 from annotation.quality.practice import open_for, practice_datasets
-from annotation.quality.schema import DatasetStatus, Notice, Status
+from annotation.quality.notices import notices_of_balance
+from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Status
 from annotation.quality.scores import ControlAnswer, score_answers
 from annotation.quality.submissions import Backlog, Submission, Work, forecasts, last_of, work_today
 from annotation.quality.summary import read_status
@@ -57,7 +58,9 @@ def bench(argilla_server: "ServerHandle") -> Iterator[Bench]:
         )
         asking = made.response("ben", "draft", notes=HOSTILE)
         asked = made.response("ana", **answers("grounding"), notes="？どう判断しますか")
-        made.put("grounding", record("grounding", "r1", asking), record("grounding", "r2", asked))
+        by = [{"model_name": name} for name in ('a "quoted" name', "gpt")]
+        drafted = record("grounding", "r1", asking, provenance=by[0])
+        made.put("grounding", drafted, record("grounding", "r2", asked, provenance=by[1]))
         yield made
 
 
@@ -133,6 +136,20 @@ def test_a_stock_argilla_gives_the_same_status_and_takes_longer(bench: Bench, co
         for status in found
     ]
     assert counted[0] == counted[1]
+    assert [dict(each.by_model) for each in found[0].annotators if each.by_model] == [{"gpt": 1}]
+    assert found[0].annotators == found[1].annotators
+
+
+def test_who_judged_other_models_than_everybody_is_named() -> None:
+    blank = dict.fromkeys(("done", "pending", "drafts", "discarded", "done_today", "questions"), 0)
+    people = [
+        AnnotatorStatus(annotator=name, is_member=True, units_per_hour=None, broken_rules={}, by_model=by, **blank)
+        for name, by in (("ana", {"a": 30, "b": 30}), ("ben", {"b": 40}), ("new", {"a": 19}))
+    ]
+    (notice,) = notices_of_balance(people)
+    assert (notice.kind, notice.annotators) == ("unbalanced", ("ben",))
+    assert "0% of ben's are by a, 41% of all" in notice.text
+    assert not list(notices_of_balance(people[:1]))
 
 
 @pytest.mark.server
