@@ -143,8 +143,8 @@ def notices_of_balance(people: Sequence[AnnotatorStatus]) -> Iterator[Notice]:
     if unlike:
         yield Notice(
             kind="unbalanced",
-            text=f"People did not judge the same models: {'; '.join(unlike.values())}. What people make differ then looks "
-            "like what models do. Let everybody judge some answers of each.",
+            text=f"People did not judge the same models: {'; '.join(unlike.values())}. What people make differ then "
+            "looks like what models do. Let everybody judge some answers of each.",
             annotators=tuple(sorted(unlike)),
         )
 

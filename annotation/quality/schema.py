@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from annotation.argilla.labels import TaskName
 from annotation.quality.scores import AnnotatorScores
 from pipeline.core.schema import Frozen
@@ -30,7 +32,7 @@ class AnnotatorStatus(Frozen):
     """Submitted responses that break a rule between labels, by rule; only rules that are broken."""
     questions: int
     """Her notes that begin with a question mark."""
-    by_model: dict[str, int] = {}
+    by_model: dict[str, int] = Field(default_factory=dict)
     """Records that she submitted, by who wrote the answers; only where it is known. Nothing that annotators may see."""
 
 

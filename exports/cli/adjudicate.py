@@ -279,12 +279,9 @@ def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
 
 def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
     from exports.statistics.disagreements import find_disagreements, rank_together
-    from exports.statistics.scaled_disagreements import find_scaled_disagreements
 
     tables = [ratings for ratings in _read_ratings(paths) if not tasks or ratings.task in tasks]
-    on_scales = (item for ratings in tables for item in find_scaled_disagreements(ratings))
-    wanted = [item for item in on_scales if not labels or item.label in labels]
-    found = rank_together([*(find_disagreements(ratings, labels) for ratings in tables), wanted])
+    found = rank_together([find_disagreements(ratings, labels) for ratings in tables])
     if not found:
         names = ", ".join(f"`{path}`" for path in paths)
         chosen = f" on {', '.join([*tasks, *labels])}" if tasks or labels else ""

@@ -31,13 +31,12 @@ from exports.statistics.agreement_schema import LEAST_EXCESS, Agreement, JudgeFi
 from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
 from exports.statistics.alt_test import EPSILON
 from exports.statistics.consensus import measure_audit
-from exports.statistics.disagreements import Disagreement, find_disagreements, rank_together
+from exports.statistics.disagreements import Disagreement, find_disagreements
 from exports.statistics.judge import compare_judges, compare_rating_judges, measure_judges, measure_rating_judges
 from exports.statistics.ratings import Ratings
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
 from exports.statistics.results_schema import Results
-from exports.statistics.scaled_disagreements import find_scaled_disagreements
 from exports.statistics.study import Consensus, Study
 from pipeline.core.errors import InputError, OutputError, SettingsError
 from pipeline.core.files import locked_folder, output_errors
@@ -366,8 +365,6 @@ def collect_disagreements(
     for ratings in tables:
         most = DISAGREEMENTS_KEPT + 1
         of_task = find_disagreements(ratings, top=most)
-        if ratings.scaled:
-            of_task = rank_together([of_task, find_scaled_disagreements(ratings, most)])
         if len(of_task) > DISAGREEMENTS_KEPT:
             remarks.append(
                 f"{ratings.measured_as}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; "

@@ -25,7 +25,6 @@ from exports.statistics.agreement_schema import Agreement
 from exports.statistics.disagreements import Disagreement, rank_together
 from exports.statistics.disagreements import find_disagreements as disagreements_of_task
 from exports.statistics.groups import Denominators
-from exports.statistics.scaled_disagreements import find_scaled_disagreements
 from exports.statistics.study import Consensus
 from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
@@ -177,13 +176,7 @@ def find_disagreements(
     if label not in (None, *wanted):
         raise InputError(f"There is no label {label!r}; the labels are {', '.join(wanted)}.")
     tables = [table for table in read if task in (None, table.task)]
-    found = [
-        disagreements_of_task(table, (label,) if label else (), top)
-        for table in tables
-        if label in (None, *table.labels)
-    ]
-    scaled = (item for table in tables for item in find_scaled_disagreements(table))
-    found.append([item for item in scaled if label in (None, item.label)])
+    found = [disagreements_of_task(table, (label,) if label else (), top) for table in tables]
     texts = dict.fromkeys(name for table in tables for name in text_columns(table.task))
     return DisagreementResult(
         with_details(rank_together(found)[:top], sources.paths, sources.tables((*texts, "notes", "record_id")))

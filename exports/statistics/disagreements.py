@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from exports.statistics.consensus import label_posterior
-from exports.statistics.ratings import MISSING, YES, MeasuredTask, Ratings, label_votes
-from exports.statistics.table import unit_sums
+from exports.statistics.ratings import NO, YES, MeasuredTask, Ratings, ScaledLabel, Votes, all_labels, label_votes
+from exports.statistics.scaled_labels import ScaledEstimators
+from exports.statistics.scales import ALPHA, figures
+from exports.statistics.table import alpha_sums, alphas
 from pipeline.core.schema import Frozen
 
 
@@ -67,62 +69,65 @@ class Disagreement(Frozen):
 
 
 class _Label:
-    def __init__(self, ratings: Ratings, column: int) -> None:
-        self.ratings, self.column, self.label = ratings, column, ratings.labels[column]
-        given = ratings.values[:, column] != MISSING
-        self.counts = label_votes(ratings, column)
-        self.raters, self.values = ratings.response_annotators[given], ratings.values[given, column]
-        unit, yes = ratings.units[given], self.values == YES
-        self.starts = np.searchsorted(unit, np.arange(len(ratings.unit_records) + 1))  # and the end
-        lead = self.counts.ones[unit] - self.counts.zeros[unit] - np.where(yes, 1, -1)  # of yes among the others
-        people = len(ratings.annotators)
-        self.compared = np.bincount(self.raters[lead != 0], minlength=people)  # units
-        self.agreed = np.bincount(self.raters[(lead != 0) & ((lead > 0) == yes)], minlength=people)
-        self.posterior = label_posterior(ratings, column)
-        self._weigh()
-        self.patterns = Counter(self.votes_of(unit) for unit in self.units.tolist())  # units with each
-
-    def _weigh(self) -> None:
-        """Alpha without a unit comes from the totals less the unit's own sums; NaN where it is undefined."""
-        sums = unit_sums(self.counts.zeros, self.counts.ones)
-        self.units = np.flatnonzero(sums.disagreement)
-        own = sums.disagreement[self.units]
-        n0, n1, distance = sums.zeros.sum(), sums.ones.sum(), sums.disagreement.sum()
-        rest0, rest1 = n0 - sums.zeros[self.units], n1 - sums.ones[self.units]
-        pairs = 2 * rest0 * rest1
-        ratio = (rest0 + rest1 - 1) * (distance - own) / np.where(pairs, pairs, np.nan)
-        whole = (n0 + n1 - 1) * distance / (2 * n0 * n1) if len(self.units) else 0.0
-        self.contribution = own / distance if len(self.units) else np.empty(0)
-        self.influence = ratio - whole
+    def __init__(self, ratings: Ratings, label: ScaledLabel) -> None:
+        self.ratings, self.label, self.is_boolean = ratings, label, label.scale == "boolean"
+        n_units, people = len(ratings.unit_records), len(ratings.annotators)
+        self.starts = np.searchsorted(label.units, np.arange(n_units + 1))  # and the end
+        self.posterior = np.full(n_units, np.nan)
+        self.compared = self.agreed = np.zeros(people, np.int64)
+        if self.is_boolean:
+            column = ratings.labels.index(label.name)
+            self.posterior, counts = label_posterior(ratings, column), label_votes(ratings, column)
+            lead = (counts.ones - counts.zeros)[label.units] - np.where(label.codes == YES, 1, -1)  # among the others
+            right = (lead != 0) & ((lead > 0) == (label.codes == YES))
+            self.compared, self.agreed = (
+                np.bincount(label.raters[each], minlength=people).astype(np.int64) for each in (lead != 0, right)
+            )
+            of_units = Votes(*(each[:, np.newaxis] for each in counts))
+            sums = alpha_sums(of_units, np.arange(n_units), n_units)
+            total = sums.sum(axis=0)
+            distances, without, whole = sums[:, 2], alphas(total - sums)[:, 0], alphas(total)[0]
+        else:
+            found = ScaledEstimators(ratings, label)
+            distances, without = found.distances(), found.alphas_without()
+            whole = figures(found.totals, found.measure, found.n_raters)[ALPHA]
+        self.units = np.flatnonzero(distances)
+        self.contribution = distances[self.units] / (distances.sum() or 1)
+        self.influence = whole - without[self.units]  # NaN where one of them is undefined
+        self.differ = frozenset(self.units.tolist())
+        self.patterns = Counter(map(self.votes_of, self.differ))  # units with each
 
     def votes_of(self, unit: int) -> tuple[tuple[int, int], ...]:
         place = slice(self.starts[unit], self.starts[unit + 1])
-        return tuple(zip(self.raters[place].tolist(), self.values[place].tolist(), strict=True))
+        return tuple(zip(self.label.raters[place].tolist(), self.label.codes[place].tolist(), strict=True))
 
     def describe(self, place: int, other_labels: tuple[str, ...]) -> Disagreement:
         ratings, unit = self.ratings, int(self.units[place])
         given = self.votes_of(unit)
-        votes: dict[str, bool | str] = {ratings.annotators[rater]: value == YES for rater, value in given}
+        values = (False, True) if self.is_boolean else self.label.values
+        votes: dict[str, bool | str] = {ratings.annotators[rater]: values[code] for rater, code in given}
         influence, posterior = float(self.influence[place]), float(self.posterior[unit])
-        sides = [[rater for rater, value in given if value == side] for side in (0, 1)]
-        lone = next((raters[0] for raters in sides if len(raters) == 1 and len(given) > 2), None)
+        counts = Counter(code for _, code in given)
+        alone = [rater for rater, code in given if counts[code] == 1] if len(counts) == 2 and len(given) > 2 else []
+        lone = alone[0] if len(alone) == 1 else None
         elsewhere = 0 if lone is None else int(self.compared[lone]) - 1  # here the others have a majority without them
+        sides = [(self.label.values[code], values[code]) for code in sorted(counts, reverse=self.is_boolean)]
         return Disagreement(
             task=ratings.measured_as,
-            label=self.label,
+            label=self.label.name,
             record_uuid=ratings.records[ratings.unit_records[unit]],
             chunk_id=ratings.unit_chunks[unit],
             language=ratings.unit_languages[unit],
             votes=votes,
-            n_yes=len(sides[1]),
-            n_no=len(sides[0]),
+            n_yes=counts[YES] if self.is_boolean else None,
+            n_no=counts[NO] if self.is_boolean else None,
             contribution=float(self.contribution[place]),
             influence=None if np.isnan(influence) else influence,
             posterior=None if np.isnan(posterior) else posterior,
             entropy=None if np.isnan(posterior) else _entropy(posterior),
             lone_dissenter=None if lone is None else ratings.annotators[lone],
-            dissenter_reliability=int(self.agreed[lone]) / elsewhere if lone is not None and elsewhere else None,
-            pattern=pattern(votes),
+            dissenter_reliability=int(self.agreed[lone]) / elsewhere if lone is not None and elsewhere > 0 else None,
+            pattern=pattern(votes, sides),
             pattern_count=self.patterns[given],
             other_labels=other_labels,
             notes={},
@@ -131,22 +136,21 @@ class _Label:
 
 
 def find_disagreements(ratings: Ratings, labels: Sequence[str] = (), top: int | None = None) -> list[Disagreement]:
-    """Every unit and label with votes on both sides, the weightiest first; what `with_details` fills in is empty.
+    """Every unit and label with different values, the weightiest first; what `with_details` fills in is empty.
 
     Those without which alpha would be undefined come first, then by influence, share of the disagreement, ids, label.
     Of `labels` only these count, of none all do.
     """
-    names = ratings.labels
-    found = [_Label(ratings, column) for column, label in enumerate(names) if not labels or label in labels]
+    order = {name: at for at, name in enumerate((*ratings.labels, *(each.name for each in ratings.scaled)))}
+    every = [_Label(ratings, each) for each in sorted(all_labels(ratings), key=lambda each: order[each.name])]
+    found = [each for each in every if not labels or each.label.name in labels]
     if not found:
         return []
-    counts = [label_votes(ratings, column) for column in range(len(names))]
-    differ = np.column_stack([(votes.ones > 0) & (votes.zeros > 0) for votes in counts])
     ranked = []
     for number, place in _ranked(found)[:top]:
-        label = found[number]
-        others = np.flatnonzero(differ[label.units[place]]).tolist()
-        ranked.append(label.describe(place, tuple(names[column] for column in others if column != label.column)))
+        chosen, unit = found[number], int(found[number].units[place])
+        others = (each.label.name for each in every if each is not chosen and unit in each.differ)
+        ranked.append(chosen.describe(place, tuple(others)))
     return ranked
 
 

@@ -59,6 +59,21 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
+def largest_share(few: int, of: float) -> float:
+    """The share that would show so few of so many, or fewer, in one study of forty (Clopper & Pearson 1934)."""
+    if few >= of:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        share = (low + high) / 2
+        term = tail = (1 - share) ** of
+        for k in range(1, few + 1):
+            term *= max(of - k + 1, 0.0) / k * share / (1 - share)
+            tail += term
+        low, high = (share, high) if tail > TAIL else (low, share)
+    return high
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     corrected = [0.0] * len(p_values)

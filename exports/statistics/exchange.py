@@ -108,6 +108,14 @@ def held_against(values: FloatArray, ballots: Ballots | None, side: Side) -> lis
     return crossed.held(totals) if crossed.told else None
 
 
+def paired(differences: FloatArray | IntArray) -> Held:
+    """One answer of either group a narrative, which differ so."""
+    answers = np.arange(2 * len(differences))
+    first, shares = answers % 2 == 0, np.full(len(differences), 1 / max(len(differences), 1))
+    side = Side(answers[:1], answers, answers[:0], answers, answers // 2, first, np.ones(len(answers)), shares)
+    return _held(side, np.repeat(differences, 2) * np.where(first, 0.5, -0.5))
+
+
 def _held(side: Side, values: FloatArray) -> Held:
     return Held(values, float(values[side.first].sum()), side)
 
@@ -266,7 +274,8 @@ def exchange_p(tests: Sequence[Held], draws: int, seed: int) -> list[float]:
     """Two-sided p, twice the smaller tail, if any of a narrative's answers could as well be of the other group.
 
     All exchanges count where a narrative's answers lie on a grid; else they are sampled, the same for all tests with as
-    many answers in each narrative, and a difference so large that the smallest p is certain (Hoeffding's bound) gets it without any.
+    many answers in each narrative, and a difference so large that the smallest p is certain (Hoeffding's bound) gets it
+    without any.
     """
     found = [_exact_p(test) for test in tests]
     left: dict[bytes, list[int]] = defaultdict(list)

@@ -4,7 +4,6 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from exports.statistics.alt_test import EPSILON, Answers, alternative_annotator_
 from exports.statistics.annotators import kappas
 from exports.statistics.consensus import scale_consensus
 from exports.statistics.distributions import holm, rounded, student_quantile
+from exports.statistics.exchange import LEVEL, exchange_p, n_draws, paired
 from exports.statistics.resampling import Estimator, bootstrap, interval
 from exports.statistics.scaled_labels import ScaledEstimators, pairs_with_last
 from exports.statistics.scales import MOST_VALUES
@@ -390,36 +390,38 @@ def _with_each(
     return pairs_with_last(people._replace(annotators=(*people.annotators, name)), whole, resamples, seed)
 
 
-_LEVEL = 0.05
 _LEAST_DIFFERING = 6  # Records on which the two differ: fewer could not show a difference, all of them one way
-_MOST_EXACT = 2_000
 
 
 def compare_judges(
     tables: Sequence[ratings_of.Ratings], judges: Mapping[str, Mapping[TaskName, JudgedUnits]]
 ) -> tuple[schema.JudgeDifference, ...]:
-    by_task = {ratings.task: ratings for ratings in tables}
     found: list[schema.JudgeDifference] = []
-    for task in TASKS:
-        if task in by_task:
-            ratings = by_task[task]
-            columns = {
-                name: {column.label: column for column in _judged_columns(ratings, judges[name][task])}
+    by_task = {ratings.task: ratings for ratings in tables}
+    for ratings in (by_task[task] for task in TASKS if task in by_task):
+        labels = {label.name: label for label in ratings_of.all_labels(ratings)}
+        found += _compare_all(
+            ratings,
+            {
+                name: {
+                    each.label: ScaledAnswers(labels[each.label], each.values.astype(np.int64))
+                    for each in _judged_columns(ratings, judges[name][ratings.task])
+                }
                 for name in sorted(judges)
-                if task in judges[name]
-            }
-            for a, b in itertools.combinations(columns, 2):
-                for label in (each for each in columns[a] if each in columns[b]):
-                    first, second = columns[a][label], columns[b][label]
-                    shared = first.compared & second.compared
-                    right = [((each.values == 1) == each.majority)[shared] for each in (first, second)]
-                    found += _compare(ratings, label, (a, b), shared, right)
+                if ratings.task in judges[name]
+            },
+        )
     return _corrected(found)
 
 
 def compare_rating_judges(people: ratings_of.Ratings, judges: ratings_of.Ratings) -> tuple[schema.JudgeDifference, ...]:
+    return _corrected(_compare_all(people, _answers_of_judges(people, judges)))
+
+
+def _compare_all(
+    people: ratings_of.Ratings, answers: Mapping[str, Mapping[str, ScaledAnswers]]
+) -> list[schema.JudgeDifference]:
     """On an ordinal or interval scale one is right where it is as near to the consensus as the other, or nearer."""
-    answers = _answers_of_judges(people, judges)
     found: list[schema.JudgeDifference] = []
     for a, b in itertools.combinations(answers, 2):
         for label in (each for each in answers[a] if each in answers[b]):
@@ -433,13 +435,13 @@ def compare_rating_judges(people: ratings_of.Ratings, judges: ratings_of.Ratings
             else:
                 right = [each == 0 for each in far]
             found += _compare(people, label, (a, b), shared, right)
-    return _corrected(found)
+    return found
 
 
 def _corrected(found: Sequence[schema.JudgeDifference]) -> tuple[schema.JudgeDifference, ...]:
     corrected = holm([each.p for each in found])
     return tuple(
-        each.model_copy(update={"p_holm": rounded(p_holm), "differs": p_holm < _LEVEL})
+        each.model_copy(update={"p_holm": rounded(p_holm), "differs": p_holm < LEVEL})
         for each, p_holm in zip(found, corrected, strict=True)
     )
 
@@ -471,7 +473,7 @@ def _compare(
             agreement_b=float(right[1].mean()),
             difference=difference,
             interval=ends,
-            p=rounded(exchange_p(by_record)),
+            p=rounded(exchange_p([paired(by_record)], n_draws(1), 0)[0]),
             p_holm=1.0,
             differs=False,
         )
@@ -486,17 +488,3 @@ def _ends(ahead: ratings_of.IntArray, places: ratings_of.IntArray, mean: float) 
     squares = float((np.bincount(places, ahead - mean) ** 2).sum())
     half = student_quantile(n_records - 1) * math.sqrt(n_records / (n_records - 1) * squares) / len(ahead)
     return max(-1.0, mean - half), min(1.0, mean + half)
-
-
-def exchange_p(sums: ratings_of.IntArray) -> float:
-    """Two-sided p of a total of whole numbers with random signs; of more than 2,000 by the normal distribution."""
-    sizes = np.abs(sums[sums != 0])
-    if len(sizes) > _MOST_EXACT:
-        return 2 * NormalDist().cdf(-abs(int(sums.sum())) / math.sqrt(float((sizes**2).sum())))
-    total = int(sizes.sum())
-    chances = np.zeros(2 * total + 1)
-    chances[total] = 1.0
-    for size in sizes.tolist():
-        chances = (np.roll(chances, size) + np.roll(chances, -size)) / 2
-    far = np.abs(np.arange(-total, total + 1)) >= abs(int(sums.sum()))
-    return min(1.0, float(chances[far].sum()))

@@ -14,7 +14,7 @@ import numpy as np
 
 from annotation.argilla.labels import TASKS, TaskName
 from exports.statistics.consensus import UnitLabel
-from exports.statistics.distributions import TAIL, holm, rounded, student_quantile
+from exports.statistics.distributions import holm, largest_share, rounded, student_quantile
 from exports.statistics.exchange import LEVEL, Ballots, Held, Told, exchange_p, held_against, n_draws, sides
 from exports.statistics.groups import Denominators, Grouping, Pair, Records
 from exports.statistics.ratings import (
@@ -218,24 +218,11 @@ def _within_narratives(ends: tuple[float, float], totals: FloatArray, weights: F
     narratives = _effective_narratives(weights)
     if at_upper:
         some = int(np.count_nonzero(totals > 0))
-        high = max(high if some else 0.0, _most(some, narratives))
+        high = max(high if some else 0.0, largest_share(some, narratives))
     if at_lower:
         some = int(np.count_nonzero(totals < weights))
-        low = min(low if some else 1.0, 1 - _most(some, narratives))
+        low = min(low if some else 1.0, 1 - largest_share(some, narratives))
     return low, high
-
-
-def _most(few: int, of: float) -> float:
-    """The share that would show so few of so many, or fewer, in one study of forty."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        share = (low + high) / 2
-        term = tail = (1 - share) ** of
-        for k in range(1, few + 1):
-            term *= max(of - k + 1, 0.0) / k * share / (1 - share)
-            tail += term
-        low, high = (share, high) if tail > TAIL else (low, share)
-    return high
 
 
 def independent_units(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> float:

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from exports.statistics.agreement_schema import FEW_RECORDS, UNDEFINED_SHARE, Interval, RefusedReason
-from exports.statistics.distributions import NORMAL_QUANTILE, most_alpha, rounded, student_quantile
+from exports.statistics.distributions import NORMAL_QUANTILE, largest_share, most_alpha, rounded, student_quantile
 from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings
 from exports.statistics.table import unit_sums
 
@@ -300,8 +300,6 @@ _FEW_RECORDS = 50  # Below so many records a rare value that is met twice was me
 _FEW_SPLIT = 5  # With fewer simulated intervals held alpha in .98 of the studies or more
 _MANY_SPLIT, _MANY_CARRIED = 20, 10  # With fewer intervals of an absence held its effect in .25 to .92 of the studies
 _ONE_SIDED = 0.05
-_TWO_SIDED = 0.025
-_HALVINGS = 60
 
 
 LOW_ALPHA = 0.667  # Krippendorff's: nothing follows from less
@@ -349,23 +347,13 @@ def support_of(
     observed = _unseen_total(worst) / max(total, 1)
     of_few = -1.0
     if 0 < split < _FEW_SPLIT:
-        hidden = _share_bound(split, records) * records * float(worst.max())
+        hidden = largest_share(split, records) * records * float(worst.max())
         of_few = max(-1.0, 1 - hidden / max(total, 1) / possible)
     return Support(carried, split, records, max(-1.0, 1 - observed / possible), of_few, most)
 
 
 def records_with(units: BoolArray, unit_records: IntArray) -> int:
     return len(np.unique(unit_records[units]))
-
-
-def _share_bound(few: int, of: int) -> float:
-    """The share that would show so few of so many, or fewer, in one study of forty (Clopper & Pearson 1934)."""
-    low, high = few / of, 1.0
-    for _ in range(_HALVINGS):
-        share = (low + high) / 2
-        tail = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(few + 1))
-        low, high = (share, high) if tail > _TWO_SIDED else (low, share)
-    return high
 
 
 def _unseen_total(worst: FloatArray) -> float:

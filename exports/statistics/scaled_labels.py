@@ -425,6 +425,18 @@ class ScaledEstimators:
         found[self.pairable] = np.concatenate(rests) if rests else []
         return found
 
+    def distances(self) -> FloatArray:
+        """The observed disagreement of each unit: its pairs of ratings by their distance on the scale."""
+        total, (first, second) = self.total, self.met.codes
+        if self.label.scale == "ordinal":
+            ranks = (np.cumsum(total.features) - total.features / 2) / max(float(total.ratings), 1)
+            apart = (ranks[first] - ranks[second]) ** 2
+        else:
+            apart = 1 - self.measure.agreement(self.measure.alpha, first, second)
+        counts = np.bincount(self.label.units, minlength=len(self.pairable))
+        summed: FloatArray = 2 * np.bincount(self.met.units, apart, len(counts)) / np.maximum(counts - 1, 1)
+        return summed
+
     def warnings(self, figures: schema.ScaledLabelAgreement) -> tuple[schema.LabelWarning, ...]:
         """Those of Booleans, of the two sides of the cut."""
         label, n_units, n_raters = self.label, len(self.pairable), self.n_raters

@@ -18,11 +18,10 @@ from annotation.campaign.plan import (
     make_plan,
     narratives_within,
 )
-from exports.statistics.exchange import exchange_p, n_draws
+from exports.statistics.exchange import exchange_p, n_draws, paired
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
 from tests.support.drawn_studies import draw_votes
-from tests.support.exchanged import paired
 from tests.support.planned_records import planned_record, planned_study
 from tests.support.results_simulation import SPREADS
 from tests.support.study_data import Answer, study_of

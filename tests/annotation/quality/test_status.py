@@ -15,8 +15,8 @@ from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.units import read_units, rows_page, units_with_texts
 from annotation.campaign.setup import set_up
 from annotation.quality.escalation import escalate
-from annotation.quality.practice import open_for, practice_datasets
 from annotation.quality.notices import notices_of_balance
+from annotation.quality.practice import open_for, practice_datasets
 from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Status
 from annotation.quality.scores import ControlAnswer, score_answers
 from annotation.quality.submissions import Backlog, Submission, Work, forecasts, last_of, work_today

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from annotation.argilla.labels import LABELS
 from exports.report.judge_page import difference_sentences
 from exports.statistics.agreement_schema import JudgeDifference
-from exports.statistics.judge import JudgedUnits, compare_judges, exchange_p
+from exports.statistics.exchange import exchange_p, n_draws, paired
+from exports.statistics.judge import JudgedUnits, compare_judges
 from exports.statistics.ratings import Ratings
 from tests.exports.report.test_agreement_command import write_export
 from tests.exports.statistics.test_agreement_judge import line, response, run, write_lines
@@ -61,27 +62,33 @@ def test_two_judges_by_hand_by_whole_records_and_not_on_units_apart() -> None:
     assert compare_judges([ratings], judges) == compare_judges([], judges) == ()
 
 
+def p_of(differences: np.ndarray) -> float:
+    return exchange_p([paired(differences)], n_draws(1), 0)[0]
+
+
 @run_settings(max_examples=60)
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_of_single_units_p_is_that_of_the_exact_sign_test(ahead: int, behind: int) -> None:
-    found = exchange_p(np.array([1] * ahead + [-1] * behind + [0] * 7))
-    expected = oracles.stats.binomtest(ahead, ahead + behind).pvalue if ahead + behind else 1.0
-    assert found == pytest.approx(expected)
+    found, n = p_of(np.array([1] * ahead + [-1] * behind + [0] * 7)), ahead + behind
+    expected = oracles.stats.binomtest(ahead, n).pvalue if n else 1.0
+    if n >= 20:  # What is as far counts half, on either side
+        expected -= oracles.stats.binom.pmf(ahead, n, 0.5) * (1 if ahead != behind else 0)
+    assert found == pytest.approx(expected, abs=3e-10)
 
 
 @run_settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(-4, 4), min_size=2, max_size=9))
-def test_of_records_p_is_that_of_all_sign_flips(sums: list[int]) -> None:
+def test_of_records_p_is_that_of_all_exchanges(sums: list[int]) -> None:
     def total(values: np.ndarray, axis: int) -> np.ndarray:
         return values.sum(axis=axis)
 
     flipped = oracles.stats.permutation_test((np.array(sums),), total, permutation_type="samples", n_resamples=np.inf)
-    assert exchange_p(np.array(sums)) == pytest.approx(min(1.0, flipped.pvalue))
+    assert p_of(np.array(sums)) == pytest.approx(min(1.0, flipped.pvalue))
 
 
 def test_many_records_are_told_without_a_step_and_equal_judges_hardly_ever_apart() -> None:
     sums = np.random.default_rng(1).choice([-1, 1], 2_000, p=[0.48, 0.52])
-    assert exchange_p(np.append(sums, [1])) == pytest.approx(exchange_p(sums), abs=0.02)
+    assert p_of(np.append(sums, [1])) == pytest.approx(p_of(sums), abs=0.02)
     told, held = shares(60, 3, (0.2, 0.2), 100)
     assert told <= 0.1
     assert held >= 0.88

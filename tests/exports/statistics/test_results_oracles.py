@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exports.statistics.exchange import Held, Side, exchange_p
+from exports.statistics.exchange import Held, Side, exchange_p, paired
 from exports.statistics.rates import difference_ends, rate_ends
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results
 from tests.support import oracles
 from tests.support.drawn_studies import draw_votes, study_of_votes
-from tests.support.exchanged import paired
 from tests.support.study_data import Answer, study_of
 
 
