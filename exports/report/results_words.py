@@ -122,7 +122,8 @@ def rate_meaning(results: schema.Results) -> str:
     drawn = "narratives as what was drawn: answers to one narrative are no independent cases."
     drawn = "clusters, or units without one, as what was drawn." if RATINGS in results.tasks else drawn
     finding = FINDING_VALUES[results.consensus] + " " if told_findings(results) else ""
-    return f"Each figure is the {what}, with its 95 % interval. {values} {finding}Intervals take {drawn}"
+    others = "They say what others of these would show, not what other annotators would say."
+    return f"Each figure is the {what}, with its 95 % interval. {values} {finding}Intervals take {drawn} {others}"
 
 
 def has_values(results: schema.Results) -> bool:

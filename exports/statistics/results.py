@@ -169,6 +169,10 @@ def _with_ballots(
 
 
 _PROVIDERS = frozenset({"model_name", "model_version", "arm"})  # Columns of provenance that tell providers apart
+_OF_ONE = (
+    "{}: one person judged all of it, so the figures are of how they judge, and nobody knows how others would. Let a "
+    "second person judge some answers too."
+)
 _SELECTED = (
     "Retrieval is of passages that citejury chose, so its rates are of that choice: providers are not compared by them."
 )
@@ -261,6 +265,7 @@ def measure_results(
         passages=_measure_passages(study, tasks["retrieval"], records, by, seed) if "retrieval" in tasks else (),
         remarks=(
             *_remarks(grouped.divisions[1:]),
+            *(_OF_ONE.format(task) for task, table in tables.items() if len(np.unique(table.response_annotators)) == 1),
             *([_SELECTED] if selected and _PROVIDERS & set(by) else []),
             *(surveyed.remarks if surveyed else ()),
             *(helped.remarks if helped else ()),

@@ -1,7 +1,15 @@
 """What the jury found in words: never a figure without what it is of, and every reason where there is none."""
 
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
 from exports.report import results_words as words
+from exports.statistics.ratings import BoolArray
+from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, RateInterval, Results
+from tests.support.annotator_simulation import drawn
 from tests.support.results_data import denominators, difference, group, results, with_labels
 
 
@@ -118,7 +126,8 @@ def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
         return {"differences": tuple(apart)}
 
     assert next(words.incomparable_sentences(with_labels(found, alone))) == (
-        "claude cannot be compared with gemini and perplexity on any label: they have no narrative in common."
+        "claude cannot be compared with gemini and perplexity on any label: they have no narrative in common; "
+        "put some to both."
     )
     levels = [{}, *({"model_name": name} for name in ("claude", "gemini", "perplexity"))]
     both = difference("de", "en", None, None, "no_shared_narrative")
@@ -129,7 +138,7 @@ def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
         (crossed[:1], ""),
     ):
         assert next(words.incomparable_sentences(only(found.model_copy(update={"tasks": {}}), differences=shown))) == (
-            f"de and en cannot be compared{within} on any label: they have no narrative in common."
+            f"de and en cannot be compared{within} on any label: they have no narrative in common; put some to both."
         )
 
 
@@ -157,3 +166,55 @@ def test_what_stands_behind_figures_is_told_as_far_as_it_is_known_and_not_repeat
         ["1 response discarded."],
         ["4 responses discarded."],
     ]
+
+
+def _said(judged: BoolArray, **columns: Sequence[str]) -> list[str]:
+    """What is said of two models; `columns` are further ones of narratives."""
+    study, _ = drawn(np.random.default_rng(1), judged, (0.3, 0.5))
+    provenance = {
+        record: {**known, **{name: values[int(record[:4])] for name, values in columns.items()}}
+        for record, known in study.provenance.items()
+    }
+    by = tuple(columns) or ("model_name",)
+    found = measure_results(study._replace(provenance=provenance, successive=frozenset(columns)), by=by, findings={})
+    return [*words.difference_sentences(found), *words.incomparable_sentences(found)]
+
+
+def _who(*who: tuple[slice, int, int], n: int = 40) -> BoolArray:
+    """Narratives, number of the model and number of the annotator of what is judged."""
+    found = np.zeros((n, 2, 3), np.bool_)
+    for narratives, model, person in who:
+        found[narratives, model, person] = True
+    return found
+
+
+ALL, EARLY, LATE = slice(None), slice(0, 20), slice(20, None)
+MONTHS = ["2026-01"] * 20 + ["2026-02"] * 20
+
+
+@pytest.mark.parametrize(
+    ("judged", "columns", "said"),
+    [
+        (_who((ALL, 0, 0), (ALL, 1, 0)), {}, "generation: one person judged all of it, so the figures are of how they"),
+        (_who((ALL, 0, 0), (ALL, 1, 2)), {}, "let the same people judge both."),
+        (_who((ALL, 0, 0), (ALL, 1, 0), n=1), {}, "all of it is on one narrative, and what others would show takes"),
+        (
+            _who((EARLY, 0, 0), (EARLY, 1, 0), (LATE, 0, 2), (LATE, 1, 2)),
+            {"month": MONTHS},
+            "no narrative in common; put",
+        ),
+        (_who((EARLY, 0, 0), (LATE, 1, 0)), {}, "no narrative in common; put some to both."),
+    ],
+    ids=["one annotator", "disjoint annotators", "one answer each", "month without overlap", "no shared narrative"],
+)
+def test_what_cannot_be_concluded_is_said_with_what_would_allow_it(
+    judged: BoolArray, columns: dict[str, Sequence[str]], said: str
+) -> None:
+    assert any(said in each for each in _said(judged, **columns))
+
+
+def test_who_joined_later_is_held_apart_and_not_taken_for_a_model() -> None:
+    joined = _who((ALL, 0, 0), (ALL, 0, 1), (EARLY, 1, 0), (ALL, 1, 1), (LATE, 1, 2), n=80)
+    assert not any("cannot be compared" in each for each in _said(joined))
+    # The first person tells the models apart early on, and so what the second makes differ later.
+    assert not any("cannot be compared" in each for each in _said(_who((EARLY, 1, 0), (ALL, 0, 0), (LATE, 1, 2))))
