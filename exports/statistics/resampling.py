@@ -302,7 +302,7 @@ _MANY_SPLIT, _MANY_CARRIED = 20, 10  # With fewer intervals of an absence held i
 _ONE_SIDED = 0.05
 
 
-LOW_ALPHA = 0.667  # Krippendorff's: nothing follows from less
+FIRM_ALPHA = 0.8  # Krippendorff's: nothing firm follows from less
 
 
 class Support(NamedTuple):
@@ -375,11 +375,11 @@ def alpha_interval(replicates: Replicates, column: int, support: Support) -> Int
 
     With some, its lower end is never above that: who has seen one does not know more than who has seen none. Nor is it
     below what so few records with one allow: BCa of a handful swings, and more agreement would look like less.
-    Where it would be refused, an upper end below .667 still tells that it is low.
+    Where it would be refused, an upper end below .8 still tells what it is not.
     """
     defined = not np.isnan(replicates.estimates[column])
     found = _alpha_interval(replicates, column, support, defined)
-    if isinstance(found, str) and defined and replicates.n_records > 1 and support.most < LOW_ALPHA:
+    if isinstance(found, str) and defined and replicates.n_records > 1 and support.most < FIRM_ALPHA:
         return Interval(low=-1.0, high=rounded(support.most), method="one-sided")
     return found
 
