@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-import numpy as np
 from pydantic import Field
 
 from annotation.argilla.client import open_argilla
@@ -25,7 +24,6 @@ from exports.reading.study import read_study, read_weights
 from exports.report.files import RESULTS_FILE, ResultsOptions
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Results
-from exports.statistics.study import Study
 from pipeline.asking.run_folder import MANIFEST, RunManifest, read_manifest
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
@@ -341,21 +339,8 @@ def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
         inputs=read.inputs,
         seed=options.seed,
     )
-    minded = (*_other_juries(study), *_other_guidelines(months), *_other_questions(months))
+    minded = (*_other_guidelines(months), *_other_questions(months))
     return found.model_copy(update={"remarks": (*read.remarks, *minded, *found.remarks)})
-
-
-def _other_juries(study: Study) -> Iterator[str]:
-    juries: dict[str, set[str]] = {}
-    for table in study.tables:
-        records = np.asarray(table.unit_records)[table.units]
-        pairs = np.unique(np.stack([records, table.response_annotators], axis=1), axis=0)
-        for record, annotator in pairs.tolist():
-            month = study.provenance[table.records[record]][MONTH]
-            juries.setdefault(month, set()).add(table.annotators[annotator])
-    told = _by_value({month: ", ".join(sorted(people)) for month, people in sorted(juries.items())})
-    if len(told) > 1:
-        yield f"Not the same people labelled in every month, so what changed may be the jury: {_listed(told)}."
 
 
 def _other_guidelines(months: Sequence[Month]) -> Iterator[str]:

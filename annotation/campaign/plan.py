@@ -149,7 +149,7 @@ def _finds_difference(
 ) -> bool:
     """Whether four of five studies of so many narratives find the difference between two rates, both as far from half.
 
-    The mean of the narratives' differences is taken to be normal, and tested as sign flips do it: against the
+    The mean of the narratives' differences is taken to be normal, and tested as by exchanges: against the
     differences' mean square, with half a step between two means for continuity. The level is divided by `comparisons`.
     """
     apart = (1 + (votes - 1) * likeness.agreement) / votes - likeness.narrative

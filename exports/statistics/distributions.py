@@ -22,7 +22,7 @@ def student_quantile(degrees: int) -> float:
     if degrees > _FEW_DEGREES:
         z, z2 = NORMAL_QUANTILE, NORMAL_QUANTILE**2
         terms = (z2 + 1) / 4, (5 * z2**2 + 16 * z2 + 3) / 96, (3 * z2**3 + 19 * z2**2 + 17 * z2 - 15) / 384
-        return z + z * sum(term / degrees**power for power, term in enumerate(terms, start=1))
+        return float(z + z * sum(term / degrees**power for power, term in enumerate(terms, start=1)))
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         angle = (low + high) / 2

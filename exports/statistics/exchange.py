@@ -113,7 +113,7 @@ def paired(differences: FloatArray | IntArray) -> Held:
     answers = np.arange(2 * len(differences))
     first, shares = answers % 2 == 0, np.full(len(differences), 1 / max(len(differences), 1))
     side = Side(answers[:1], answers, answers[:0], answers, answers // 2, first, np.ones(len(answers)), shares)
-    return _held(side, np.repeat(differences, 2) * np.where(first, 0.5, -0.5))
+    return _held(side, np.repeat(np.asarray(differences, np.float64), 2) * np.where(first, 0.5, -0.5))
 
 
 def _held(side: Side, values: FloatArray) -> Held:
@@ -283,8 +283,8 @@ def exchange_p(tests: Sequence[Held], draws: int, seed: int) -> list[float]:
         if found[place] is None and _is_far(test, draws):
             found[place] = 2 / (draws + 1)
         elif found[place] is None:
-            places = test.side.narratives
-            left[np.stack([np.bincount(places), np.bincount(places, test.side.first)]).tobytes()].append(place)
+            of = test.side.narratives
+            left[np.stack([np.bincount(of), np.bincount(of, test.side.first)]).tobytes()].append(place)
     for places in left.values():
         sampled = _sampled_p([tests[place] for place in places], draws, seed)
         for place, p in zip(places, sampled, strict=True):

@@ -84,14 +84,15 @@ def test_crossed_groups_are_compared_within_a_level_and_the_unknown_and_the_too_
     found = label_of(measured)
     assert [group.by["model_name"] for group in found.groups] == ["a", "b", ""]
     assert (only(found.differences).a, only(found.differences).undefined) == ("a", "one_narrative")
-    assert measured.remarks == ("The `model_name` of 1 record is not known; it is compared with none.",)
+    assert measured.remarks[0] == "The `model_name` of 1 record is not known; it is compared with none."
+    assert "one person judged all of it" in measured.remarks[1]
     answers = [helpful(n, f"model {m:02d}", 1, language=lang) for n in "xy" for m in range(26) for lang in ("de", "en")]
     measured = measure_results(study_of(answers), by=("model_name", "language"))
     found = label_of(measured)
     assert len(found.groups) == 26 + 2 + 52
     assert {(each.by, len(each.within)) for each in found.differences} == {("language", 0), ("language", 1)}
     assert measured.remarks[0].startswith("Groups by `model_name` that differ in `model_name` make 325 pairs; they are")
-    assert len(measured.remarks) == 2
+    assert len(measured.remarks) == 3
 
 
 @pytest.mark.parametrize(
