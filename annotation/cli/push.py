@@ -189,6 +189,11 @@ def _tell_languages(checked: "CheckedPaths", report: "PushReport", is_named: boo
             _log_lines(f"of {len(checked.languages):,} {what} ({named})", lines, most)
     if most and max(len(report.unread), len(told)) > most:
         log("`--dry-run` lists all of them.")
+    if not is_named and len(report.unread) == len(dict(checked.languages)):
+        raise InputError(
+            "Nobody of a list reads any of these records, so none is in. Add who reads them to `annotators` of "
+            "citejury.toml and run `citejury annotation setup`, or name a list for all of them with `--locale`."
+        )
 
 
 def _counted(

@@ -107,6 +107,8 @@ def test_what_nobody_reads_and_answers_in_another_language_are_counted_and_liste
         QueryResponse(record_uuid="short", query=GERMAN, answer="42", language="und"),
         QueryResponse(record_uuid="unclear", query="Why 42?", answer="42"),
     ]
+    write_records(Path("records.jsonl"), records[1])
+    assert "Nobody of a list reads any of these records, so none is in." in push(code=1).stderr
     write_records(Path("records.jsonl"), *records)
     push("--locale", "en", "--dry-run")
     assert [each["external_id"] for each in held(owner, ready)] == []
