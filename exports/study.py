@@ -21,7 +21,7 @@ from exports.csv.folder import exported_datasets
 from exports.reading.definitions import read_findings
 from exports.reading.read import export_files, read_tables
 from exports.reading.study import read_study, read_weights
-from exports.report.files import RESULTS_FILE, ResultsOptions
+from exports.report.files import RESULTS_FILE, FigureOptions
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Results
 from pipeline.asking.run_folder import MANIFEST, RunManifest, read_manifest
@@ -51,7 +51,7 @@ OWN: Mapping[Part, frozenset[str]] = {
     "setup": frozenset(("round", "new-version", "dry-run")) | _PLACES,
     "push": frozenset(("round", "sample", "dry-run")) | _PLACES,
     "csv": frozenset(("round", "update", "until")) | _PLACES,
-    "results": frozenset(("out", "runs", "weights", "schema")),
+    "results": frozenset(("out", "runs", "sample", "schema")),
 }
 """Options that cannot stand in the file: the study sets them itself, citejury.toml says it for all commands, or they
 do something else than the study's work."""
@@ -213,7 +213,7 @@ def command_words(study: StudyFile, part: Part, month: Month) -> Words:
         "csv": (month.export, "--round", month.name),
         "results": (
             month.export,
-            *("--weights", month.sample, "--runs", month.answers, "--runs", month.records, "--out", month.results),
+            *("--sample", month.sample, "--runs", month.answers, "--runs", month.records, "--out", month.results),
             *(("--by", "model_name,arm") if by_arm else ()),
         ),
     }
@@ -313,7 +313,7 @@ def _unlabelled(month: Month) -> str:
 MONTH = "month"  # the column that a trend adds to the provenance of each record
 
 
-def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
+def measure_trend(months: Sequence[Month], options: FigureOptions) -> Results:
     """What differs between a month and the one before or the first; `months` are finished, and in their order."""
     if len(months) < 2:
         raise InputError(

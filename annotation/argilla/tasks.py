@@ -130,7 +130,7 @@ def refuse_suggested(round_name: str) -> None:
     if was_suggested(round_name):
         raise InputError(
             f"The round {round_name!r} would be one that a machine filled in, and none are made any more. Let people "
-            "judge in another round; `citejury exports agreement EXPORT --judge JUDGEMENTS` compares a judge with them."
+            "judge in another round; `citejury exports results EXPORT --judge JUDGEMENTS` compares a judge with them."
         )
 
 

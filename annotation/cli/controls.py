@@ -36,7 +36,7 @@ def controls(workspace: str | None, api_url: str | None) -> None:
     `repeats` is the share of what each person submitted that they get again once they have submitted `distance` units
     since; nobody else gets these. It takes citejury's own server.
 
-    Exports leave controls and repeats out; `citejury annotation status` and the report of `citejury exports agreement`
+    Exports leave controls and repeats out; `citejury annotation status` and the report of `citejury exports results`
     say how each annotator answers them. Keep the file from annotators. The API key comes from ARGILLA_API_KEY.
 
     \b

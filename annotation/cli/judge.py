@@ -97,7 +97,7 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
         raise InputError(f"Nothing was judged ({counts}); the reasons are in {str(work.out)!r}.")
     if outcome.stopped in SIGNAL_EXITS:
         raise click.exceptions.Exit(SIGNAL_EXITS[outcome.stopped])
-    log(f"Next, once there are responses: citejury exports agreement EXPORT --judge {click.format_filename(work.out)}")
+    log(f"Next, once there are responses: citejury exports results EXPORT --judge {click.format_filename(work.out)}")
     if outcome.problems:
         problems = outcome.problems
         raise BadRowsError(f"Lines that are no records: {len(problems)}; everything else is judged:", problems)

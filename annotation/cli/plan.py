@@ -90,7 +90,7 @@ def plan(
     \b
     Written to PLAN, which must be new or empty:
         plan.json     units, judgements, hours, the difference, and what they rest on
-        sample.csv    each record of the sample with its probability, for push --sample and exports results --weights
+        sample.csv    each record of the sample with its probability, for push --sample and exports results --sample
 
     \b
     Examples:

@@ -64,7 +64,7 @@ _FORMER = {
 
 # click names the nearest command of the same group only, and before 8.4 none.
 _GONE = {
-    "exports feedback": "`exports feedback` is gone: disagreements.csv of `citejury exports agreement` has everybody's "
+    "exports feedback": "`exports feedback` is gone: disagreements.csv of `citejury exports results` has everybody's "
     "answers and notes on a unit beside each other.",
 }
 """What says it where a command was, by its name with its group."""

@@ -152,7 +152,7 @@ def csv_command(
     log(_summary(export.manifest))
     if export.key_file is not None:
         log(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.")
-    tell_next(f"`citejury exports agreement {shlex.quote(str(out))}`.", f"Exported to {out}.")
+    tell_next(f"`citejury exports results {shlex.quote(str(out))} --out results`.", f"Exported to {out}.")
 
 
 def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:

@@ -20,7 +20,7 @@ from annotation.campaign.setup import set_up
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress
 from exports.csv.write import export_csv
-from exports.report.files import AgreementOptions, Measured, measure_and_write
+from exports.report.files import FigureOptions, Measured, measure_and_write
 from pipeline.asking.run import replay_narratives
 from pipeline.core.errors import ArgillaError, OutputError
 from pipeline.core.files import write_private
@@ -190,7 +190,7 @@ def run_demo(home: Path, server: "ServerHandle", say: Callable[[str], None]) -> 
         export = export_csv(owner, WORKSPACE, home / EXPORT)
     rows = ", ".join(f"{file.rows} rows in {file.file}" for file in export.manifest.files if file.task)
     say(f"6/6  {rows}. Computing agreement.")
-    options = AgreementOptions(runs=(home / ANSWERS, home / RESEARCH / _RUN_ID, home / RECORDS))
+    options = FigureOptions(runs=(home / ANSWERS, home / RESEARCH / _RUN_ID, home / RECORDS))
     return DemoReport(measure_and_write([home / EXPORT], home / AGREEMENT, options), logins)
 
 

@@ -1,4 +1,4 @@
-"""The commands `exports agreement` and `exports results`."""
+"""The command `exports results`."""
 
 import json
 import math
@@ -22,37 +22,22 @@ if TYPE_CHECKING:
     from exports.statistics.agreement_schema import Agreement
 
 
-safe_tables_option = flag(
-    "--spreadsheet-safe",
-    help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
-)
+_JSON_FILES = {"agreement": "exports.statistics.agreement_schema", "results": "exports.statistics.results_schema"}
 
 
-def _schema_option(file: str, module: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
-    """`OPTIONAL` of the module, which is loaded only then, has the names of fields that are not always written."""
-
-    def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-        if not wanted or ctx.resilient_parsing:
-            return
-        loaded = import_module(module)
-        schema = getattr(loaded, file.removesuffix(".json").capitalize()).model_json_schema(mode="serialization")
-        for model in (schema, *schema["$defs"].values()):
-            if "properties" in model:
-                # Those with a default are always written too, save a few.
-                model["required"] = [name for name in model["properties"] if name not in loaded.OPTIONAL]
-        # What pydantic writes: https://docs.pydantic.dev/latest/concepts/json_schema/.
-        dialect = "https://json-schema.org/draft/2020-12/schema"
-        click.echo(json.dumps({"$schema": dialect, **schema}, indent=2, ensure_ascii=False))
-        ctx.exit()
-
-    return click.option(
-        "--schema",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=print_schema,
-        help=f"Print the JSON Schema of {file}, and end.",
-    )
+def _print_schema(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
+    if name is None or ctx.resilient_parsing:
+        return
+    loaded = import_module(_JSON_FILES[name])
+    schema = getattr(loaded, name.capitalize()).model_json_schema(mode="serialization")
+    for model in (schema, *schema["$defs"].values()):
+        if "properties" in model:
+            # Those with a default are always written too, save those in `OPTIONAL`.
+            model["required"] = [field for field in model["properties"] if field not in loaded.OPTIONAL]
+    # What pydantic writes: https://docs.pydantic.dev/latest/concepts/json_schema/.
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    click.echo(json.dumps({"$schema": dialect, **schema}, indent=2, ensure_ascii=False))
+    ctx.exit()
 
 
 def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -61,7 +46,10 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     return value
 
 
-_OF_RATINGS = (*("unit", "rater", "value", "label", "group", "cluster", "rater_columns", "scale", "order", "missing"),)
+_OF_RATINGS = (
+    *("unit", "rater", "value", "label", "group", "cluster"),
+    *("rater_columns", "scale", "order", "missing", "weights"),
+)
 _WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
 
 
@@ -107,179 +95,25 @@ def _ratings_options(command: click.decorators.FC) -> click.decorators.FC:
             help="The values of an ordinal scale from lowest to highest; of any scale, the only ones that count",
         ),
         several("--missing", metavar="WORD", help="What stands for no rating, such as NA"),
+        click.option(
+            "--weights",
+            type=click.Choice(_WEIGHTS),
+            help="What part of an agreement two values are; identity for nominal scales, ordinal for ordinal, "
+            "quadratic for interval ones if not given.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def _ratings_of(wanted: dict[str, Any], **more: Any) -> "RatingOptions":
+def _ratings_of(wanted: dict[str, Any]) -> "RatingOptions":
     """What `_ratings_options` told, which is taken out of `wanted`."""
     from exports.reading.any_ratings import rating_options
 
     wanted["order"] = {label: _words(order) for label, order in wanted["order"].items()}
     wanted["rater_columns"] = _words(wanted["rater_columns"])
-    return rating_options({**{name: wanted.pop(name) for name in _OF_RATINGS}, **more})
-
-
-@click.command(
-    "agreement",
-    cls=SectionedCommand,
-    rare="--epsilon --decisions --runs --resamples --seed --least-excess --spreadsheet-safe --on --fail-label --schema "
-    "--weights --missing",
-)
-@click.argument("paths", metavar="DIR|CSV|RATINGS...", nargs=-1, required=True, type=PATH)
-@_ratings_options
-@click.option(
-    "--weights",
-    type=click.Choice(_WEIGHTS),
-    help="What part of an agreement two values are; identity for nominal scales, ordinal for ordinal, quadratic for "
-    "interval ones if not given.",
-)
-@preset(
-    "--out",
-    type=FOLDER,
-    default=Path("agreement"),
-    help="Folder for the results; it is made, and earlier results in it are replaced, but no file of anyone else.",
-)
-@preset(
-    "--resamples",
-    type=click.IntRange(100, 1_000_000),
-    default=2000,
-    help="Resamples behind each interval; 10000 for figures to be published.",
-)
-@seed(help="Seed of the resampling.")
-@preset(
-    "--least-excess",
-    type=click.FloatRange(0, 100),
-    callback=lambda ctx, param, points: points / 100,
-    default=3.0,
-    metavar="POINTS",
-    help="Name annotators only who differ from the others by so many points, down to the interval's lower end.",
-)
-@safe_tables_option
-@several(
-    "--judge", "judges", type=PATH, metavar="JUDGEMENTS", help="Compare a judge's answers (JSON Lines) with the jury's"
-)
-@several(
-    "--judge-ratings",
-    type=FILE,
-    metavar="FILE",
-    help="Of anybody's ratings: a judge's values of the same units, with the columns of the ratings and `judge`",
-)
-@preset(
-    "--epsilon",
-    type=click.FloatRange(0, 1, max_open=True),
-    default=0.15,
-    help="What a judge may be worse than a person and still stand in for her: .2 for experts, .15 for trained "
-    "annotators, .1 for a crowd.",
-)
-@click.option(
-    "--decisions",
-    type=PATH,
-    metavar="FILE.csv",
-    help="Adjudicators' decisions: the report tells how often labels of controls are right before and after them.",
-)
-@several(
-    "--runs",
-    type=PATH,
-    metavar="RUN",
-    help="Run folder or records that the answers come from: the report then tells what was asked, refused and failed",
-)
-@click.option(
-    "--fail-under",
-    type=float,
-    metavar="X",
-    callback=_read_threshold,
-    help="Exit 1 where a label's α is below X, or undefined: a gate for CI.",
-)
-@preset(
-    "--on",
-    type=click.Choice(("lower", "point")),
-    default="lower",
-    help="What --fail-under looks at: the lower end of α's interval, or α itself.",
-)
-@several("--fail-label", "fail_labels", metavar="LABEL", help="--fail-under looks at this label only")
-@_schema_option("agreement.json", "exports.statistics.agreement_schema")
-@click.pass_context
-def agreement(
-    ctx: click.Context,
-    /,
-    paths: tuple[Path, ...],
-    out: Path,
-    fail_under: float | None,
-    on: Literal["lower", "point"],
-    fail_labels: tuple[str, ...],
-    **wanted: Any,
-) -> None:
-    """Compute agreement between annotators on exported CSV files.
-
-    Reads an export folder, or any CSV files with the columns of an export (more columns are fine), and prints what
-    the jury found, in short, and for each label α with its interval and whether it is fit for use; all of it, and what
-    to mind first, is in report.html. A figure that is undefined is shown as –, with the reason: never as 1. Intervals
-    are 95 % and come from resampling whole records. Of several answers by one annotator to one unit the newest counts.
-    A `created_at` without offset is taken as UTC. The same files and seed give the same `agreement.json`, byte for
-    byte.
-
-    \b
-    Written to --out:
-        agreement.json    every figure, and the reason where there is none (--schema describes it)
-        report.html       all of it to look at, in one file that needs no network
-        agreement.md      for a pull request
-        labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, conditional.csv
-        disagreements.csv every unit on which annotators differ, those that weigh most first
-
-    --judge takes the file of `citejury annotation judge`, or of anything that answers the labels in its format, and
-    compares each model with the majority of each unit and with each annotator: confusion, Cohen's κ, calibration. The
-    alternative annotator test then says whether the model may stand in for these people.
-
-    Ratings of any other program do as well: a table (CSV, .xlsx, JSON Lines, Parquet), of which --unit, --rater and
-    --value name the columns, a wide one with --rater-columns, and what Label Studio (JSON), Prodigy (JSON Lines) and
-    Argilla or datasets (a folder) export. A label is yes or no, or on a nominal, ordinal or interval scale.
-    --judge-ratings compares judges with these people on every scale.
-
-    --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
-    exit code is 1. A label whose α is undefined fails too, since it has not shown anything.
-
-    \b
-    Examples:
-        citejury exports agreement export
-        citejury exports agreement export/retrieval.csv --out figures --resamples 10000
-        citejury exports agreement export --fail-under 0.667 --fail-label helpful
-        citejury exports agreement export --judge judgements.jsonl --epsilon 0.1
-        citejury exports agreement ratings.csv --unit item --rater coder --value score --scale ordinal
-    """
-    on_given = ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE
-    if fail_under is None and (fail_labels or on_given):
-        raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
-    from exports.csv.folder import add_tasks_of
-    from exports.reading.any_ratings import is_of_others
-    from exports.report.agreement_page import short_sections
-    from exports.report.files import REPORT_FILE, AgreementOptions, measure_and_write
-    from exports.report.judge_page import audit_sections, judge_sections
-    from exports.report.sections import terminal_text
-
-    ratings = _ratings_of(wanted, weights=wanted.pop("weights"))
-    options = AgreementOptions.model_validate({**wanted, "ratings": ratings})
-    if fail_labels and not (options.ratings.given or is_of_others(paths)):
-        add_tasks_of(path if path.is_dir() else path.parent for path in paths)
-        read_labels(ctx, next(each for each in ctx.command.params if each.name == "fail_labels"), fail_labels)
-    with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
-        bars.report("Computing agreement")
-        measured = measure_and_write(paths, out, options)
-    for remark in measured.remarks:
-        log(remark)
-    found = measured.agreement
-    parts = short_sections(found, measured.results), judge_sections(found, "terminal"), audit_sections(found.audit)
-    click.echo(terminal_text(chain.from_iterable(parts)))
-    log(
-        f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
-        "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`."
-        if found.latest_response
-        else f"Look at {out / REPORT_FILE}; tables and figures are beside it."
-    )
-    if fail_under is not None:
-        _end_below(measured.agreement, fail_under, on, fail_labels)
+    return rating_options({name: wanted.pop(name) for name in _OF_RATINGS})
 
 
 def _words(told: str) -> tuple[str, ...]:
@@ -311,20 +145,18 @@ def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tup
 
 
 def _check_together(given: Mapping[str, Any]) -> None:
-    if (given["decisions"] is not None) != (given["consensus"] == "adjudicated"):
-        raise click.UsageError("--decisions and --consensus adjudicated belong together. Give both, or neither.")
-    if bool(given["judge"]) != bool(given["records"]) or (given["judge_name"] and not given["judge"]):
-        raise click.UsageError(
-            "--judge and --records belong together: the records tell what was judged and not labelled. Give both, or "
-            "neither."
-        )
+    if given["consensus"] == "adjudicated" and given["decisions"] is None:
+        raise click.UsageError("--consensus adjudicated needs the adjudicators' decisions. Give --decisions too.")
+    if (given["records"] or given["judge_name"]) and not given["judges"]:
+        raise click.UsageError("--records and --judge-name belong to a judge that helps. Give --judge too.")
 
 
 @click.command(
     "results",
     cls=SectionedCommand,
     check=_check_together,
-    rare="--weights --judge-name --consensus --decisions --seed --spreadsheet-safe --schema --missing",
+    rare="--weights --missing --judge-name --epsilon --sample --consensus --decisions --resamples --seed --on "
+    "--least-excess --fail-label --spreadsheet-safe --schema",
 )
 @click.argument("paths", metavar="DIR|CSV|RATINGS...", nargs=-1, required=True, type=PATH)
 @_ratings_options
@@ -348,18 +180,30 @@ def _check_together(given: Mapping[str, Any]) -> None:
     "is cited",
 )
 @several(
-    "--judge",
-    type=FILE,
-    metavar="JUDGEMENTS",
-    help="Judgements (JSON Lines) on what nobody labelled too: they make intervals narrower, corrected by people's "
-    "labels; needs --records",
+    "--judge", "judges", type=PATH, metavar="JUDGEMENTS", help="Compare a judge's answers (JSON Lines) with the jury's"
 )
 @several(
-    "--records", type=FILE, metavar="RECORDS.jsonl", help="The records that were judged, labelled or not; with --judge"
+    "--records",
+    type=FILE,
+    metavar="RECORDS.jsonl",
+    help="The records that were judged, labelled or not: what the judge says of the others makes intervals narrower",
+)
+@several(
+    "--judge-ratings",
+    type=FILE,
+    metavar="FILE",
+    help="Of anybody's ratings: a judge's values of the same units, with the columns of the ratings and `judge`",
 )
 @click.option("--judge-name", metavar="NAME", help="Which judge helps, where the judgements are of several.")
+@preset(
+    "--epsilon",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.15,
+    help="What a judge may be worse than a person and still stand in for them: .2 for experts, .15 for trained "
+    "annotators, .1 for a crowd.",
+)
 @click.option(
-    "--weights",
+    "--sample",
     type=FILE,
     metavar="FILE.csv",
     help="Inclusion probability of each record (record_uuid, inclusion_probability) where only a sample was judged.",
@@ -374,67 +218,142 @@ def _check_together(given: Mapping[str, Any]) -> None:
     "--decisions",
     type=FILE,
     metavar="FILE.csv",
-    help="Decisions of `exports adjudicate read`; only with --consensus adjudicated.",
+    help="Decisions of `exports adjudicate read`: how often labels of controls are right before and after them; with "
+    "--consensus adjudicated they count.",
 )
-@seed(help="Seed of the exchanges behind p.")
-@safe_tables_option
-@_schema_option("results.json", "exports.statistics.results_schema")
+@preset(
+    "--resamples",
+    type=click.IntRange(100, 1_000_000),
+    default=2000,
+    help="Resamples behind each interval of agreement; 10000 for figures to be published.",
+)
+@seed(help="Seed of the resampling, and of the exchanges behind p.")
+@preset(
+    "--least-excess",
+    type=click.FloatRange(0, 100),
+    callback=lambda ctx, param, points: points / 100,
+    default=3.0,
+    metavar="POINTS",
+    help="Name annotators only who differ from the others by so many points, down to the interval's lower end.",
+)
+@click.option(
+    "--fail-under",
+    type=float,
+    metavar="X",
+    callback=_read_threshold,
+    help="Exit 1 where a label's α is below X, or undefined: a gate for CI.",
+)
+@preset(
+    "--on",
+    type=click.Choice(("lower", "point")),
+    default="lower",
+    help="What --fail-under looks at: the lower end of α's interval, or α itself.",
+)
+@several("--fail-label", "fail_labels", metavar="LABEL", help="--fail-under looks at this label only")
+@flag(
+    "--spreadsheet-safe",
+    help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
+)
+@click.option(
+    "--schema",
+    type=click.Choice([*_JSON_FILES]),
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of agreement.json or results.json, and end.",
+)
+@click.pass_context
 def results(
-    paths: tuple[Path, ...], out: Path | None, by: tuple[str, ...], spreadsheet_safe: bool, **wanted: Any
+    ctx: click.Context,
+    /,
+    paths: tuple[Path, ...],
+    out: Path | None,
+    fail_under: float | None,
+    on: Literal["lower", "point"],
+    fail_labels: tuple[str, ...],
+    **wanted: Any,
 ) -> None:
-    """Say what the jury found: rates of every label, by provider or anything else, and what differs beyond chance.
+    """Say what the jury found, by model or anything else, what differs beyond chance, and how far the jury agrees.
 
-    Reads export folders, or CSV files with the columns of an export; provenance.csv beside them tells who answered
-    what. First come composite findings, answers as a whole: a serious problem is a contradicted claim, a fabricated
-    source, unsafe content or an answer off the topic, unless tables [findings.NAME] of citejury.toml say otherwise.
-    Intervals are 95 % and take narratives, not answers, as independent; two groups are compared on the narratives that
-    both have, and p is corrected for all comparisons (Holm). --runs adds what was asked and what the answers cite.
+    Reads export folders, or CSV files with the columns of an export (more columns are fine). First come composite
+    findings, answers as a whole: a serious problem is a contradicted claim, a fabricated source, unsafe content or an
+    answer off the topic, unless tables [findings.NAME] of citejury.toml say otherwise; then for each label α and
+    whether it is fit for use. Rates of all labels, and everything else, are in the files of --out.
 
-    --judge adds to each rate the same with a judge's help: what it says of the units that nobody labelled, corrected
-    by what people said of those that they did (prediction-powered inference). What people labelled must be a random
-    part of what was judged, in every group the same share, or a sample with --weights.
-
-    Of ratings of any other program, read as `exports agreement` reads them, --group names the column to compare by.
-    Labels on a scale have the share of each value, the mean, or both.
+    Intervals are 95 %. Those of rates take narratives, not answers, as independent, and two groups are compared on the
+    narratives that both have; p is corrected for all comparisons (Holm). Those of α resample whole records. A figure
+    that is undefined is shown as –, with the reason. Of several answers by one annotator to one unit the newest counts.
+    A `created_at` without offset is taken as UTC. The same files and seed give the same figures, byte for byte.
 
     \b
     Written to --out:
-        results.json      every figure, and the reason where there is none (--schema describes it)
+        report.html       all of it to look at, in one file that needs no network
+        results.json      every rate and difference, and the reason where there is none (--schema describes it)
         results.csv       a row for each label and group      differences.csv   a row for each comparison
-        findings.csv      the composite findings
-        results.md        for a pull request
+        findings.csv      the composite findings              results.md        for a pull request
+        agreement.json    every figure of agreement           agreement.md      for a pull request
+        labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, conditional.csv
+        disagreements.csv every unit on which annotators differ, those that weigh most first
     With --runs also:
         runs.csv          questions asked, refused, failed    citations.csv     citations and sites by group
         sites.csv         the most cited sites
 
+    --judge takes the file of `citejury annotation judge`, or of anything that answers the labels in its format, and
+    compares each model with the majority of each unit and with each annotator: confusion, Cohen's κ, calibration. The
+    alternative annotator test then says whether the model may stand in for these people. With --records each rate is
+    also given with the judge's help: what it says of the units that nobody labelled, corrected by what people said of
+    those that they did (prediction-powered inference). What people labelled must then be a random part of what was
+    judged, in every group the same share, or a sample with --sample.
+
+    Ratings of any other program do as well: a table (CSV, .xlsx, JSON Lines, Parquet), of which --unit, --rater and
+    --value name the columns, a wide one with --rater-columns, and what Label Studio (JSON), Prodigy (JSON Lines) and
+    Argilla or datasets (a folder) export. A label is yes or no, or on a nominal, ordinal or interval scale; --group
+    names the column to compare by. --judge-ratings compares judges with these people on every scale.
+
+    --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
+    exit code is 1. A label whose α is undefined fails too, since it has not shown anything.
+
     \b
     Examples:
-        citejury exports results export
+        citejury exports results export --out results
         citejury exports results export --runs answers --out results --by model_name,language
         citejury exports results export --consensus adjudicated --decisions decisions.csv
-        citejury exports results spring autumn --weights sample.csv --out results
+        citejury exports results spring autumn --sample sample.csv --out results
         citejury exports results export --judge judgements.jsonl --records records.jsonl
+        citejury exports results export --fail-under 0.667 --fail-label helpful
         citejury exports results ratings.csv --unit item --rater coder --value score --scale ordinal --group system
     """
-    from exports.report.files import ResultsOptions, check_results_folder, results_of_files, write_results
-    from exports.report.results_page import results_sections
-    from exports.report.sections import terminal_text
+    on_given = ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE
+    if fail_under is None and (fail_labels or on_given):
+        raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
+    from exports.csv.folder import add_tasks_of
+    from exports.reading.any_ratings import is_of_others
+    from exports.report.agreement_page import short_sections
+    from exports.report.files import REPORT_FILE, FigureOptions, measure_and_write
+    from exports.report.judge_page import audit_sections, judge_sections
+    from exports.report.sections import Section, marked, terminal_text
 
-    if out is not None:
-        check_results_folder(out)
-    ratings = _ratings_of(wanted)
-    options = ResultsOptions.model_validate({"by": by, "ratings": ratings, **wanted})
+    options = FigureOptions.model_validate({"ratings": _ratings_of(wanted), **wanted})
+    if fail_labels and not (options.ratings.given or is_of_others(paths)):
+        add_tasks_of(path if path.is_dir() else path.parent for path in paths)
+        read_labels(ctx, next(each for each in ctx.command.params if each.name == "fail_labels"), fail_labels)
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
         bars.report("Computing results")
-        found = results_of_files(paths, options)
-        if out is not None:
-            write_results(found, out, spreadsheet_safe)
-    click.echo(terminal_text(results_sections(found, "terminal")))
-    names, same = " ".join(map(str, paths)), " with the same options" if ratings.given else ""
+        measured = measure_and_write(paths, out, options)
+    for remark in measured.remarks:
+        log(remark)
+    found, results = measured.agreement, measured.results
+    parts = short_sections(found, results), judge_sections(found, "terminal"), audit_sections(found.audit)
+    minded = Section(points=marked("! ", results.remarks if results else ()))
+    click.echo(terminal_text((*chain.from_iterable(parts), minded)))
+    if ctx.info_name == "agreement":
+        log("`exports agreement` is `exports results` now.")
     if out is None:
-        tell_next(f"`citejury exports results {names} --out results`{same} writes tables and figures.")
+        tell_next("the same with `--out results`, which writes the report, tables and every figure.")
     else:
         tell_next(
-            f"`citejury exports agreement {names}`{same} says how far the jury agrees on them.",
-            f"Figures are in {out / 'results.json'}, tables beside it.",
+            "talk over the labels with a low α and the units in disagreements.csv.",
+            f"Look at {out / REPORT_FILE}; tables and figures are beside it.",
         )
+    if fail_under is not None:
+        _end_below(found, fail_under, on, fail_labels)

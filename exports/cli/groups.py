@@ -17,7 +17,7 @@ from annotation.cli.options import FOLDER, api_url_option, confirm_by_name, flag
 from exports.cli.adjudicate import adjudicate
 from exports.cli.csv import csv_command, history
 from exports.cli.dataset import dataset
-from exports.cli.figures import agreement, results
+from exports.cli.figures import results
 from pipeline.cli.options import log
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import ProgressBars, counted, interrupted_by, printable
@@ -27,12 +27,18 @@ if TYPE_CHECKING:
     from annotation.campaign.teardown import Teardown
 
 
-@click.group()
+class _Exports(click.Group):
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Give the command of this name; `agreement` is what a part of `results` was called."""
+        return super().get_command(ctx, "results" if cmd_name == "agreement" else cmd_name)
+
+
+@click.group(cls=_Exports)
 def exports() -> None:
     """Bring responses back as CSV files and datasets; say what the jury found and how far it agrees."""
 
 
-for command in (csv_command, history, dataset, results, agreement, adjudicate):
+for command in (csv_command, history, dataset, results, adjudicate):
     exports.add_command(command)
 
 

@@ -172,7 +172,7 @@ def trend(path: Path) -> None:
         citejury study trend study.toml
     """
     from exports.cli.figures import results
-    from exports.report.files import ResultsOptions, check_results_folder, write_results
+    from exports.report.files import FigureOptions, check_results_folder, write_results
     from exports.report.results_page import trend_sections
     from exports.report.sections import terminal_text
     from exports.study import TREND, Month, begun_months, command_words, measure_trend, month_now, read_study_file
@@ -184,9 +184,7 @@ def trend(path: Path) -> None:
         check_results_folder(out)
         words = command_words(told, "results", Month(Path(told.months)))[2:]
         given = results.make_context("results", list(words)).params
-        options = ResultsOptions.model_validate(
-            {name: given[name] for name in ("by", "consensus", "decisions", "seed")}
-        )
+        options = FigureOptions.model_validate({name: given[name] for name in ("by", "consensus", "decisions", "seed")})
         found = measure_trend([month for month in begun_months(told) if month.finished], options)
         write_results(found, out, told.gives("results", "spreadsheet-safe"))
     click.echo(terminal_text(trend_sections(found)))

@@ -33,7 +33,7 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
 
     Labels are of the type `boolean` (NA where not answered), `chunk_rank` is `Int64`, `created_at` is
     `datetime64[us, UTC]`. Every other column is `string` with the very text of the file: an id stays `001`, a note
-    stays `None`, an empty cell stays the empty text. The file is checked as strictly as by `exports agreement`.
+    stays `None`, an empty cell stays the empty text. The file is checked as strictly as by `exports results`.
     Responses that repeat a unit and annotator are all there.
 
     Where `provenance.csv` stands beside the file, its columns follow, joined by `record_uuid`, save those that the file

@@ -3,6 +3,6 @@
 Read `words` first: every other module shows its sentences and numbers. `agreement_page`, `people_page`, `judge_page`
 and `results_page` compose a page of them as plain values, the model in `sections`, which also writes them for a
 terminal and as Markdown; `report_page` writes them as HTML. `tables` is for programs, and `disagreement_files` gives
-disagreements the texts and notes of their units. `files` is all of `exports agreement` and `exports results`,
-`notebook` the same figures as objects.
+disagreements the texts and notes of their units. `files` is all of `exports results`, `notebook` the same figures as
+objects.
 """

@@ -11,7 +11,7 @@ from exports.report import sections as model
 from exports.report import words
 from exports.report.judge_page import audit_sections, control_sections, judge_sections
 from exports.report.people_page import pair_sections, people_section
-from exports.report.results_page import opening_sections, short_section
+from exports.report.results_page import each_label_section, opening_section, short_section
 from exports.report.sections import SHARES, Cell, Column, Figure, Place, Rows, Section, described, marked
 from exports.report.words import TEXTS
 from exports.statistics import agreement_schema as schema
@@ -116,8 +116,10 @@ def agreement_sections(
     controls: Sequence[AnnotatorScores] = (),
     place: Place = "page",
 ) -> Iterator[Section]:
-    if results:
-        yield from opening_sections(results, _people(agreement), place)
+    """Behind what the jury found, which only the report has in front."""
+    if results and place == "report":
+        yield opening_section(results, _people(agreement))
+        yield each_label_section(results)
     if place == "report":
         yield _overview(agreement)
     else:

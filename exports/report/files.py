@@ -1,10 +1,10 @@
-"""Export files in; every file of `exports agreement` and of `exports results` out, and the figures themselves."""
+"""Export files in; every file of `exports results` out, and the figures themselves."""
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -38,60 +38,47 @@ from exports.statistics.results import measure_results
 from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
 from exports.statistics.results_schema import Results
 from exports.statistics.study import Consensus, Study
-from pipeline.core.errors import InputError, OutputError, SettingsError
+from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder, output_errors
 from pipeline.core.schema import Frozen
 
 _DISAGREEMENTS_FILE, REPORT_FILE, RESULTS_FILE = "disagreements.csv", "report.html", "results.json"
-WORK_FOLDER = ".agreement.citejury"
 DISAGREEMENTS_KEPT = 10_000
 """So many of a task are described: more would take memory without bound, and nobody reads them."""
 _ALWAYS = "model_name"
 """The column that may be asked for where no record has it: all of them are one group then, and that is said."""
 
 
-class OwnFiles(NamedTuple):
-    command: str
-    work_folder: str
-    marks: Mapping[str, bytes | tuple[str, ...]]
-    """By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
-    former: Mapping[str, bytes]
-    """The same of files that only earlier versions wrote: one of ours is removed, one of others is not in the way."""
-
-
-_AGREEMENT = OwnFiles(
-    "exports agreement",
-    WORK_FOLDER,
-    {
-        "agreement.json": ("version", "latest_response", "tasks"),
-        "agreement.md": markdown_mark("exports agreement").encode(),
-        _DISAGREEMENTS_FILE: b"task,label,record_uuid,",
-        REPORT_FILE: b'<meta name="generator" content="citejury',
-        "tasks.csv": b"task,n_units,n_records,",
-        "labels.csv": b"task,label,n_items,",
-        "pairs.csv": b"task,label,rater_a,",
-        "scaled_pairs.csv": b"task,label,rater_a,",
-        "annotators.csv": b"task,label,rater,",
-        "slices.csv": b"task,kind,name,",
-        "conditional.csv": b"task,rule,premise,",
-    },
-    {"agreement.tex": b"% citejury exports agreement", "changes.csv": b"task,kind,label,"},
-)
-_RESULTS = OwnFiles(
-    "exports results",
-    ".results.citejury",
-    {
-        RESULTS_FILE: ("version", "consensus", "tasks", "findings"),
-        "results.md": markdown_mark("exports results").encode(),
-        "results.csv": b"task,label,by,",
-        "differences.csv": b"task,label,by,",
-        "findings.csv": b"finding,title,any,",
-        "runs.csv": b"model_name,asked,",
-        "citations.csv": b"n_answers,n_narratives,n_citations,",
-        "sites.csv": b"site,citations,answers,",
-    },
-    {"results.tex": b"% citejury exports results", "overlaps.csv": b"by,within,a,b,jaccard,"},
-)
+_COMMAND, WORK_FOLDER = "exports results", ".results.citejury"
+_MARKS: dict[str, bytes | tuple[str, ...]] = {
+    REPORT_FILE: b'<meta name="generator" content="citejury',
+    RESULTS_FILE: ("version", "consensus", "tasks", "findings"),
+    "results.md": markdown_mark(_COMMAND).encode(),
+    "results.csv": b"task,label,by,",
+    "differences.csv": b"task,label,by,",
+    "findings.csv": b"finding,title,any,",
+    "runs.csv": b"model_name,asked,",
+    "citations.csv": b"n_answers,n_narratives,n_citations,",
+    "sites.csv": b"site,citations,answers,",
+    "agreement.json": ("version", "latest_response", "tasks"),
+    "agreement.md": markdown_mark("exports agreement").encode(),
+    _DISAGREEMENTS_FILE: b"task,label,record_uuid,",
+    "tasks.csv": b"task,n_units,n_records,",
+    "labels.csv": b"task,label,n_items,",
+    "pairs.csv": b"task,label,rater_a,",
+    "scaled_pairs.csv": b"task,label,rater_a,",
+    "annotators.csv": b"task,label,rater,",
+    "slices.csv": b"task,kind,name,",
+    "conditional.csv": b"task,rule,premise,",
+}
+"""By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
+_FORMER = {
+    "results.tex": b"% citejury exports results",
+    "agreement.tex": b"% citejury exports agreement",
+    "overlaps.csv": b"by,within,a,b,jaccard,",
+    "changes.csv": b"task,kind,label,",
+}
+"""The same of files that only earlier versions wrote: one of ours is removed, one of others is not in the way."""
 
 
 def _is_ours(path: Path, mark: bytes | tuple[str, ...]) -> bool:
@@ -107,15 +94,15 @@ def _is_ours(path: Path, mark: bytes | tuple[str, ...]) -> bool:
     return mark in head if path.name == REPORT_FILE else head.startswith(mark)
 
 
-def _check_own_files(folder: Path, own: OwnFiles) -> None:
-    for name, mark in own.marks.items():
+def check_results_folder(folder: Path) -> None:
+    for name, mark in _MARKS.items():
         path = folder / name
         if path.exists() and not (path.is_file() and _is_ours(path, mark)):
-            raise OutputError(f"`{path}` is not a file of `{own.command}`. Move it or choose another `--out`.")
+            raise OutputError(f"`{path}` is not a file of `{_COMMAND}`. Move it or choose another `--out`.")
 
 
 @contextmanager
-def _replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
+def _replaced_files(folder: Path) -> Iterator[Path]:
     """An empty folder to write to; its files take their places in `folder` when the block ends well.
 
     Files of ours that are not written anew are removed. After an error nothing has changed. The work folder has the
@@ -123,44 +110,53 @@ def _replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
     """
     with (
         output_errors(f"`{folder}` cannot be written", "Choose another `--out`."),
-        made_parents(folder / own.work_folder),
-        locked_folder(folder / own.work_folder, own.command) as work,
+        made_parents(folder / WORK_FOLDER),
+        locked_folder(folder / WORK_FOLDER, _COMMAND) as work,
     ):
         try:
             for left in work.iterdir():
                 left.unlink()
-            _check_own_files(folder, own)
+            check_results_folder(folder)
             yield work
             # Not the staged writer: all of them change or, after an error before this line, none.
             written = sorted(work.iterdir())
             for path in written:
                 os.replace(path, folder / path.name)
-            for name in own.marks.keys() - {path.name for path in written}:
+            for name in _MARKS.keys() - {path.name for path in written}:
                 (folder / name).unlink(missing_ok=True)  # of an earlier run on other data
-            for name, mark in own.former.items():
+            for name, mark in _FORMER.items():
                 if (folder / name).is_file() and _is_ours(folder / name, mark):
                     (folder / name).unlink()
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
 
-class ResultsOptions(Frozen):
+class FigureOptions(Frozen):
     by: tuple[str, ...] = (_ALWAYS,)
     """Columns of provenance that group the records."""
     consensus: Consensus = "share"
     runs: tuple[Path, ...] = ()
-    weights: Path | None = None
+    sample: Path | None = None
+    """Inclusion probabilities, where only a sample was judged."""
     decisions: Path | None = None
-    judge: tuple[Path, ...] = ()
-    """Files of judgements of a judge that helps; they need `records`."""
-    judge_name: str | None = None
+    judges: tuple[Path, ...] = ()
     records: tuple[Path, ...] = ()
-    seed: int = 0
+    """All that a judge judged, labelled or not: the judge then helps with rates."""
+    judge_name: str | None = None
+    epsilon: float = EPSILON
+    """What a judge may be worse than a person and still stand in for them."""
     ratings: RatingOptions = RatingOptions()
     """Of anybody's ratings, of which `group` is what `by` is of others."""
+    judge_ratings: tuple[Path, ...] = ()
+    """Tables of judges' values of the units of `ratings`."""
+    resamples: int = RESAMPLES
+    seed: int = 0
+    least_excess: float = LEAST_EXCESS
+    """By how large a share a person has to differ from the others to be named, down to the interval's lower end."""
+    spreadsheet_safe: bool = False
 
 
-def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: ReadTables | None = None) -> Results:
+def results_of_files(paths: Sequence[Path], options: FigureOptions, tables: ReadTables | None = None) -> Results:
     """What the jury found in export folders and CSV files; findings as `citejury.toml` of this folder defines them.
 
     `tables` are the ratings of these paths where they are read already.
@@ -176,19 +172,15 @@ def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: Rea
         tables = read_tables(export_files(paths))
     if options.consensus == "adjudicated" and options.decisions is None:
         raise InputError("Adjudicated results need the adjudicators' decisions. Give `--decisions decisions.csv`.")
-    if bool(options.judge) != bool(options.records):
-        raise InputError(
-            "A judge and the records that it judged belong together: they tell what nobody labelled. Give both."
-        )
     findings = read_findings()
     if not any(table.task in OWN_TASKS for table in tables.tables):
         labels = {label for table in tables.tables for label in table.labels}
         findings = {
             name: each for name, each in findings.items() if labels & {term.removeprefix("not ") for term in each.any}
         }
-    judging = Judging(options.judge, options.records, options.judge_name) if options.judge else None
+    judging = Judging(options.judges, options.records, options.judge_name) if options.records else None
     read = read_study(
-        paths, tables, runs=options.runs, weights=options.weights, decisions=options.decisions, judging=judging
+        paths, tables, runs=options.runs, weights=options.sample, decisions=options.decisions, judging=judging
     )
     there = dict.fromkeys((_ALWAYS, *(name for known in read.study.provenance.values() for name in known)))
     for name in options.by:
@@ -201,12 +193,16 @@ def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: Rea
     return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
 
 
-def _results_of_ratings(paths: Sequence[Path], options: ResultsOptions, tables: ReadTables | None) -> Results:
-    told = options.model_dump(include={"runs", "weights", "decisions", "judge", "records"}, exclude_defaults=True)
+def _check_ratings_options(options: FigureOptions) -> None:
+    told = options.model_dump(include={"runs", "sample", "decisions", "judges", "records"}, exclude_defaults=True)
     if told or options.consensus == "adjudicated":
         raise InputError(
-            "Runs, weights, decisions and a judge's help belong to exports of citejury, not to anybody's ratings."
+            "Runs, samples, decisions and judgements belong to exports of citejury, not to anybody's ratings."
         )
+
+
+def _results_of_ratings(paths: Sequence[Path], options: FigureOptions, tables: ReadTables | None) -> Results:
+    _check_ratings_options(options)
     read = tables or read_ratings(paths, options.ratings)
     by = options.ratings.group
     found = measure_results(
@@ -220,17 +216,17 @@ def _results_of_ratings(paths: Sequence[Path], options: ResultsOptions, tables: 
     return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
 
 
-def check_results_folder(folder: Path) -> None:
-    _check_own_files(folder, _RESULTS)
-
-
 def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False) -> None:
-    """Write all files to `folder`, which is made; each takes the place of an earlier one of ours."""
-    with _replaced_files(folder, _RESULTS) as work:
-        (work / RESULTS_FILE).write_bytes(results_json(results).encode())
-        (work / "results.md").write_bytes(markdown_text(_RESULTS.command, results_sections(results)).encode())
-        for name, table in results_tables(results).items():
-            (work / name).write_bytes(table.csv(spreadsheet_safe))
+    """Write the files of results alone to `folder`, which is made; each takes the place of an earlier one of ours."""
+    with _replaced_files(folder) as work:
+        _write_results(results, work, spreadsheet_safe)
+
+
+def _write_results(results: Results, work: Path, spreadsheet_safe: bool) -> None:
+    (work / RESULTS_FILE).write_bytes(results_json(results).encode())
+    (work / "results.md").write_bytes(markdown_text(_COMMAND, results_sections(results)).encode())
+    for name, table in results_tables(results).items():
+        (work / name).write_bytes(table.csv(spreadsheet_safe))
 
 
 def results_json(results: Results) -> str:
@@ -245,27 +241,11 @@ def _without_judge(value: object) -> object:
     return [_without_judge(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-class AgreementOptions(Frozen):
-    resamples: int = RESAMPLES
-    seed: int = 0
-    least_excess: float = LEAST_EXCESS
-    """By how large a share a person has to differ from the others to be named, down to the interval's lower end."""
-    spreadsheet_safe: bool = False
-    judges: tuple[Path, ...] = ()
-    epsilon: float = EPSILON
-    """What a judge may be worse than a person and still stand in for them."""
-    decisions: Path | None = None
-    runs: tuple[Path, ...] = ()
-    ratings: RatingOptions = RatingOptions()
-    judge_ratings: tuple[Path, ...] = ()
-    """Tables of judges' values of the units of `ratings`."""
-
-
 class Measured(NamedTuple):
     agreement: Agreement
     tables: Sequence[Ratings]
     remarks: Sequence[str]  # plain sentences about rows that were left out; empty where all count
-    results: Results | None = None  # with the provenance beside the files; None where it was not or cannot be measured
+    results: Results | None = None  # with the provenance beside the files; None where it was not measured
     controls: Sequence[AnnotatorScores] = ()
 
 
@@ -279,67 +259,60 @@ def measure_tables(found: ReadTables, resamples: int, seed: int, least_excess: f
     return Measured(agreement, found.tables, found.remarks)
 
 
-def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOptions) -> Measured:
-    """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
+def measure_and_write(paths: Sequence[Path], folder: Path | None, options: FigureOptions) -> Measured:
+    """Agreement and results of export folders and CSV files, after every file about them is in `folder`, if any.
 
     Raises:
         InputError: nobody submitted anything, or a file of judges, decisions, controls or runs cannot be used.
         BadRowsError: cells of decisions or all lines of judges cannot be read.
+        SettingsError: `citejury.toml` defines a finding that cannot be used.
         OutputError: as `write_results`; a file in the way is found before anything is measured.
     """
-    _check_own_files(folder, _AGREEMENT)
-    if options.ratings.given or is_of_others(paths):
-        if options.judges or options.decisions or options.runs:
-            raise InputError("Judges, decisions and runs belong to exports of citejury, not to anybody's ratings.")
-        read = read_ratings(paths, options.ratings)
-        measured = measure_tables(read, options.resamples, options.seed, options.least_excess)
-        disagreements, more = collect_disagreements(measured.tables)
-        measured = measured._replace(remarks=[*measured.remarks, *more, *left_out_pairs(measured.agreement)])
-        if options.judge_ratings:
-            measured = _with_rating_judges(measured, options)
-        if options.ratings.group:
-            own = ResultsOptions(seed=options.seed, ratings=options.ratings)
-            measured = measured._replace(results=results_of_files(paths, own, read._replace(remarks=[])))
-        _write_agreement(measured, disagreements, folder, options.spreadsheet_safe)
-        return measured
-    if options.judge_ratings:
+    if folder is not None:
+        check_results_folder(folder)
+    is_ours = not (options.ratings.given or is_of_others(paths))
+    if is_ours and options.judge_ratings:
         raise InputError("`--judge-ratings` goes with anybody's ratings. Of exports of citejury give `--judge`.")
-    read = read_tables(export_files(paths))
-    agreement, tables, remarks, _, _ = measure_tables(read, options.resamples, options.seed, options.least_excess)
-    judges = read_judges(options.judges)
-    audit = None
+    if not is_ours:
+        _check_ratings_options(options)
+    read = read_tables(export_files(paths)) if is_ours else read_ratings(paths, options.ratings)
+    measured = measure_tables(read, options.resamples, options.seed, options.least_excess)
+    measured = measured._replace(results=results_of_files(paths, options, read))
+    if is_ours:
+        measured = _with_judges_and_controls(measured, paths, options)
+    elif options.judge_ratings:
+        measured = _with_rating_judges(measured, options)
+    disagreements, more = collect_disagreements(measured.tables, paths if is_ours else ())
+    measured = measured._replace(remarks=[*measured.remarks, *more, *left_out_pairs(measured.agreement)])
+    if folder is not None:
+        _write(measured, disagreements, folder, options.spreadsheet_safe)
+    return measured
+
+
+def _with_judges_and_controls(measured: Measured, paths: Sequence[Path], options: FigureOptions) -> Measured:
+    tables, judges, audit = measured.tables, read_judges(options.judges), None
     if options.decisions:
         decided = read_decisions(options.decisions)
         disputed = sum(row.disputed for row in decided.rows)
         digest = hashlib.sha256(options.decisions.read_bytes()).hexdigest()
         audit = measure_audit(read_control_votes(paths), decided.by_unit, disputed, digest)
         audit = audit.model_copy(update={"n_decisions": len(decided.rows)})  # those of tasks from files too
-    agreement = agreement.model_copy(
-        update={
-            "judge_files": tuple(judges.files),
-            "judges": measure_judges(tables, judges.judges, options.resamples, options.seed, options.epsilon),
-            "judge_differences": compare_judges(tables, judges.judges),
-            "audit": audit,
-        }
-    )
-    remarks = [*remarks, *judges.remarks]
-    results = None
-    try:
-        results = results_of_files(paths, ResultsOptions(runs=options.runs), read)
-    except (InputError, SettingsError) as error:
-        if options.runs:
-            raise
-        remarks.append(f"What the jury found cannot be told. {error}")
+    update = {
+        "judge_files": tuple(judges.files),
+        "judges": measure_judges(tables, judges.judges, options.resamples, options.seed, options.epsilon),
+        "judge_differences": compare_judges(tables, judges.judges),
+        "audit": audit,
+    }
     scores = read_control_scores(paths, tables)
-    remarks += [f"{each.annotator} {notice}." for each in scores for notice in each.notices]
-    disagreements, more = collect_disagreements(tables, paths)
-    remarks += [*more, *left_out_pairs(agreement)]
-    measured = Measured(agreement, tables, remarks, results, scores)
-    _write_agreement(measured, disagreements, folder, options.spreadsheet_safe)
-    return measured
+    notices = (f"{each.annotator} {notice}." for each in scores for notice in each.notices)
+    return measured._replace(
+        agreement=measured.agreement.model_copy(update=update),
+        remarks=[*measured.remarks, *judges.remarks, *notices],
+        controls=scores,
+    )
 
 
-def _with_rating_judges(measured: Measured, options: AgreementOptions) -> Measured:
+def _with_rating_judges(measured: Measured, options: FigureOptions) -> Measured:
     (people,) = measured.tables
     read = read_judge_ratings(options.judge_ratings, options.ratings, people)
     judges = measure_rating_judges(people, read.tables[0], options.resamples, options.seed, options.epsilon)
@@ -374,12 +347,12 @@ def collect_disagreements(
     return with_details(found, export_files(paths)) if paths else found, remarks
 
 
-def _write_agreement(
-    measured: Measured, disagreements: Sequence[Disagreement], folder: Path, spreadsheet_safe: bool
-) -> None:
+def _write(measured: Measured, disagreements: Sequence[Disagreement], folder: Path, spreadsheet_safe: bool) -> None:
     agreement, _, remarks, results, controls = measured
-    with _replaced_files(folder, _AGREEMENT) as work:
-        page = markdown_text(_AGREEMENT.command, agreement_sections(agreement, results, controls))
+    with _replaced_files(folder) as work:
+        if results:
+            _write_results(results, work, spreadsheet_safe)
+        page = markdown_text("exports agreement", agreement_sections(agreement, controls=controls))
         (work / "agreement.json").write_bytes(agreement_json(agreement).encode())
         (work / "agreement.md").write_bytes(page.encode())
         for name, table in agreement_tables(agreement).items():

@@ -12,7 +12,7 @@ from exports.reading.any_ratings import is_of_others, rating_options, read_ratin
 from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details
-from exports.report.files import ResultsOptions, agreement_json, measure_tables, results_json, results_of_files
+from exports.report.files import FigureOptions, agreement_json, measure_tables, results_json, results_of_files
 from exports.report.report_page import render_sections
 from exports.report.results_page import results_sections
 from exports.report.results_words import basis, rate_estimate
@@ -60,7 +60,7 @@ class AgreementResult:
     remarks: tuple[str, ...]  # plain sentences about rows that were left out; empty where all count
 
     def to_pandas(self, table: str = "labels") -> "pandas.DataFrame":
-        """One of the tables that `exports agreement` writes as CSV, with types; what is undefined is NA.
+        """One of the tables that `exports results` writes as CSV, with types; what is undefined is NA.
 
         Args:
             table: `tasks`, `labels`, `pairs`, `annotators`, `slices` (rounds, weeks, languages), `changes` or
@@ -116,7 +116,7 @@ class DisagreementResult(Sequence[Disagreement]):
 def measure_agreement(
     source: "Source | Sequence[Source]", *, resamples: int = 2000, seed: int = 0, **ratings: Any
 ) -> AgreementResult:
-    """Agreement between annotators, the very figures of `exports agreement`.
+    """Agreement between annotators, the very figures of `exports results`.
 
     A frame needs `record_uuid`, `annotator_id`, `created_at` and the labels of its task, for retrieval `chunk_id` too.
     Labels may be Booleans, 0 and 1, or the words of a file. `task`, `chunk_rank`, `language`, `round` and
@@ -125,7 +125,7 @@ def measure_agreement(
 
     Args:
         source: An export folder, a CSV file, a frame of `read_task` or one made by hand, or several of these; or
-            anybody's ratings: a frame, or a file that `exports agreement` reads.
+            anybody's ratings: a frame, or a file that `exports results` reads.
         resamples: How many resamples are behind each interval.
         seed: Seed of the resampling; the same source and seed give the same figures.
         ratings: Of anybody's ratings `unit`, `rater`, `value`, `label`, `group` and `cluster` (names of columns),
@@ -259,13 +259,17 @@ def measure_results(
         raise InputError(
             f"`consensus` is {consensus!r} and `seed` {seed}; expected share, majority or adjudicated, and 0 or more."
         )
-    options = ResultsOptions(
+    if bool(judge) != bool(records):
+        raise InputError(
+            "A judge and the records that it judged belong together: they tell what nobody labelled. Give both."
+        )
+    options = FigureOptions(
         by=(by,) if isinstance(by, str) else tuple(by),
         runs=tuple(map(Path, runs)),
-        weights=weights and Path(weights),
+        sample=weights and Path(weights),
         consensus=consensus,
         decisions=decisions and Path(decisions),
-        judge=tuple(map(Path, judge)),
+        judges=tuple(map(Path, judge)),
         records=tuple(map(Path, records)),
         judge_name=judge_name,
         seed=seed,

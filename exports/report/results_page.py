@@ -7,59 +7,52 @@ from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, task_named
 from annotation.argilla.wording import read_wording
 from exports.report import results_words as words
 from exports.report.results_words import figures
-from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Place, Point, Rows, Section, Strip, Ticks, marked
+from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Point, Rows, Section, Strip, Ticks, marked
 from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.ratings import RATINGS, MeasuredTask
-from pipeline.core.tables import PART, Table, cut
+from pipeline.core.tables import PART, Table
 from pipeline.core.terminal import counted
 
 _REASONS: Mapping[schema.NoHelp, str] = TEXTS["no_help"]
 
 
-def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
-    """With `narrow` the table is for few columns, and of many groups none is shown."""
-    groups = not narrow or words.shows_groups(results)
+def _judge_blocks(results: schema.Results) -> Iterator[Section]:
     shown = [
         (name, rate, rate.judge_help)
         for figure in figures(results)
         for name, rate in (
             (figure.title, figure.found),
-            *((f"{PART}{words.group_name(group.by)}", group) for group in (figure.found.groups if groups else ())),
+            *((f"{PART}{words.group_name(group.by)}", group) for group in figure.found.groups),
         )
         if rate.judge_help is not None
     ]
     if not shown:
         return
-    counts = ("both/judged",) if narrow else ("labelled", "judged", "narratives")
-    rows: Rows = [("", "people [95 %]", "+ judge [95 %]", *counts, "λ")]
+    rows: Rows = [("", "people [95 %]", "+ judge [95 %]", "labelled", "judged", "narratives", "λ")]
     for name, rate, told in shown:
         if told.undefined in (None, "few_narratives"):
             helped = Figure(words.share(rate.rate_ppi), words.span(rate.interval_ppi))
-            numbers = [f"{number:,}" for number in (told.n_labelled, told.n_judged, told.n_narratives)]
-            sizes = ("/".join(numbers[:2]),) if narrow else numbers
+            sizes = (f"{number:,}" for number in (told.n_labelled, told.n_judged, told.n_narratives))
             rows.append((name, words.rate_estimate(rate), helped, *sizes, decimal(told.weight)))
     reasons = Counter(told.undefined for _, _, told in shown if told.undefined)
     notes = [
         TEXTS["landscape"]["helped"].format(judge=shown[0][2].judge),
         *(f"None with its help for {count} of {len(shown)}: {_REASONS[why]}." for why, count in reasons.items()),
     ]
-    if narrow and len(rows) > 1:
-        notes.insert(0, "both/judged: what people labelled and the judge judged, of all that it judged.")
     tables = (Table(rows, left=1),) if len(rows) > 1 else ()
     title = "Rates with the judge's help (people's labels correct it)"
     yield Section(title, tables=tables, notes=tuple(notes))
 
 
-def landscape_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
-    """With `narrow` states have no intervals, and of many groups and pairs only the first are shown."""
-    yield from _judge_blocks(results, narrow)
+def landscape_blocks(results: schema.Results) -> Iterator[Section]:
+    yield from _judge_blocks(results)
     if results.runs:
         yield _questions(results)
     if results.landscape:
-        yield _citations(results.landscape, narrow)
+        yield _citations(results.landscape)
     for passages in results.passages:
-        yield _passages(passages, narrow)
+        yield _passages(passages)
 
 
 def more_figures(results: schema.Results) -> Iterator[words.Figure]:
@@ -84,14 +77,13 @@ def _questions(results: schema.Results) -> Section:
     return Section("Questions, as the runs tell", tables=(table,), notes=(TEXTS["landscape"]["questions"],))
 
 
-def _citations(found: schema.Landscape, narrow: bool) -> Section:
-    groups = found.groups[:1] if narrow and len(found.groups) > words.GROUPS_SHOWN + 1 else found.groups
-    many = [] if len(groups) == len(found.groups) else ["The groups are in citations.csv and sites.csv."]
-    cited: dict[str, list[Cell]] = {way: _shares(each, narrow) for way, each in found.cited.items()}
-    states = {state.replace("_", " "): _shares(each, narrow) for state, each in found.states.items()}
-    read = {"read": states["read"], "(excerpt)": _shares(found.excerpts_only, narrow)}
+def _citations(found: schema.Landscape) -> Section:
+    groups = found.groups
+    cited: dict[str, list[Cell]] = {way: _shares(each) for way, each in found.cited.items()}
+    states = {state.replace("_", " "): _shares(each) for state, each in found.states.items()}
+    read = {"read": states["read"], "(excerpt)": _shares(found.excerpts_only)}
     sources: dict[str, list[Cell]] = {"sources": [f"{group.n_citations:,}" for group in groups]}
-    fabricated = {"may be fabricated": _shares(found.may_be_fabricated, narrow)}
+    fabricated = {"may be fabricated": _shares(found.may_be_fabricated)}
     columns: list[dict[str, list[Cell]]] = [
         {
             "answers": [f"{group.n_answers:,}" for group in groups],
@@ -108,7 +100,7 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
         {
             "sites": [f"{group.n_sites:,}" for group in groups],
             "equal": [_told(group.effective_sites, ".1f") for group in groups],
-            "most cited": [_top_sites(group, narrow) for group in groups],
+            "most cited": [_top_sites(group) for group in groups],
         },
         {**sources, **read, **{name: states[name] for name in ("unread", "unreached", "unfetched")}},
         {**sources, **{name: states[name] for name in ("gone", "no such site", "no address")}, **fabricated},
@@ -116,7 +108,7 @@ def _citations(found: schema.Landscape, narrow: bool) -> Section:
     names = [words.group_name(group.by) for group in groups]
     tables = [_by_name(names, each) for each in columns]
     told = [TEXTS["landscape"][name] for name in ("cited", "sites", "states")]
-    notes = (*told, *many, *_differences([("Answers without citations", found.without_citations, words.SHARES)]))
+    notes = (*told, *_differences([("Answers without citations", found.without_citations, words.SHARES)]))
     return Section("What the answers cite", tables=tuple(tables), notes=notes)
 
 
@@ -125,30 +117,26 @@ def _by_name(names: Sequence[Cell], columns: Mapping[str, Sequence[Cell]]) -> Ta
     return Table([("", *columns), *zip(names, *columns.values(), strict=False)], left=1)
 
 
-def _shares(found: schema.LabelResults, narrow: bool = False) -> list[Cell]:
+def _shares(found: schema.LabelResults) -> list[Cell]:
     """The rate of all, then that of each group."""
-    rates = (found, *found.groups)
-    return [words.share(each.rate) if narrow else words.rate_estimate(each) for each in rates]
+    return [words.rate_estimate(each) for each in (found, *found.groups)]
 
 
 def _told(value: float | None, digits: str) -> str:
     return UNDEFINED if value is None else format(value, digits)
 
 
-def _top_sites(group: schema.CitationGroup, narrow: bool) -> str:
-    total, shown = group.n_citations - group.n_unknown_site, group.top_sites[: 1 if narrow else 5]
-    return ", ".join(
-        f"{cut(each.site, 24) if narrow else each.site} {words.share(each.citations / total)}" for each in shown
-    )
+def _top_sites(group: schema.CitationGroup) -> str:
+    total = group.n_citations - group.n_unknown_site
+    return ", ".join(f"{each.site} {words.share(each.citations / total)}" for each in group.top_sites[:5])
 
 
-def _passages(found: schema.Passages, narrow: bool) -> Section:
+def _passages(found: schema.Passages) -> Section:
     rows: Rows = [("", "mean [95 %]", "records", "narratives")]
     figures = list(_passage_figures(found))
     for name, title, label in figures:
         scale = _scale(name)
-        few = not narrow or len(label.groups) <= words.GROUPS_SHOWN
-        for at, (group, rate) in enumerate(_named_rates(label)[: None if few else 1]):
+        for at, (group, rate) in enumerate(_named_rates(label)):
             shown = f"{PART}{group}" if at else title
             rows.append((shown, words.rate_estimate(rate, scale), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     notes = [f"{counted(found.n_records, 'record')}, {counted(found.n_passages, 'judged passage')}."]
@@ -220,24 +208,17 @@ def _yes_of_all(found: schema.AnnotatorShares) -> Figure:
 _FIRST = 1  # so many differences, and things that cannot be compared, are in the short form; the report has all
 
 
-def results_sections(results: schema.Results, place: Place = "page") -> Iterator[Section]:
+def results_sections(results: schema.Results) -> Iterator[Section]:
     shown = list(figures(results))
     findings = words.told_findings(results)
     tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
     behind = words.denominator_sentences([*([figure] for figure in findings), *tasks.values()])
-    groups = words.shows_groups(results)
-    yield Section(_CAPTION if place == "page" else "", notes=(words.summary_sentence(results),), depth=2)
+    yield Section(_CAPTION, notes=(words.summary_sentence(results),), depth=2)
     for figure in findings:
         yield _finding_section(figure, next(behind))
     for task, of_task in tasks.items():
-        yield Section(
-            task, tables=_rate_tables(of_task, groups or place == "page"), notes=tuple(next(behind)), widths=_WIDTHS
-        )
-    if not groups and place == "terminal":
-        yield Section(
-            notes=(f"More than {words.GROUPS_SHOWN} groups: the rates of labels by group are in results.csv.",)
-        )
-    yield from landscape_blocks(results, narrow=place != "page")
+        yield Section(task, tables=_rate_tables(of_task), notes=tuple(next(behind)), widths=_WIDTHS)
+    yield from landscape_blocks(results)
     if results.by:
         yield Section("What differs beyond chance", points=marked("* ", words.difference_sentences(results)))
     yield from _annotator_section(results)
@@ -249,19 +230,10 @@ def results_sections(results: schema.Results, place: Place = "page") -> Iterator
         yield Section(notes=(words.difference_meaning(results),))
 
 
-def opening_sections(results: schema.Results, people: int, place: Place) -> Iterator[Section]:
-    """What opens a page on agreement of so many people: findings by group, what differs, what cannot be told.
-
-    In HTML with what stands behind the findings, and each label.
-    """
+def opening_section(results: schema.Results, people: int) -> Section:
+    """What opens the report of so many people: findings by group, what differs, what cannot be told, each label."""
     extent = words.extent(results, people)
     told, unlike = list(words.difference_sentences(results)), words.incomparable_sentences(results)
-    findings = _headlines(results, place)
-    if place != "report":
-        yield Section(_CAPTION, notes=(extent,), depth=2)
-        yield from findings
-        yield Section(points=(*marked("* ", told), *marked("! ", unlike)))
-        return
     if latest := results.latest_response:
         extent += f" Newest response {latest[:16].replace('T', ' ')} UTC."
     cannot = marked("! ", unlike) or marked("", ["Everything that was measured can be compared."])
@@ -275,31 +247,25 @@ def opening_sections(results: schema.Results, people: int, place: Place) -> Iter
         ),
         Section("What cannot be told, and why", points=cannot, depth=2, look="told"),
     )
-    screen = Section(parts=(Section(parts=tuple(findings)), Section(parts=sides)), look="screen")
+    screen = Section(parts=(Section(parts=tuple(_headlines(results))), Section(parts=sides)), look="screen")
     parts = (Section(notes=(extent,), look="extent"), screen, *_behind(results))
-    yield Section(_CAPTION, parts=parts, depth=1, name="found", look="found")
-    if results.tasks:
-        meaning = Section(
-            notes=(words.rate_meaning(results), *([words.difference_meaning(results)] if results.by else []))
-        )
-        blocks = (block._replace(folded=True) for block in landscape_blocks(results))
-        parts = (_labels_section(results), meaning, *_annotator_section(results), *blocks)
-        yield Section("Each label", parts=parts, depth=2, name="labels")
+    return Section(_CAPTION, parts=parts, depth=1, name="found", look="found")
 
 
-def _headlines(results: schema.Results, place: Place) -> list[Section]:
+def _headlines(results: schema.Results) -> Iterator[Section]:
     """The findings that can be told; where none can, as of an export of one task, the labels of each task."""
-    if told := words.told_findings(results):
-        return [_finding_section(figure, place=place) for figure in told]
-    meaning = () if place == "report" else (words.rate_meaning(results),)
-    found = []
-    for task in results.tasks:
+    told = words.told_findings(results)
+    yield from map(_drawn_finding, told)
+    for task in () if told else results.tasks:
         shown = [figure for figure in figures(results) if figure.task == task]
-        look = {"depth": 2, "look": "rates"} if place == "report" else {"depth": 3}
-        found.append(
-            Section(task.capitalize(), tables=_rate_tables(shown, place=place), notes=meaning, widths=_WIDTHS, **look)
-        )
-    return found
+        yield Section(task.capitalize(), tables=_rate_tables(shown, drawn=True), depth=2, look="rates")
+
+
+def each_label_section(results: schema.Results) -> Section:
+    notes = (words.rate_meaning(results), *([words.difference_meaning(results)] if results.by else []))
+    blocks = (block._replace(folded=True) for block in landscape_blocks(results))
+    parts = (_labels_section(results), Section(notes=notes), *_annotator_section(results), *blocks)
+    return Section("Each label", parts=parts, depth=2, name="labels")
 
 
 def _labels_section(results: schema.Results) -> Section:
@@ -367,7 +333,8 @@ _BEHIND: dict[str, str] = TEXTS["behind"]
 
 
 def short_section(results: schema.Results, people: int) -> Section:
-    labels = [figure for figure in figures(results) if figure.task]
+    of_others = [figure for figure in figures(results) if figure.task == RATINGS]
+    labels = [figure for figure in figures(results) if figure.task != RATINGS and figure.task]
     rows = [row for each in words.told_findings(results) or labels for row in _short_rows(each, tuple(results.by[:1]))]
     star = "* " if any(words.standing_out(results)) else ""
     points: list[Point] = []
@@ -380,9 +347,9 @@ def short_section(results: schema.Results, people: int) -> Section:
         points += marked(mark, sentences[:_FIRST])
     return Section(
         title=f"Found in {words.extent(results, people).removesuffix('.')}:",
-        tables=(Table(rows, left=1),) if rows else (),
+        tables=((Table(rows, left=1),) if rows else ()) + (_rate_tables(of_others) if of_others else ()),
         points=tuple(points),
-        widths=_WIDTHS[:2],
+        widths=_WIDTHS if of_others else _WIDTHS[:2],
     )
 
 
@@ -390,7 +357,8 @@ def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[Cel
     left = figure.found.n_incomplete if isinstance(figure.found, schema.Finding) else 0
     found = words.rate_estimate(figure.found, figure.scale or words.SHARES)
     yield figure.title, found, f"of {counted(figure.found.n_units, figure.unit)}{f', {left:,} left out' * bool(left)}"
-    groups = [group for group in figure.found.groups if tuple(group.by) == by and figure.task is None]
+    is_compared = figure.task is None and not words.is_one_unknown(figure.found)
+    groups = [group for group in figure.found.groups if tuple(group.by) == by and is_compared]
     for group in groups[: words.GROUPS_SHOWN]:
         if group.rate is not None:
             yield (
@@ -405,15 +373,17 @@ def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[Cel
         yield f"  {len(groups) - words.GROUPS_SHOWN:,} more groups", "", "in report.html"
 
 
-def _finding_section(figure: words.Figure, behind: Sequence[str] = (), place: Place = "page") -> Section:
+def _finding_section(figure: words.Figure, behind: Sequence[str] = ()) -> Section:
     assert isinstance(figure.found, schema.Finding)
     notes = (f"Yes: {words.definition(figure.found)}.", words.left_out_sentence(figure.found), *behind)
-    table = _rate_table([figure], figure.unit, place=place)
-    found = Section(figure.title, tables=(table,), notes=tuple(filter(None, notes)), widths=_WIDTHS)
-    if place != "report":
-        return found
-    title = f"{figure.title}: {_headline(figure.found)}"
-    return found._replace(title=title, notes=(*found.notes, _READING), depth=2, look="rates")
+    tables = (_rate_table([figure], figure.unit),)
+    return Section(figure.title, tables=tables, notes=tuple(filter(None, notes)), widths=_WIDTHS)
+
+
+def _drawn_finding(figure: words.Figure) -> Section:
+    assert isinstance(figure.found, schema.Finding)
+    title, tables = f"{figure.title}: {_headline(figure.found)}", (_rate_table([figure], figure.unit, drawn=True),)
+    return _finding_section(figure, (_READING,))._replace(title=title, tables=tables, depth=2, look="rates")
 
 
 _READING: str = TEXTS["meaning"]["drawn"]
@@ -425,26 +395,25 @@ def _headline(finding: schema.Finding) -> str:
     return f"{found}; {left:,} more {'was' if left == 1 else 'were'} {words.NOT_IN_EVERY_PART}" if left else found
 
 
-def _rate_tables(shown: Sequence[words.Figure], groups: bool = True, place: Place = "page") -> tuple[Table, ...]:
+def _rate_tables(shown: Sequence[words.Figure], drawn: bool = False) -> tuple[Table, ...]:
     """A table for each kind of figure."""
     kinds: dict[str, list[words.Figure]] = {}
     for figure in shown:
         kinds.setdefault(figure.kind, []).append(figure)
-    return tuple(_rate_table(own, own[0].unit, groups, "page" if own[0].scale else place) for own in kinds.values())
+    return tuple(_rate_table(own, own[0].unit, drawn and not own[0].scale) for own in kinds.values())
 
 
-def _rate_table(shown: Sequence[words.Figure], unit: str, groups: bool = True, place: Place = "page") -> Table:
-    """In HTML with the rates drawn."""
-    is_report = place == "report"
+def _rate_table(shown: Sequence[words.Figure], unit: str, drawn: bool = False) -> Table:
+    """With a strip for each rate where it is `drawn`."""
     clusters = "clusters" if shown[0].task == RATINGS else "narratives"
-    rows: Rows = [("", *([""] if is_report else []), f"{shown[0].kind} [95 %]", f"{unit}s", clusters)]
-    for name, depth, rate in words.rate_rows(shown, groups):
-        drawn = [_rate_strip(name, rate, unit)] if is_report else []
+    rows: Rows = [("", *([""] if drawn else []), f"{shown[0].kind} [95 %]", f"{unit}s", clusters)]
+    for name, depth, rate in words.rate_rows(shown):
+        strip = [_rate_strip(name, rate, unit)] if drawn else []
         found = words.rate_estimate(rate, shown[0].scale or words.SHARES)
         if rate.undefined == "no_units" and shown[0].task is None:
             found = found._replace(why=words.NOT_IN_EVERY_PART)
-        rows.append((PART * depth + name, *drawn, found, f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
-    if is_report:
+        rows.append((PART * depth + name, *strip, found, f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
+    if drawn:
         rows.append(("", Ticks(SHARES, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))), "", "", ""))
     return Table(rows, left=1)
 

@@ -57,14 +57,12 @@ def told_findings(results: schema.Results) -> list[Figure]:
     return [figure for figure in figures(results) if figure.task is None and figure.found.rate is not None]
 
 
-def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, schema.Rate]]:
+def rate_rows(shown: Sequence[Figure]) -> Iterator[tuple[str, int, schema.Rate]]:
     """For each label or finding its rate over all answers, then those of its groups: name, depth in the list, rate.
 
     Groups of which no unit was judged come last, in one row: of each label, or of all where they are the same.
     """
-    told = {
-        figure.title: figure.found.groups if groups and not _is_one_unknown(figure.found) else () for figure in shown
-    }
+    told = {figure.title: () if is_one_unknown(figure.found) else figure.found.groups for figure in shown}
     without = {
         title: [(group_name(group.by), group) for group in found if not group.n_units] for title, found in told.items()
     }
@@ -80,13 +78,9 @@ def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[st
         yield f"none judged: {_joined([name for name, _ in lacking])}", 0, lacking[0][1]
 
 
-def _is_one_unknown(found: schema.LabelResults) -> bool:
+def is_one_unknown(found: schema.LabelResults) -> bool:
     """Whether nothing is known that could tell groups apart: a line for it would repeat that of all."""
     return len(found.groups) == 1 and not any(found.groups[0].by.values())
-
-
-def shows_groups(results: schema.Results) -> bool:
-    return all(len(figure.found.groups) <= GROUPS_SHOWN for figure in figures(results))
 
 
 def summary_sentence(results: schema.Results) -> str:

@@ -21,7 +21,7 @@ from pipeline.verifying.values import Checked, Page, Quote
 
 _OF_CLAIMS = frozenset({"support_present", "unsupported_claim_present", "contradicted_claim_present"})
 """Labels to which a claim that nobody can tell of might say yes."""
-VERIFIER = "citejury-verifier"  # The name under which `exports agreement --judge` compares the verifier with annotators
+VERIFIER = "citejury-verifier"  # The name under which `exports results --judge` compares the verifier with annotators
 
 
 class FinishedRun(NamedTuple):

@@ -138,8 +138,7 @@ def check_pages(folder: Path) -> None:
         "annotation teardown --workspace W --users",
         "exports csv OUT --workspace W --anonymize --key-file OUT.key",
         "exports csv OUT --workspace W --extended --spreadsheet-safe",
-        "exports agreement EXPORT --out OUT --resamples 100",
-        "exports results EXPORT --out OUT",
+        "exports results EXPORT --out OUT --resamples 100",
         "exports dataset OUT --from EXPORT",
     ],
 )

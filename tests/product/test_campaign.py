@@ -216,4 +216,4 @@ def everything_is_answered(play: Play) -> None:
     assert before == {file.name: file.read_bytes() for file in (play.folder / "export").glob("*.csv")}
     assert "nothing was changed" in play.run("annotation", "setup").stderr
     assert written(play.push("more.jsonl", [*FIRST[::-1], *LATER[1:]])) == 0
-    play.run("exports", "agreement", "export", "--out", "agreement", "--resamples", "100")
+    play.run("exports", "results", "export", "--out", "agreement", "--resamples", "100")

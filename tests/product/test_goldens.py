@@ -261,16 +261,19 @@ def check_sent(golden: str, argilla: ArgillaInMemory, wanted: Any) -> None:
 def test_figures_of_a_fixed_export(made: Path) -> None:
     said = {}
     for line in (
-        "exports agreement export_extended --resamples 100 --out new/agreement --judge judgements.jsonl",
-        "exports results export_extended --runs answers --out new/results --records records.jsonl "
+        "exports results export_extended --resamples 100 --runs answers --out new/results --records records.jsonl "
         "--judge judgements.jsonl",
         "exports dataset new/dataset --from export_extended --decisions decisions.csv",
     ):
         said[f"{line}.txt"] = run(*line.split()).output
-    tables = texts_in(made / "new", "agreement/*.csv", "agreement/*.json*", "agreement/*.md")
-    check("agreement", tables, made)
-    check("results", texts_in(made / "new", "results/*.*"), made)
-    pages = texts_in(made / "new", "agreement/*.html", "dataset/*.md", "dataset/*.json")
+    of_agreement = ("agreement.*", "tasks.csv", "labels.csv", "pairs.csv", "annotators.csv", "slices.csv")
+    of_agreement += ("conditional.csv", "disagreements.csv")
+    figures = texts_in(made / "new" / "results", *of_agreement)
+    check("agreement", {f"agreement/{name}": text for name, text in figures.items()}, made)
+    of_results = ("results.*", "differences.csv", "findings.csv", "runs.csv", "citations.csv", "sites.csv")
+    figures = texts_in(made / "new" / "results", *of_results)
+    check("results", {f"results/{name}": text for name, text in figures.items()}, made)
+    pages = texts_in(made / "new", "results/*.html", "dataset/*.md", "dataset/*.json")
     check("said_of_figures", {**said, **pages, **parquet_tables(made / "new" / "dataset")}, made)
 
 
@@ -288,7 +291,7 @@ def parquet_tables(folder: Path) -> dict[str, str]:
 
 
 def test_json_schemas(tmp_path: Path) -> None:
-    schemas = {f"{name}.json": run("exports", name, "--schema").stdout for name in ("agreement", "results")}
+    schemas = {f"{name}.json": run("exports", "results", "--schema", name).stdout for name in ("agreement", "results")}
     check("json_schemas", schemas, tmp_path)
 
 

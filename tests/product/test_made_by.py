@@ -570,7 +570,7 @@ def test_its_records_are_made_again_without_the_web_and_a_dataset_of_the_old_exp
 
 
 def test_agreement_of_the_old_export_and_of_judgements_without_a_model_has_the_same_figures(made: Path) -> None:
-    run("exports", "agreement", "export", "--out", "again", "--resamples", "200", "--judge", "judgements.jsonl")
+    run("exports", "results", "export", "--out", "again", "--resamples", "200", "--judge", "judgements.jsonl")
     place = "figures/labels.csv" if made.name == NEW else "labels.csv"
     old, new = (csv_rows(Path(name).read_bytes()) for name in (place, "again/labels.csv"))
     assert any(row["krippendorff_alpha"] for row in old)
@@ -598,7 +598,7 @@ def test_results_and_sample_of_the_old_export_and_records_are_the_same(made: Pat
     run("annotation", "plan", "records.jsonl", "--out", "planned", "--overlap", "2")
     assert Path("planned/sample.csv").read_bytes() == Path("plan/sample.csv").read_bytes()
     words = ("--resamples", "200", "--judge", "runs/burns/judgements.jsonl")
-    run("exports", "agreement", "export", "--out", "judged", *words)
+    run("exports", "results", "export", "--out", "judged", *words)
     assert "citejury-verifier" in Path("judged/agreement.json").read_text(encoding="utf-8")
 
 

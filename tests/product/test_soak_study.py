@@ -235,7 +235,7 @@ def test_a_study_from_its_plan_to_its_last_label(
         study.run("annotation", "push", "pilot.jsonl", "--round", "pilot")
         study.act("pilot-", 1000, *CAREFUL)
         study.run("exports", "csv", "pilot", "--round", "pilot")
-        study.run("exports", "agreement", "pilot", "--out", "pilot-agreement", "--resamples", "200")
+        study.run("exports", "results", "pilot", "--out", "pilot-agreement", "--resamples", "200")
 
         # The plan, and its sample.
         study.seconds.clear()
@@ -267,12 +267,12 @@ def test_a_study_from_its_plan_to_its_last_label(
 
         # What came of it.
         study.run("exports", "csv", "export")
-        study.run("exports", "agreement", "export", "--out", "agreement", "--resamples", "200")
+        study.run("exports", "results", "export", "--out", "agreement", "--resamples", "200")
         study.run("exports", "adjudicate", "push", "export", "--blind")
         for name, dataset_id in study.datasets(f"{study.workspace}-adjudication").items():
             study.people[ADJUDICATOR].work(next(task for task in TASKS if task in name), dataset_id)
         study.run("exports", "adjudicate", "read", "--out", "decisions.csv", "--export", "export")
-        study.run("exports", "results", "export", "--weights", "plan/sample.csv", "--out", "results", code=None)
+        study.run("exports", "results", "export", "--sample", "plan/sample.csv", "--out", "results", code=None)
 
     before, after = alphas(Path("pilot-agreement/agreement.json")), alphas(Path("agreement/agreement.json"))
     planned = json.loads(Path("plan/plan.json").read_text(encoding="utf-8"))

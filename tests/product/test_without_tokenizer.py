@@ -47,7 +47,7 @@ def _without_tokenizer(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("annotation", "serve", "--help"),
         ("annotation", "judge", "records.jsonl", "--out", "OUT"),
         ("annotation", "plan", "records.jsonl", "--out", "OUT"),
-        ("exports", "agreement", "export", "--out", "OUT", "--resamples", "100"),
+        ("exports", "results", "export", "--out", "OUT", "--resamples", "100"),
         ("exports", "results", "export", "--out", "OUT"),
         ("doctor",),
     ],

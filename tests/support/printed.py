@@ -6,10 +6,6 @@ from exports.statistics.agreement_schema import Agreement
 from exports.statistics.results_schema import Results
 
 
-def results_terminal(found: Results) -> str:
-    return terminal_text(results_page.results_sections(found, "terminal"))
-
-
 def results_markdown(found: Results) -> str:
     return markdown_text("exports results", results_page.results_sections(found))
 
@@ -18,5 +14,5 @@ def agreement_terminal(found: Agreement, results: Results | None = None) -> str:
     return terminal_text(agreement_page.short_sections(found, results))
 
 
-def agreement_markdown(found: Agreement, results: Results | None = None) -> str:
-    return markdown_text("exports agreement", agreement_page.agreement_sections(found, results))
+def agreement_markdown(found: Agreement) -> str:
+    return markdown_text("exports agreement", agreement_page.agreement_sections(found))

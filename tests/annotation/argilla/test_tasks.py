@@ -89,7 +89,7 @@ def test_a_dataset_made_before_the_query_was_shown_goes_on_without_it(there: lis
 
 @pytest.mark.parametrize("name", ["suggested", "suggested-2"])
 def test_no_round_is_made_or_filled_for_a_machines_answers(name: str) -> None:
-    with pytest.raises(InputError, match=rf"'{name}' .* none are made any more.*`citejury exports agreement"):
+    with pytest.raises(InputError, match=rf"'{name}' .* none are made any more.*`citejury exports results"):
         refuse_suggested(name)
     for other in ("production", "suggestedly", "not-suggested"):
         refuse_suggested(other)

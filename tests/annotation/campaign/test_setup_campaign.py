@@ -103,7 +103,7 @@ def test_a_dry_run_shows_the_plan_and_bad_words_refused(setup, owner: Argilla, w
     refused = setup("--overlap", "2", "--locale", "en", code=2)
     assert "--locale and --overlap cannot be used where citejury.toml has a campaign" in refused.stderr
     setup("--round", "pilot", "--annotator", "ben", code=2)
-    assert "exports agreement EXPORT --judge" in setup("--round", "suggested", code=1).stderr
+    assert "exports results EXPORT --judge" in setup("--round", "suggested", code=1).stderr
     for content in ("{", "[]", '{"a": 1}'):
         (tmp_path / "passwords.json").write_text(content, encoding="utf-8")
         with pytest.raises(InputError, match="holds no passwords"):

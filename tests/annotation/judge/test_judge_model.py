@@ -58,7 +58,7 @@ def test_judgements_come_in_order_checked_kept_and_asked_for_once(tmp_path: Path
         assert {line["status"] for line in lines} == {"ok"}
         assert lines[0]["labels"]["topically_relevant"] == {"value": True, "p_yes": 0.9}
         assert lines[0]["broken_rules"] == ["evidence_excludes_misleading"]
-        assert "Next, once there are responses: citejury exports agreement EXPORT --judge" in first.output
+        assert "Next, once there are responses: citejury exports results EXPORT --judge" in first.output
         assert all("tools" not in call.body and "plugins" not in call.body for call in server.calls)
 
         bytes_before, asked = out.read_bytes(), len(server.calls)

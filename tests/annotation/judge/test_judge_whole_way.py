@@ -50,7 +50,7 @@ def the_whole_way(command, owner: Argilla, ready: str, tmp_path: Path):
         command("annotation", "push", records, "--workspace", ready)
         units = answer_as(owner, ready, judged)
         command("exports", "csv", "export", "--workspace", ready)
-        words = ("exports", "agreement", "export", "--judge", judged, "--out", "agreement", "--resamples", 100)
+        words = ("exports", "results", "export", "--judge", judged, "--out", "agreement", "--resamples", 100)
         said = command(*words).output
         assert ("against the jury: grounding" in said, "\x1b" in said) == (True, False)
         (found,) = json.loads((tmp_path / "agreement" / "agreement.json").read_text(encoding="utf-8"))["judges"]

@@ -128,4 +128,4 @@ def test_what_nobody_reads_and_answers_in_another_language_are_counted_and_liste
 
 def test_nothing_that_a_machine_says_is_filled_in(push) -> None:
     refused = push("--round", "suggested", code=1)
-    assert (refused.stdout, "`citejury exports agreement EXPORT --judge" in refused.stderr) == ("", True)
+    assert (refused.stdout, "`citejury exports results EXPORT --judge" in refused.stderr) == ("", True)

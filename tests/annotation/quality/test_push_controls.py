@@ -261,7 +261,7 @@ def test_status_and_report_say_how_each_annotator_answers_controls(own_study: St
     assert "4 responses to controls and repeats (controls.csv)" in exported.output
     assert {row["record_uuid"] for row in read_csv(out / "generation.csv")}.isdisjoint(study.controls())
     assert len(read_csv(out / "controls.csv")) == 4
-    study.run("exports", "agreement", out, "--out", tmp_path / "figures")
+    study.run("exports", "results", out, "--out", tmp_path / "figures")
     study.run("exports", "results", out, "--out", tmp_path / "results")
     study.run("exports", "dataset", tmp_path / "data", "--from", out)
     for folder in ("figures", "results", "data"):

@@ -160,7 +160,7 @@ def test_the_same_data_gives_the_same_bytes(generation: Bench, tmp_path: Path, m
     result = CliRunner().invoke(csv_command, [str(out), *options, "2100-01-01"], catch_exceptions=False)
     assert (result.exit_code, result.stdout) == (0, "")
     assert ["generation.csv", "1", "1", "1"] in [line.split() for line in result.stderr.splitlines()]
-    assert f"Next: `citejury exports agreement {out}`" in result.stderr
+    assert f"Next: `citejury exports results {out} --out results`" in result.stderr
     result = CliRunner().invoke(csv_command, [str(out), *options, "yesterday"])
     assert result.exit_code == 2
     assert "'yesterday' is no date or time" in result.stderr

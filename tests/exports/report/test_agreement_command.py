@@ -1,4 +1,4 @@
-"""The command `exports agreement`: what it prints, writes, refuses, and its exit codes."""
+"""The command `exports results`: what it prints, writes, refuses, and its exit codes."""
 
 import csv
 import json
@@ -26,7 +26,8 @@ EXPORT_A = SHARED / "iaa-cases" / "open" / "export_a"
 needs_shared = pytest.mark.skipif(not EXPORT_A.is_dir(), reason=NO_SHARED)
 WRITTEN = [
     *("agreement.json", "agreement.md", "annotators.csv", "conditional.csv"),
-    *("disagreements.csv", "labels.csv", "pairs.csv", "report.html", "slices.csv", "tasks.csv"),
+    *("differences.csv", "disagreements.csv", "findings.csv", "labels.csv", "pairs.csv", "report.html"),
+    *("results.csv", "results.json", "results.md", "slices.csv", "tasks.csv"),
 ]
 QUICK = ("--resamples", "100")
 
@@ -53,7 +54,7 @@ def example_rows() -> list[list[str]]:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(main, ["exports", "agreement", *map(str, words)])
+    return CliRunner().invoke(main, ["exports", "results", *map(str, words)])
 
 
 def names_in(folder: Path) -> list[str]:
@@ -115,7 +116,7 @@ def test_what_is_not_ours_is_never_overwritten_and_nothing_else_is_written(tmp_p
 def test_two_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export")
     for hash_seed in ("1", "2"):
-        words = ["exports", "agreement", str(export), "--out", str(tmp_path / hash_seed), *QUICK]
+        words = ["exports", "results", str(export), "--out", str(tmp_path / hash_seed), *QUICK]
         subprocess.run(
             [sys.executable, "-c", "from exports.cli import main; main()", *words],
             check=True,
@@ -164,7 +165,7 @@ def test_bad_options_are_refused_the_gate_names_labels_the_seed_resamples_and_th
     assert first["krippendorff_alpha"] == other["krippendorff_alpha"]
     assert first["standard_error"] != other["standard_error"]
     assert (figures[1]["seed"], figures[1]["resamples"]) == (1, 100)
-    schema = json.loads(run("--schema").stdout)
+    schema = json.loads(run("--schema", "agreement").stdout)
     run(write_export(tmp_path / "export"), "--out", tmp_path / "out", *QUICK)
     found = json.loads((tmp_path / "out" / "agreement.json").read_bytes())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -204,7 +205,7 @@ def catches_sigterm(pid: int) -> bool:
 @needs_shared
 def test_a_signal_leaves_nothing_half_written(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ["exports", "agreement", str(EXPORT_A), "--out", str(out), "--resamples", "1000000"]
+    words = ["exports", "results", str(EXPORT_A), "--out", str(out), "--resamples", "1000000"]
     code = "from exports.cli import main; main()"
     process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, cwd=ROOT, text=True)
     while not catches_sigterm(process.pid):
@@ -226,7 +227,7 @@ def test_what_a_killed_run_left_is_mended_by_the_next_and_two_runs_do_not_mix(tm
     with locked_folder(out / WORK_FOLDER):
         refused = run(export, "--out", out, *QUICK)
     assert (refused.exit_code, names_in(out)) == (1, [WORK_FOLDER])
-    assert "Another `exports agreement` is writing" in refused.stderr
+    assert "Another `exports results` is writing" in refused.stderr
     assert (run(export, "--out", out, *QUICK).exit_code, names_in(out)) == (0, WRITTEN)
 
 

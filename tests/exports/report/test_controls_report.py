@@ -29,7 +29,7 @@ def measured(folder: Path, controls: list[dict[str, str]]) -> Result:
     write_export(folder / "export", campaign())
     if controls:
         write_rows(folder / "export" / "controls.csv", controls, CONTROL_COLUMNS)
-    words = ["exports", "agreement", str(folder / "export"), "--out", str(folder / "out"), "--resamples", "100"]
+    words = ["exports", "results", str(folder / "export"), "--out", str(folder / "out"), "--resamples", "100"]
     return CliRunner().invoke(main, words)
 
 
@@ -63,7 +63,7 @@ def test_reports_show_each_annotators_controls_and_agreement_is_the_same(told: P
     assert (bare / "agreement.json").read_bytes() == (told / "agreement.json").read_bytes()
     assert "Controls" not in (bare / "report.html").read_text(encoding="utf-8")
     files = [str(path) for path in sorted((told.parent / "export").glob("*.csv"))]  # as a shell names them
-    done = CliRunner().invoke(main, ["exports", "agreement", *files, "--out", str(told), "--resamples", "100"])
+    done = CliRunner().invoke(main, ["exports", "results", *files, "--out", str(told), "--resamples", "100"])
     assert done.exit_code == 0, done.output
     assert "Controls" in (told / "report.html").read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.report.files import AgreementOptions, agreement_json, measure_and_write
+from exports.report.files import FigureOptions, agreement_json, measure_and_write
 from exports.report.people_page import MOST_ANNOTATORS, most_shared
 from tests.support.dataset_export import row, write_export
 from tests.support.places import NO_SHARED, SHARED
@@ -43,7 +43,7 @@ def qags_export(folder: Path) -> Path:
 
 def test_the_pairs_that_share_most_units_are_listed_and_the_others_counted(tmp_path: Path) -> None:
     source = crowd_export(tmp_path / "in")
-    measured = measure_and_write([source], tmp_path, AgreementOptions(resamples=20))
+    measured = measure_and_write([source], tmp_path, FigureOptions(resamples=20))
     figures = measured.agreement.tasks["generation"]
     with (source / "generation.csv").open(encoding="utf-8", newline="") as stream:
         teams: dict[str, list[str]] = {}
@@ -80,7 +80,7 @@ def test_of_twenty_annotators_all_pairs_are_listed_and_nothing_is_said(tmp_path:
     def pairs_of(workers: int) -> tuple[int, str, list[str]]:
         rows = [row("generation", f"r{unit}", f"w{seat:02d}") for unit in range(3) for seat in range(workers)]
         source = write_export(tmp_path / f"in{workers}", "generation", rows)
-        measured = measure_and_write([source], tmp_path / f"out{workers}", AgreementOptions(resamples=20))
+        measured = measure_and_write([source], tmp_path / f"out{workers}", FigureOptions(resamples=20))
         listed = {(pair.rater_a, pair.rater_b) for pair in measured.agreement.tasks["generation"].pairs}
         return len(listed), agreement_json(measured.agreement), [each for each in measured.remarks if "pairs" in each]
 
@@ -95,7 +95,7 @@ def test_of_twenty_annotators_all_pairs_are_listed_and_nothing_is_said(tmp_path:
 @pytest.mark.rare
 @pytest.mark.skipif(not RATINGS.is_file(), reason=NO_SHARED)
 def test_the_files_of_a_published_crowd_stay_small(tmp_path: Path) -> None:
-    measured = measure_and_write([qags_export(tmp_path / "in")], tmp_path, AgreementOptions(resamples=50))
+    measured = measure_and_write([qags_export(tmp_path / "in")], tmp_path, FigureOptions(resamples=50))
     figures = measured.agreement.tasks["retrieval"]
     assert (len(figures.annotators), len(measured.tables[0].values)) == (162, 2142)
     assert (len(figures.pairs), figures.pairs_left_out) == (3 * 200, 308)

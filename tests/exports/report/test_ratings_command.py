@@ -28,7 +28,7 @@ WIDE = ("--unit", "unit", "--rater-columns", "*")
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(main, ["exports", "agreement", *map(str, words)])
+    return CliRunner().invoke(main, ["exports", "results", *map(str, words)])
 
 
 @pytest.fixture
@@ -49,10 +49,7 @@ def test_a_table_becomes_figures_with_their_denominators(table: Path, tmp_path: 
     assert "ratings: 12 units, 41 ratings, 4 annotators" in result.stdout
     assert "value  ordinal  11  .82 [" in result.stdout
     assert "interval over units" in result.stdout
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *("agreement.json", "agreement.md", "annotators.csv", "conditional.csv", "disagreements.csv"),
-        *("labels.csv", "pairs.csv", "report.html", "scaled_pairs.csv", "slices.csv", "tasks.csv"),
-    ]
+    assert {"labels.csv", "results.csv", "scaled_pairs.csv"} < {path.name for path in (tmp_path / "out").iterdir()}
     (label,) = rows_of(tmp_path / "out" / "labels.csv")
     assert (label["scale"], label["weights"], label["n_ratings"], label["n_values"]) == (
         "ordinal",
@@ -130,7 +127,7 @@ def test_the_json_is_what_the_schema_says_and_the_same_each_time(table: Path, tm
         assert run(table, *WIDE, "--scale", "nominal", "--out", tmp_path / name, *QUICK).exit_code == 0
     text = (tmp_path / "a" / "agreement.json").read_bytes()
     assert text == (tmp_path / "b" / "agreement.json").read_bytes()
-    jsonschema.validate(json.loads(text), json.loads(run("--schema").stdout))
+    jsonschema.validate(json.loads(text), json.loads(run("--schema", "agreement").stdout))
     found = json.loads(text)["tasks"]["ratings"]
     assert found["labels"]["value"]["krippendorff_alpha"] == pytest.approx(0.743, abs=0.0005)
     assert json.loads(text)["latest_response"] is None

@@ -9,7 +9,7 @@ import pytest
 
 from exports import measure_results
 from exports.reading.runs import read_runs
-from exports.report.files import ResultsOptions, results_json, results_of_files
+from exports.report.files import FigureOptions, results_json, results_of_files
 from exports.report.notebook import ResultsResult
 from pipeline.core.errors import InputError
 from tests.support import told_runs
@@ -25,7 +25,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_figures_are_those_of_the_command_and_a_notebook_shows_a_hostile_name_as_text(tmp_path: Path) -> None:
     export = write_export(tmp_path / "export", campaign())
     found = measure_results(str(export), by=("model_name", "language"))
-    options = ResultsOptions(by=("model_name", "language"))
+    options = FigureOptions(by=("model_name", "language"))
     assert found.to_json() == results_json(results_of_files([export], options))
     assert repr(found).startswith("<ResultsResult Serious problem 22 % [")
     page = ResultsResult(results((HOSTILE_MODEL, "gemini", "perplexity")))._repr_html_()

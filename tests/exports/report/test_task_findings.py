@@ -51,7 +51,7 @@ def test_four_questions_on_four_scales_go_from_the_server_to_findings_without_co
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ARGILLA_API_KEY", answered.server.owner_api_key)
     run("csv", "export", "--workspace", answered.workspace, "--api-url", answered.server.url)
-    printed = run("agreement", "export", "--out", "agreement", "--resamples", "200", "--fail-under", "-0.9")
+    printed = run("results", "export", "--out", "agreement", "--resamples", "200", "--fail-under", "-0.9")
     agreed = json.loads((tmp_path / "agreement" / "agreement.json").read_bytes())["tasks"]
     assert list(agreed) == ["claims"]
     labels = agreed["claims"]["labels"]

@@ -240,7 +240,7 @@ def test_bad_lines_are_counted_told_and_left_out(tmp_path: Path) -> None:
 
 
 def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["exports", "agreement", *map(str, words), "--resamples", "100"])
+    return CliRunner().invoke(main, ["exports", "results", *map(str, words), "--resamples", "100"])
 
 
 def test_the_command_shows_the_judge_and_what_may_be_concluded_everywhere_and_escapes_its_name(tmp_path: Path) -> None:
@@ -256,7 +256,9 @@ def test_the_command_shows_the_judge_and_what_may_be_concluded_everywhere_and_es
     assert [each.exit_code for each in results] == [0, 0], results[0].output
     found = json.loads((out / "agreement.json").read_text(encoding="utf-8"))
     assert (out / "agreement.json").read_bytes() == (tmp_path / "again" / "agreement.json").read_bytes()
-    jsonschema.validate(found, json.loads(CliRunner().invoke(main, ["exports", "agreement", "--schema"]).stdout))
+    jsonschema.validate(
+        found, json.loads(CliRunner().invoke(main, ["exports", "results", "--schema", "agreement"]).stdout)
+    )
     task = found["judges"][0]["tasks"]["generation"]
     assert found["judge_files"][0]["bad_lines"] == 1
     assert (task["n_judged"], task["n_not_judged"], task["n_unknown"], list(task["labels"])) == (50, 10, 1, ["helpful"])

@@ -81,7 +81,7 @@ def citejury(copy: Path, *words: str) -> str:
 
 
 def test_agreement_writes_and_prints_it(copy: Path) -> None:
-    printed = citejury(copy, "agreement", "export", "--out", "out", "--resamples", "100")
+    printed = citejury(copy, "results", "export", "--out", "out", "--resamples", "100")
     out = copy / "out"
     label = json.loads((out / "agreement.json").read_text(encoding="utf-8"))["tasks"]["generation"]["labels"]["helpful"]
     assert label["pooled_agreement"] == pytest.approx(14 / 20)
@@ -97,7 +97,7 @@ def test_agreement_writes_and_prints_it(copy: Path) -> None:
         assert "70%" in text
     assert "pooled: over all pairs." in texts["agreement.md"]
     assert "The share of agreeing pairs among the pairs of all units." in texts["report.html"]
-    schema = json.loads(citejury(copy, "agreement", "--schema"))
+    schema = json.loads(citejury(copy, "results", "--schema", "agreement"))
     found = schema["$defs"]["LabelAgreement"]["properties"]["pooled_agreement"]
     assert found["description"] == "Share of agreeing pairs among the pairs of all units."
 

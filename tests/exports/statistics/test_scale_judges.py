@@ -36,7 +36,7 @@ def run(folder: Path, people: Iterable[Sequence[object]], judge: Iterable[Sequen
     judged = write(folder / "judge.csv", ("unit", "judge", "value", *more), judge)
     out, label = ("--out", str(folder / "out")), ("--label", "label") if more else ()
     files = (str(ratings), *WORDS, *label, "--judge-ratings", str(judged))
-    return CliRunner().invoke(main, ["exports", "agreement", *files, *out, *words])
+    return CliRunner().invoke(main, ["exports", "results", *files, *out, *words])
 
 
 def told(folder: Path) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def test_a_judge_on_a_nominal_scale_is_held_against_the_most_frequent_value(tmp_
         assert (pair["rater_a"], pair["rater_b"], pair["n_shared"]) == (f"p{person}", "model", 60)
         assert pair["cohen_kappa"] == pytest.approx(cohen_kappa_score(people[person], judge))
     jsonschema.validate(
-        told(tmp_path), json.loads(CliRunner().invoke(main, ["exports", "agreement", "--schema"]).output)
+        told(tmp_path), json.loads(CliRunner().invoke(main, ["exports", "results", "--schema", "agreement"]).output)
     )
     assert "model against the jury: ratings" in result.stdout
     assert "value  nominal" in result.stdout
@@ -180,7 +180,7 @@ def test_a_table_that_cannot_be_used_says_why(
     ratings = write(tmp_path / "ratings.csv", ("unit", "rater", "value"), [("u1", "a", 1), ("u1", "b", 2)])
     (tmp_path / "judge.csv").write_text(f"{head}\n{row}\n", encoding="utf-16")
     files = (str(ratings), *WORDS, "--judge-ratings", str(tmp_path / "judge.csv"), "--out", str(tmp_path / "out"))
-    result = CliRunner().invoke(main, ["exports", "agreement", *files, "--scale", "ordinal", *words])
+    result = CliRunner().invoke(main, ["exports", "results", *files, "--scale", "ordinal", *words])
     assert result.exit_code == 1
     assert said in result.stderr
     assert not (tmp_path / "out").exists()

@@ -240,7 +240,7 @@ def test_the_command_writes_every_figure_and_says_what_differs(tmp_path: Path) -
     assert "answer" not in result.stdout
     text = (tmp_path / "one" / "results.json").read_bytes()
     assert text == (tmp_path / "two" / "results.json").read_bytes()
-    jsonschema.validate(json.loads(text), json.loads(run("results", "--schema").stdout))
+    jsonschema.validate(json.loads(text), json.loads(run("results", "--schema", "results").stdout))
     with (tmp_path / "one" / "results.csv").open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
     assert [row["rate"] for row in table if row["label"] == "mean score"] == ["3.0", "2.0", "4.0"]
@@ -248,9 +248,7 @@ def test_the_command_writes_every_figure_and_says_what_differs(tmp_path: Path) -
     told = measure_results(path, **{**NAMED, "value": "score", "label": ""}, scale="ordinal")
     assert told.to_json().encode() == text
     assert told.to_pandas()["rate"].dtype == "Float64"
-    result = run("agreement", path, *words, "--out", tmp_path / "agreement", "--resamples", "100")
-    assert result.exit_code == 0, result.output
-    assert "mean score: y 4.00, x 2.00" in (tmp_path / "agreement" / "agreement.md").read_text(encoding="utf-8")
+    assert "mean score: y 4.00, x 2.00" in (tmp_path / "two" / "results.md").read_text(encoding="utf-8")
     frame = measure_results(pandas.read_csv(path), **{**NAMED, "value": "score", "label": ""}, scale="ordinal").results
     assert frame.tasks == told.results.tasks
 
@@ -261,6 +259,6 @@ def test_what_belongs_to_exports_of_ours_is_refused_and_a_wrong_column_lists_wha
     result = run(*words, "--group", "model")
     assert result.exit_code == 1
     assert "has no column `model`. Its columns are `item`, `system`, `coder`, `q`, `said`." in result.stderr
-    result = run(*words, "--weights", path)
+    result = run(*words, "--sample", path)
     assert result.exit_code == 1
     assert "belong to exports of citejury" in result.stderr

@@ -34,7 +34,7 @@ def test_a_month_is_shown_as_typed_without_control_characters_and_every_commente
         "citejury annotation push months/2026-01/records.jsonl --sample months/2026-01/plan/sample.csv --round 2026-01 "
         "--known push",
         "citejury exports csv months/2026-01/export --round 2026-01",
-        "citejury exports results months/2026-01/export --weights months/2026-01/plan/sample.csv "
+        "citejury exports results months/2026-01/export --sample months/2026-01/plan/sample.csv "
         "--runs months/2026-01/answers --runs months/2026-01/records.jsonl --out months/2026-01/results",
     ]
     assert not (project / "months").exists()
@@ -89,7 +89,7 @@ def test_a_month_is_shown_as_typed_without_control_characters_and_every_commente
             "`[sources]` in `study.toml` cannot be used: `--refresh` asks the web",
         ),
         ("[plan]\nhours = 4\npower = 0.8", "`[plan]` in `study.toml` cannot be used: --hours and --power ask for"),
-        ("[results]\nconsensus = 'adjudicated'", "`[results]` in `study.toml` cannot be used: --decisions and"),
+        ("[results]\nconsensus = 'adjudicated'", "`[results]` in `study.toml` cannot be used: --consensus adj"),
         ("[ask]\nreplay = '--out=x'", "`[ask]` in `study.toml`: `replay` is '--out=x', which is an option"),
         ("[ask]\nrepeats = [[2, '--out=x']]", "`[ask]` in `study.toml`: `repeats` is '--out=x', which is an option"),
         ("[ask]\nrepeats = [[2, 3]]", "`[ask]` in `study.toml`: `repeats` needs 1 value."),

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from exports.report.files import RESULTS_FILE, ResultsOptions
+from exports.report.files import RESULTS_FILE, FigureOptions
 from exports.report.results_page import change_sentences
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results
@@ -112,7 +112,7 @@ def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: P
     answers = campaign(MODELS, 24, "m1")
     later = without_findings(campaign(MODELS, 24, "m2"))
     months = [finished_month(tmp_path, "2026-01", answers), finished_month(tmp_path, "2026-02", later)]
-    found = measure_trend(months, ResultsOptions())
+    found = measure_trend(months, FigureOptions())
     assert list(change_sentences(found))[:2] == [
         "Serious problem (perplexity): fell from 67 % in 2026-01 to 0 % in 2026-02, by 67 points [47, 86], p < .001 "
         "after Holm, on 24 narratives that both have.",
@@ -134,7 +134,7 @@ def test_what_grew_worse_is_said_to_have_risen_and_what_else_changed(tmp_path: P
         finished_month(tmp_path, "2026-01", sound, model="m-1"),
         finished_month(tmp_path, "2026-02", other_people(campaign(MODELS, 24, "m2")), model="m-2"),
     ]
-    found = measure_trend(months, ResultsOptions())
+    found = measure_trend(months, FigureOptions())
     assert next(change_sentences(found)).startswith(
         "Serious problem (perplexity): rose from 0 % in 2026-01 to 67 % in 2026-02, by 67 points [47, 86], p < .001"
     )
@@ -183,7 +183,7 @@ def test_what_was_otherwise_in_a_month_is_said_and_nothing_else(tmp_path: Path) 
         for month in months:
             read_rules(month, "1")
         change(months[-1])
-        remarks = measure_trend(months, ResultsOptions()).remarks
+        remarks = measure_trend(months, FigureOptions()).remarks
         assert [each for each in remarks if re.search("the jury|the rules|was asked|The models", each)] == said, name
 
 
@@ -203,7 +203,7 @@ def test_the_command_writes_results_by_month_in_80_columns(tmp_path: Path, monke
     assert told["by"] == ["month", "model_name"]
     assert CliRunner().invoke(main, ["study", "trend"]).exit_code == 0  # over its own files
     with pytest.raises(InputError, match="needs two months with results, and there is one"):
-        measure_trend([Month(Path("months/2026-01"))], ResultsOptions())
+        measure_trend([Month(Path("months/2026-01"))], FigureOptions())
 
 
 class Cell(NamedTuple):
