@@ -96,7 +96,7 @@ class TestPage:
         half = {"topically_relevant": "no", "evidence_sufficient": "yes"}
         wait(browser, lambda: list(work.stored().values()) == [("draft", half)])
         wait(browser, lambda: "Saved as a draft" in notice(browser))
-        answer(browser, [("misleading", False)])
+        answer(browser, [("topically_relevant", True)])
         hint = page_texts("en")["evidence_requires_relevance"]  # it is pointed at, and does not block
         wait(browser, lambda: shown_text(browser, HINT) == hint)
         press(browser, Keys.RETURN)
@@ -147,7 +147,7 @@ class TestPage:
         )
         ((_, (item, *_)),) = owner.record_pages(dataset["id"])
         questions = owner.request("GET", f"/datasets/{dataset['id']}/questions")["items"]
-        known = {"question_id": questions[0]["id"], "value": "yes", "score": 0.77, "agent": "some-model"}
+        known = {"question_id": questions[1]["id"], "value": "yes", "score": 0.77, "agent": "some-model"}
         owner.request("PUT", f"/records/{item['id']}/suggestions", json=known)
         opened(browser, work, owner.api_url)
         wait(
@@ -159,7 +159,7 @@ class TestPage:
         scored = """return document.querySelector('form.questions-form').__vue__.record.questions
           .map(({ suggestion: one }) => one && [one.agent, one.score?.fixed])"""
         assert [each for each in browser.execute_script(scored) if each and any(each)] == []
-        answer(browser, [("misleading", False)])
+        answer(browser, [("topically_relevant", True)])
         wait(browser, lambda: "Sie finden ihn unter „Entwurf“" in notice(browser))
         click(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".record-menu button"))
         wait(browser, lambda: shown_text(browser, ".record-menu__content").strip() == "Fall kopieren")
