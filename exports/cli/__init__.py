@@ -47,7 +47,7 @@ COMMANDS = (
 
 
 _CONTROLS = "set `{}` in `[campaign.controls]` of citejury.toml, and `citejury annotation push` puts them in"
-_FORMER = {
+FORMER = {
     "annotation controls plant": _CONTROLS.format("known"),
     "annotation controls push": _CONTROLS.format("known"),
     "annotation controls repeat": _CONTROLS.format("repeats"),
@@ -159,8 +159,8 @@ class LazyRoot(_ErrorBoundary):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         words = " ".join((*args, ""))
-        if former := next((each for each in _FORMER if words.startswith(f"{each} ")), ""):
-            raise click.UsageError(f"`{former}` is gone: {_FORMER[former]}.")
+        if former := next((each for each in FORMER if words.startswith(f"{each} ")), ""):
+            raise click.UsageError(f"`{former}` is gone: {FORMER[former]}.")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import COMMANDS as ROOT_COMMANDS
-from exports.cli import main
+from exports.cli import FORMER, main
 from exports.cli.start import own_name
 from pipeline.cli.options import SectionedCommand
 from pipeline.core.errors import InputError, SettingsError
@@ -160,3 +160,11 @@ def test_a_command_names_the_next_as_this_shell_can_call_it(tmp_path: Path, monk
     assert own_name() == str(script)
     monkeypatch.setenv("PATH", str(script.parent))
     assert own_name() == "citejury"
+
+
+@pytest.mark.parametrize("former", FORMER)
+def test_a_command_that_is_gone_says_in_one_line_what_takes_its_place(former: str) -> None:
+    done = CliRunner().invoke(main, [*former.split(), "whatever", "--option"])
+    assert (done.exit_code, done.stderr) == (2, f"Error: `{former}` is gone: {FORMER[former]}.\n")
+    for words in re.findall(r"`citejury ([a-z ]+)", FORMER[former]):
+        assert CliRunner().invoke(main, [*words.split(), "--help"]).exit_code == 0
