@@ -238,8 +238,7 @@ class _Crossed:
         for column in range(len(self.side.labels)):
             before, after = (float(np.var(each[:, column])) for each in (plain, whole))
             measured = after / before if before > 0 else 1.0
-            ratio = max(1.0, self.wider, measured)
-            ratio = 1 + (ratio - 1) * quantile**2
+            ratio = 1 + max(0.0, (self.wider + measured) / 2 - 1) * quantile**2
             own = _held(self.side, spread[:, column])
             each = whole[:, column] / self.side.shares
             middle = float(self.side.shares @ each)
