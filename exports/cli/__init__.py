@@ -54,7 +54,6 @@ FORMER = {
     "annotation escalate": "use `citejury exports adjudicate push --one-more`",
     "annotation practice open": "use `citejury annotation practice --open NAME`",
     "annotation practice show": "use `citejury annotation practice`",
-    "pipeline models": "the list is pipeline/providers/models.toml; `citejury pipeline ask --dry-run` reckons with it",
     "pipeline parse": "`citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR` reads stored payloads",
     "pipeline runs delete": "use `citejury pipeline runs RUN_ID --delete`",
     "pipeline runs list": "use `citejury pipeline runs`",

@@ -114,5 +114,31 @@ def reparse(run: Path) -> None:
     log(f"Next: citejury pipeline sources {click.format_filename(run)} --out records.jsonl")
 
 
+@pipeline.command()
+def models() -> None:
+    """List the models that are known, what they cost, and the page of the provider's that says so, with its date.
+
+    Prices are in USD: `in` and `out` for a million tokens, `search` for a thousand calls, `batch` as the share of the
+    token prices that is reckoned with in a batch. A price that no dated page of the provider's names is not known (–),
+    and nothing is reckoned with what others say of it. `[prices]` in citejury.toml goes before the list.
+
+    \b
+    Example:
+        citejury pipeline models
+    """
+    from pipeline.core.tables import Table
+    from pipeline.providers import every_provider
+    from pipeline.providers.cost import list_notes, list_rows, read_model_list
+    from pipeline.settings import read_settings
+
+    settings = read_settings()
+    found = read_model_list(settings.model_list)
+    usual = {each.name: each.api(settings.apis.get(each.name, "")).model for each in every_provider()}
+    shares: dict[str, float] = {each.name: each.batch_token_price for each in every_provider()}
+    rows = list_rows(found, settings.prices, (usual | settings.models).values(), shares)
+    click.echo("\n".join([Table(rows, left=3).terminal(), "", *list_notes(found)]))
+    log("Next: citejury pipeline ask NARRATIVES.csv --out RUN --dry-run")
+
+
 for command in (ask, research, runs, sources, verify):
     pipeline.add_command(command)

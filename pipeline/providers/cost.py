@@ -182,9 +182,35 @@ def general_model(provider: str) -> str:
 
 def old_prices(models: ModelList, own: Collection[str], asked: Iterable[str]) -> list[str]:
     """A line about the old prices of the models `asked`; none without any."""
-    found = [(name, models.models[name]) for name in asked if name in models.prices() and name not in own]
-    old = ", ".join(f"{name} ({each.age}: {each.page})" for name, each in found if each.age)
-    return [f"Prices that may have changed: {old}. Write what the page says into `[prices]`."] if old else []
+    ages = {name: models.models[name].age for name in asked if name in models.prices() and name not in own}
+    old = ", ".join(f"{name} ({age})" for name, age in ages.items() if age)
+    return [f"Prices that may have changed: {old}; see `citejury pipeline models`."] if old else []
+
+
+def list_rows(
+    models: ModelList, own: Mapping[str, Price], defaults: Collection[str], shares: Mapping[str, float]
+) -> list[tuple[str, ...]]:
+    """The rows of a table, headings first; `own` prices go before, `shares` are what tokens cost in usual batches."""
+    rows: list[tuple[str, ...]] = [("provider", "model", "", "in", "out", "search", "batch", "date")]
+    prices = {**models.prices(), **own}
+    for name in {**models.models, **own}:
+        listed, price = models.models.get(name), prices.get(name)
+        provider, role, day = (listed.provider, listed.role, listed.date) if listed else ("–", "", None)
+        batch = shares.get(provider) if price and price.batch is None else price and price.batch
+        amounts = (price.input, price.output, price.search, batch) if price else (None,) * 4
+        shown = ("–" if each is None else f"{each:g}" for each in amounts)
+        since = "yours" if name in own else f"{day or '–'}{' old' if listed and listed.age else ''}"
+        rows.append((provider, name, "default" if name in defaults else role, *shown, since))
+    return rows
+
+
+def list_notes(models: ModelList) -> list[str]:
+    """A line for each model: the page that its price rests on, whether that is old, and what else is said of it."""
+    notes = []
+    for name, each in models.models.items():
+        old = f"{each.age}, so look there and write what it says into `[prices]`" if each.age else ""
+        notes.append(f"{name}: {'; '.join(filter(None, (each.page, old, each.note, _others(name, models))))}")
+    return notes
 
 
 def cost_of(usage: Usage, price: Price | None) -> float | None:

@@ -67,7 +67,7 @@ def test_an_error_of_ours_is_one_line_on_stderr_and_exit_1_and_debug_shows_it(in
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_one_line(unbuffered: str) -> None:
-    command = [Path(sys.executable).parent / "citejury", "pipeline", "--help"]
+    command = [Path(sys.executable).parent / "citejury", "pipeline", "models"]
     with open("/dev/full", "w", encoding="utf-8") as full:
         environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)

@@ -218,9 +218,11 @@ def test_old_prices_are_said_where_they_are_reckoned_with() -> None:
     with ProviderServer() as server:
         env = environment(server, "claude", CITEJURY_MODEL_LIST="mine.toml")
         shown, limited, plain = ask(env, "--dry-run"), ask(env, "--max-cost", "5", "--max-rows", "1"), ask(env)
-    words = "Prices that may have changed: claude-sonnet-5-5 (150 days old: https://"
-    assert [done.stderr.count(words) for done in (shown, limited, plain)] == [1, 1, 0]
+    words = "Prices that may have changed: claude-sonnet-5-5 (150 days old); see `citejury pipeline models`."
+    assert [done.stderr.splitlines().count(words) for done in (shown, limited, plain)] == [1, 1, 0]
     assert len(shown.stdout.splitlines()) == 5
+    table = CliRunner().invoke(main, ["pipeline", "models"], env=env).stdout
+    assert re.search(rf"claude-sonnet-5-5 +default .* {old} old", table)
 
 
 def test_what_is_left_to_ask_is_told_apart_from_what_cannot_be_read() -> None:

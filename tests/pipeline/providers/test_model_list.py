@@ -1,20 +1,25 @@
 """The list of models and prices that comes along, and what follows from it."""
 
+import json
 import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from exports.cli import main
 from pipeline.core.errors import InputError
 from pipeline.core.schema import PROVIDERS, Price
 from pipeline.providers import get_provider
 from pipeline.providers.cost import (
+    ModelList,
     Usage,
     batch_price,
     cost_of,
+    list_notes,
+    list_rows,
     missing_price,
-    old_prices,
     read_model_list,
 )
 from tests.support.places import ROOT
@@ -89,14 +94,22 @@ def test_what_is_missing_is_named() -> None:
     ]
 
 
-def test_an_entry_older_than_120_days_is_said_to_be_old_with_its_page() -> None:
+def test_an_entry_older_than_120_days_is_said_to_be_old() -> None:
     for days, is_old in ((120, False), (121, True)):
         day = datetime.now(UTC).date() - timedelta(days=days)
         model = LISTED.models["claude-sonnet-5-5"].model_copy(update={"date": day})
         models = LISTED.model_copy(update={"models": {"claude-sonnet-5-5": model}})
-        said = "".join(old_prices(models, (), models.models))
-        assert (f"claude-sonnet-5-5 ({days} days old: {model.page})" in said, bool(said)) == (is_old, is_old)
-        assert old_prices(models, ["claude-sonnet-5-5"], models.models) == []
+        [note], [_, row] = list_notes(models), list_rows(models, {}, [], {})
+        assert (f"{days} days old, so look there" in note, row[-1] == f"{day} old") == (is_old, is_old)
+
+
+def test_the_users_prices_go_before_those_of_the_list_and_stand_there_where_it_lacks_the_model() -> None:
+    own = {"gpt-6.2-sol": Price(input=1, output=2, search=3), "mine": Price(input=4, output=5)}
+    rows = {row[1]: row for row in list_rows(LISTED, own, ["grok-4.7", "mine"], {"openai": 0.5})}
+    assert rows["gpt-6.2-sol"] == ("openai", "gpt-6.2-sol", "general", "1", "2", "3", "0.5", "yours")
+    assert rows["grok-4.7"][2:-1] == ("default", "2", "6", "5", "1")
+    assert rows["gpt-5.6"][3:] == ("–",) * 5
+    assert rows["mine"] == ("–", "mine", "default", "4", "5", "–", "–", "yours")
 
 
 @pytest.mark.parametrize(
@@ -135,14 +148,28 @@ def test_a_list_of_ones_own_is_read_or_refused_in_one_line(
     text = SHIPPED.read_text(encoding="utf-8")
     assert old in text
     Path("mine.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    Path("citejury.toml").write_text('model_list = "mine.toml"\n', encoding="utf-8")
+    done = CliRunner().invoke(main, ["pipeline", "models"])
     if not says:
-        assert "claude-sonnet-5-5" in read_model_list("mine.toml").models
+        assert (done.exit_code, "claude-sonnet-5-5" in done.stdout) == (0, True)
         return
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
     with pytest.raises(InputError, match=re.escape(says)):
         read_model_list("mine.toml")
     with pytest.raises(InputError, match=r"'none.toml' cannot be read: No such file or directory\."):
         read_model_list("none.toml")
 
 
-def test_no_entry_is_of_a_day_to_come() -> None:
+def test_the_command_lists_models_prices_pages_and_the_default() -> None:
+    done = CliRunner().invoke(
+        main, ["pipeline", "models"], env={"CITEJURY_MODELS": json.dumps({"claude": "claude-haiku-5-5"})}
+    )
+    assert done.exit_code == 0
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["claude", "claude-haiku-5-5", "default", "0.1", "0.5", "10", "1", "2026-10-07"] in [
+        each[:8] for each in lines
+    ]
+    assert "claude-sonnet-5-5: https://platform.claude.com/docs/zh-CN/models/sonnet-5-5/overview" in done.stdout
+    assert "others than its provider say (USD a million tokens, a thousand searches): search = 10 (" in done.stdout
+    assert isinstance(LISTED, ModelList)
     assert max(model.date for model in LISTED.models.values() if model.date) <= date(2026, 11, 27)
