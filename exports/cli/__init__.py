@@ -54,6 +54,7 @@ FORMER = {
     "annotation escalate": "use `citejury exports adjudicate push --one-more`",
     "annotation practice open": "use `citejury annotation practice --open NAME`",
     "annotation practice show": "use `citejury annotation practice`",
+    "exports feedback": "disagreements.csv of `citejury exports results` has everybody's judgements and notes",
     "pipeline parse": "`citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR` reads stored payloads",
     "pipeline runs delete": "use `citejury pipeline runs RUN_ID --delete`",
     "pipeline runs list": "use `citejury pipeline runs`",
@@ -62,11 +63,6 @@ FORMER = {
 """What takes the place of commands that are gone."""
 
 # click names the nearest command of the same group only, and before 8.4 none.
-_GONE = {
-    "exports feedback": "`exports feedback` is gone: disagreements.csv of `citejury exports results` has everybody's "
-    "answers and notes on a unit beside each other.",
-}
-"""What says it where a command was, by its name with its group."""
 _NO_COMMAND = re.compile(r"No such command '(.+)'")
 _SUGGESTIONS = 3
 
@@ -124,8 +120,6 @@ def _unknown_command(name: str, root: click.Context, here: click.Context) -> str
     from difflib import get_close_matches
 
     inside = tuple(here.command_path.split()[1:])
-    if gone := _GONE.get(" ".join((*inside, name))):
-        return gone
     paths = [path for path in _command_paths(root) if path]
     meant = sorted((path for path in paths if path[-1] == name), key=len)
     if not meant:
