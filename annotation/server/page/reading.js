@@ -113,9 +113,9 @@
   ["wheel", "touchmove", "pointerdown", "keydown"].forEach((name) => window.addEventListener(name, () => { isFresh = false; },
     { capture: true, passive: true }));
   const toPanes = () => {
-    const [wrapper, panes] = [document.querySelector(".resizable-v.wrapper"), evidence.page()?.fields];
-    if (!isFresh || !narrow.matches || !wrapper) return;
-    wrapper.scrollTop += panes ? panes.getBoundingClientRect().top - wrapper.getBoundingClientRect().top : -wrapper.scrollTop;
+    const [wrapper, fields] = [".resizable-v.wrapper", ".record--focus .fields"].map((each) => document.querySelector(each));
+    if (!isFresh || !narrow.matches || !wrapper || !fields) return;
+    wrapper.scrollTop += fields.getBoundingClientRect().top - wrapper.getBoundingClientRect().top;
   };
   const place = () => {
     const [record, fields] = [recordShown()?.id, document.querySelector(".record--focus .fields")];

@@ -5,7 +5,7 @@
   "use strict";
   if (!window.citejury?.evidence) return; // a script before this one did not come
   const page = window.citejury;
-  const { say, locale, onKey, watch, readText, readMarks, withoutMarks, reveal, paint, evidence } = page;
+  const { say, locale, element, onKey, watch, readText, readMarks, withoutMarks, reveal, paint, evidence } = page;
   const BLOCKS = "p, li, td, th, pre, blockquote, h1, h2, h3, h4, h5, h6, .citejury-text";
   const HEADING = /^H[1-6]$/;
   const WORD = /[\p{L}\p{N}]/u;
@@ -78,6 +78,20 @@
     const at = shown.sentences.findIndex(({ from, to }) => mark.from >= from && mark.from < to);
     if (at >= 0) show(at); else { shown.at = -1; paint("sentence", -4, []); }
   };
+  // Where no bar of the passages has such buttons: fingers have no keys.
+  const placeButtons = () => {
+    const title = !evidence.page() && document.querySelector(".record--focus .fields > div:has(> * .markdown-render) .title-area");
+    if (!title || title.querySelector(".citejury-step")) return;
+    title.firstElementChild.after(...[["previous", "‹", -1], ["next", "›", 1]].map(([name, textContent, by]) => {
+      const button = element("button", { type: "button", className: "citejury-step", tabIndex: -1, textContent });
+      button.title = say(`sentence_${name}`);
+      button.setAttribute("aria-label", button.title);
+      button.addEventListener("mousedown", (event) => event.preventDefault()); // the question keeps the focus
+      button.addEventListener("click", (event) => { event.stopPropagation(); step(by); });
+      return button;
+    }));
+  };
+  watch(placeButtons);
   watch(() => { if (shown && !shown.root.isConnected) { shown = null; CSS.highlights.delete("citejury-sentence"); } });
   onKey("n", () => step(1));
   onKey("p", () => step(-1));

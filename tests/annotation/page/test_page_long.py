@@ -1,22 +1,40 @@
 """Long texts, bad input, narrow windows, fingers and a link that is gone: all stays in reach, and nothing is lost."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from selenium.webdriver import ActionChains, Chrome
+from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import OWN_TASKS, add_task
+from annotation.argilla.labels import LABELS, OWN_TASKS, add_task
 from annotation.argilla.task_file import read_task
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.push.push import push_records
 from pipeline.records.schema import Passage, QueryResponse, Source, join_context
-from tests.support.page_driver import RECORD_ID, complaints, log_in, wait, window_size
+from tests.support.long_reports import SEEN
+from tests.support.lossy_link import LossyLink
+from tests.support.page_campaign import CONTRADICTION, campaign, submit
+from tests.support.page_campaign import opened as opened_queue
+from tests.support.page_driver import (
+    RECORD_ID,
+    answer,
+    complaints,
+    kept,
+    log_in,
+    notice,
+    press,
+    shown_text,
+    wait,
+    window_size,
+)
 from tests.support.task_files import write_claims
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
@@ -107,3 +125,116 @@ def test_what_is_read_is_six_steps_from_each_question_and_tab_comes_back(
                 circle,
             )
     assert complaints(browser) == []
+
+
+VALUES = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
+# What is kept, an hour older.
+HOUR = """Object.keys(localStorage).filter((key) => key.startsWith("citejury:")).forEach((key) => {
+  const entry = JSON.parse(localStorage[key]);
+  localStorage[key] = JSON.stringify({ ...entry, at: entry.at - 3600000, due: entry.due - 3600000 });
+})"""
+OVER = "return document.scrollingElement.scrollWidth - innerWidth"
+PRESSED = """const [selector, text] = arguments;
+const each = [...document.querySelectorAll(selector)]
+  .find((found) => found.checkVisibility({ visibilityProperty: true }) && (!text || found.innerText.includes(text)));
+each.scrollIntoView({ block: "center", behavior: "instant" });
+const { left, top, width, height } = each.getBoundingClientRect();
+const [x, y] = [left + width / 2, top + height / 2];
+return [x, y, width, height, each.contains(document.elementFromPoint(x, y))]"""
+
+
+@contextmanager
+def fingers(driver: Chrome, width: int, height: int) -> Iterator[None]:
+    with window_size(driver, width, height):
+        driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        yield
+        driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+def tap(driver: Chrome, selector: str, text: str = "") -> None:
+    def tapped() -> bool:
+        x, y, width, height, is_free = driver.execute_script(PRESSED, selector, text)
+        if not is_free:
+            return False
+        assert min(width, height) >= 23.5, (selector, width, height)
+        driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        return True
+
+    wait(driver, tapped, 20)
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize(("width", "height"), [(400, 800), (320, 640)])
+def test_everything_can_be_done_with_a_finger(owner: Argilla, browser: Chrome, width: int, height: int) -> None:
+    texts = [long_record(9000, 2000, 300), long_record(60_000, 200_000, 3000, 80)]
+    datasets = lists(owner, browser, texts)
+
+    def expanded(selector: str) -> str:
+        return str(browser.execute_script("return document.querySelector(arguments[0]).ariaExpanded", selector))
+
+    with fingers(browser, width, height):
+        opened(browser, owner, datasets["grounding"])
+        assert browser.execute_script(OVER) <= 0
+        wait(browser, lambda: browser.execute_script(SEEN) >= 0.12 * height)
+        for _ in range(2):
+            tap(browser, ".citejury-next")
+        wait(browser, lambda: "[2]: passage 1" in shown_text(browser, ".citejury-status"))
+        tap(browser, "#citejury-tab-sources")
+        wait(browser, lambda: "site2.example" in shown_text(browser, "[data-citejury-field=sources]"))
+        tap(browser, ".citejury-more")
+        wait(browser, lambda: expanded(".citejury-more") == "true")
+        tap(browser, ".citejury-more")
+        tap(browser, ".citejury-current .citejury-rule button")
+        wait(browser, lambda: shown_text(browser, ".citejury-whole"))
+        tap(browser, ".citejury-current .citejury-rule button")
+        first = browser.execute_script(RECORD_ID)
+        tap(browser, ".pagination__button:last-child")
+        wait(browser, lambda: browser.execute_script(RECORD_ID) not in (None, first))
+        tap(browser, ".pagination__button:first-child")
+        wait(browser, lambda: browser.execute_script(RECORD_ID) == first)
+        tap(browser, ".panel.--mobile .panel__header, .panel.--mobile button")
+        wait(browser, lambda: shown_text(browser, ".annotation-guidelines"))
+        tap(browser, ".panel.--mobile .panel__header, .panel.--mobile button")
+        wait(browser, lambda: not shown_text(browser, ".annotation-guidelines"))
+        for label in LABELS["grounding"]:
+            tap(
+                browser, f"[for={label}_no], .label-text:has(+ #{label}_no), .input-button:has(#{label}_no) .label-text"
+            )
+            wait(browser, lambda label=label: browser.find_element(By.ID, f"{label}_no").is_selected())
+        tap(browser, "#contentId")
+        press(browser, "By finger")
+        tap(browser, ".button--discard")
+        tap(browser, "#citejury-dialog button", "Do not discard")
+        tap(browser, ".citejury-all")
+        wait(browser, lambda: expanded(".citejury-all") == "true")
+        tap(browser, ".citejury-all")
+        tap(browser, ".button--submit")
+        wait(browser, lambda: browser.execute_script(RECORD_ID) not in (None, first))
+        answered = owner.request("GET", f"/records/{first}")["responses"]
+        assert [(each["status"], each["values"]["notes"]["value"]) for each in answered] == [("submitted", "By finger")]
+        opened(browser, owner, datasets["generation"])
+        tap(browser, ".citejury-step:nth-of-type(2), .citejury-step + .citejury-step")
+        marked = "return [...CSS.highlights.get('citejury-sentence') || []].map(String).join('')"
+        wait(browser, lambda: "[1]" in str(browser.execute_script(marked)))
+    assert complaints(browser) == []
+
+
+@pytest.mark.rare
+def test_an_hour_without_a_link_loses_nothing(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
+    work = campaign(owner, records=5, annotators=1)
+    opened_queue(browser, work, link.url)
+    link.share = 1.0
+    submit(browser, CONTRADICTION)
+    answer(browser, CONTRADICTION.items())
+    press(browser, Keys.ESCAPE, Keys.RETURN)  # more than two at a time are handed out to nobody
+    wait(browser, lambda: "Not saved yet: 2" in notice(browser))
+    browser.execute_script(HOUR)
+    browser.refresh()
+    wait(browser, lambda: "Not saved yet: 2" in notice(browser))
+    assert (len(kept(browser)), work.statuses()) == (2, [])
+    link.share = 0.0
+    browser.execute_script("window.dispatchEvent(new Event('online'))")
+    wait(browser, lambda: work.statuses() == ["submitted", "submitted"])
+    wait(browser, lambda: kept(browser) == [])
+    assert [values for _, values in work.stored().values()] == [VALUES] * 2
