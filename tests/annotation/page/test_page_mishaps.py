@@ -110,17 +110,17 @@ def test_an_answer_that_the_server_never_takes_stops_no_other(owner: Argilla, br
     bad = {"key": f"citejury:{user_id}:{record}-bad", "user": user_id, "record": record, "response": None, "tries": 1}
     bad |= {"status": "submitted", "values": {"nonsense": {"value": 1}}, "at": 0, "due": 0}
     browser.execute_script("localStorage.setItem(arguments[0], arguments[1])", bad["key"], json.dumps(bad))
-    wait(browser, lambda: "The server refuses your answers: 1" in notice(browser))
+    wait(browser, lambda: "The server refuses your judgements: 1" in notice(browser))
     browser.execute_script("localStorage.setItem('citejury:damaged', '{')")
     open_form(browser, owner.api_url, work.dataset)
     submit(browser, CONTRADICTION)
     wait(browser, lambda: work.statuses() == ["submitted"])
-    wait(browser, lambda: "The server refuses your answers: 1" in notice(browser))
+    wait(browser, lambda: "The server refuses your judgements: 1" in notice(browser))
     assert bad["key"] in kept(browser)
 
 
 def test_a_damaged_server_is_told_and_retried(argilla_server: ServerHandle, owner: Argilla, browser: Chrome) -> None:
-    said = "nimmt zurzeit keine Antworten an"
+    said = "nimmt zurzeit keine Urteile an"
     work = campaign(owner, records=2, annotators=1, locale="de")
     noted = argilla_server.home / DAMAGE_FILE
     opened(browser, work, owner.api_url)

@@ -117,7 +117,7 @@ def test_an_older_tab_does_not_overwrite_what_was_submitted_since(owner: Argilla
     browser.switch_to.window(older)
     answer(browser, [(label, True) for label in CONTRADICTION])
     press(browser, "Mine", Keys.ESCAPE, Keys.RETURN)
-    wait(browser, lambda: "answered elsewhere" in shown_text(browser, CONFLICT))
+    wait(browser, lambda: "judged elsewhere" in shown_text(browser, CONFLICT))
     assert "Mine" in shown_text(browser, CONFLICT)
     browser.execute_script("window.dispatchEvent(new Event('pagehide'))")  # the notice is written anew
     assert "Not saved" not in notice(browser)
