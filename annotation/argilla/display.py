@@ -89,10 +89,10 @@ def _passage_record(
     task: Task, record: QueryResponse, passage: Passage, wording: Wording, taken: Collection[str]
 ) -> dict[str, Any]:
     """Its rank is hidden: it would anchor the judgement of relevance."""
-    host = host_of(passage, source_of(passage, record.sources))
+    host = _host_of(passage, source_of(passage, record.sources))
     fields = {
         "query": _with_day(record.query, record.provenance.answer_timestamp, wording),
-        "source": plain_text(source_line(passage.title, host, wording)),
+        "source": plain_text(passage_source(passage, record.sources, wording)),
         "chunk": plain_text(passage.text),
     }
     ids = passage.model_dump(include={"chunk_id", "doc_id", "chunk_rank", "origin"})
@@ -110,7 +110,7 @@ def _answer_record(task: Task, record: QueryResponse, passages: Sequence[Passage
     shown, judged = [], []
     for passage in passages:
         source = source_of(passage, record.sources)
-        host = host_of(passage, source)
+        host = _host_of(passage, source)
         title = source_line(passage.title or (source.title if source else ""), host, wording)
         # A title must not look like the number of a source that the passage is not from.
         origin = f"[{source.n}] {title}" if source else _NUMBER.sub(r"(\1)", title)
@@ -187,12 +187,15 @@ def _with_day(query: str, timestamp: str, wording: Wording) -> str:
 
     The day is nothing that an answer is judged anew for, so that it has no part in the content hash.
     """
-    shown = _never_empty(plain_text(query), wording)
+    return _never_empty(plain_text(query), wording) + day_line(timestamp, wording)
+
+
+def day_line(timestamp: str, wording: Wording) -> str:
+    """A line that says the day of the answer, after a line break; empty where it is unknown."""
     try:
-        day = date.fromisoformat(timestamp[:10])
+        return f"\n{wording.asked.format(date.fromisoformat(timestamp[:10]))}"
     except ValueError:
-        return shown
-    return f"{shown}\n{wording.asked.format(day)}"
+        return ""
 
 
 def hidden_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,7 +274,7 @@ def source_list(sources: Sequence[Source], wording: Wording) -> str:
     """
     lines: dict[bool, list[str]] = {True: [], False: []}
     for source in sorted(sources, key=lambda source: source.n):
-        about = source_line(source.title, source.host, wording).replace(_BAR, "│")
+        about = source_line(source.title, source.host, wording, source.fetched_on).replace(_BAR, "│")
         has_place = source.cited in ("cited", "unknown")
         lines[has_place].append(f"[{source.n}] {_state_of(source, wording)} {_BAR} {about}")
     heading = [wording.without_place] if lines[False] else []
@@ -301,11 +304,19 @@ def _without_rule(text: str) -> str:
     return plain_text(text).replace(_RULE, "──")
 
 
-def source_line(title: str, host: str, wording: Wording) -> str:
-    """Title and host on one line; a grounding redirect's host is in neither: it would name the provider."""
+def source_line(title: str, host: str, wording: Wording, day: str = "") -> str:
+    """Title, host and day of fetching on one line, without a grounding redirect's host, as it names the provider."""
     parts = [one_line(part) for part in (title, shown_host(host))]
     distinct = dict.fromkeys(part for part in parts if part and GROUNDING_REDIRECT_HOST not in part.lower())
-    return " — ".join(distinct) or wording.unknown_source
+    fetched = [wording.fetched.format(date.fromisoformat(day))] if day else []
+    return " — ".join((" — ".join(distinct) or wording.unknown_source, *fetched))
+
+
+def passage_source(passage: Passage, sources: Sequence[Source], wording: Wording) -> str:
+    """Where a passage is from, as retrieval shows it; what a provider quotes is of no day that we know."""
+    source = source_of(passage, sources)
+    day = source.fetched_on if source and passage.origin == "page" else ""
+    return source_line(passage.title, _host_of(passage, source), wording, day)
 
 
 def source_of(passage: Passage, sources: Sequence[Source]) -> Source | None:
@@ -315,5 +326,5 @@ def source_of(passage: Passage, sources: Sequence[Source]) -> Source | None:
     return next((source for source in sources if key in map(membership_key, (source.page_url, source.url))), None)
 
 
-def host_of(passage: Passage, source: Source | None) -> str:
+def _host_of(passage: Passage, source: Source | None) -> str:
     return source.host if source and source.host else source_domain(passage.url)

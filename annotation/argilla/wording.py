@@ -75,6 +75,7 @@ class Wording(NamedTuple):
     without_place: str
     empty_text: str
     asked: str  # With the day of the answer, as `str.format` puts a date in
+    fetched: str  # With the day of fetching a page, likewise
     partly_read: str  # With `{percent}` for how many per cent of the page's words
     adjudication: Mapping[str, str]
     rules_heading: str
@@ -145,6 +146,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         without_place=_read_text(texts, ("display", "without_place"), path),
         empty_text=_read_text(texts, ("display", "empty_text"), path),
         asked=_read_text(texts, ("display", "asked"), path),
+        fetched=_read_text(texts, ("display", "fetched"), path),
         partly_read=_read_text(texts, ("display", "partly_read"), path),
         adjudication=read_texts(texts, ("adjudication",), ("votes", "notes", "disputed", "quotes", "look"), path),
         rules_heading=_read_text(texts, ("replies", "heading"), path),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from annotation.argilla.display import host_of, source_line, source_list, source_of
+from annotation.argilla.display import day_line, passage_source, source_list
 from annotation.argilla.labels import LABELS, RULES, TaskName, broken_rules, task_named
 from annotation.argilla.wording import read_wording
 from annotation.judge.judgements import (
@@ -109,10 +109,11 @@ def build_prompt(unit: Unit) -> Prompt:
 
 def _sections_of(unit: Unit, context: str) -> list[tuple[str, str]]:
     record, wording = unit.record, read_wording("en")
-    query, answer = ("QUERY", record.query), ("ANSWER", split_line(record)[0])
+    query = ("QUERY", record.query + day_line(record.provenance.answer_timestamp, wording))
+    answer = ("ANSWER", split_line(record)[0])
     if unit.task == "retrieval":
         (passage,) = unit.passages
-        source = source_line(passage.title, host_of(passage, source_of(passage, record.sources)), wording)
+        source = passage_source(passage, record.sources, wording)
         return [query, ("SOURCE OF THE PASSAGE", source), ("PASSAGE", context)]
     if unit.task == "generation":
         return [query, answer]

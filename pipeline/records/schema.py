@@ -55,6 +55,9 @@ class Source(Frozen):
     read_share: float | None = Field(default=None, ge=0, le=1)
     """The share of the page's visible words that our text of it holds; below nine tenths it is partly read. Null where
     unknown: no HTML, no visible words, or stored before it was measured."""
+    fetched_on: str = ""
+    """The day on which the page was fetched or added, `YYYY-MM-DD` in UTC; empty where there is no text of it, and in
+    records of earlier versions."""
     cited: Cited = "unknown"
     """`cited`: the answer's text refers to it. `shown`: it does not, but the provider attached the source. `seen`: the
     provider only lists it as found. `unknown`: records of earlier versions and of others do not say."""

@@ -205,6 +205,7 @@ class Shelf:
                 url = led or cited.url
                 pages.setdefault(url, PageChunks(url, addresses.document_id(url), title or source.title, chunks))
                 source = _with_state(source, reason, url, title, outcome.read_share)
+                source = source.model_copy(update={"fetched_on": outcome.ts[:10]})
             else:
                 held = source.state == "read"
                 source = _with_state(source, source.reason if held else reason, cited.url or source.url, "")

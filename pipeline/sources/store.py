@@ -65,6 +65,7 @@ class Outcome(NamedTuple):
     etag: str = ""
     last_modified: str = ""
     read_share: float | None = None
+    ts: str = ""
 
 
 class StoredEvent(NamedTuple):

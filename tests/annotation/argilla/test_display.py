@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ def test_a_page_that_was_partly_read_says_how_much_and_another_record_is_as_befo
     ("locale", "said"),
     [("en", "Day of the answer: 2026-03-01"), ("de", "Tag der Antwort: 1.3.2026"), ("ja", "回答の日付：2026年3月1日")],
 )
-def test_the_day_of_the_answer_stands_below_the_query_where_it_is_known_and_changes_nothing_else(
+def test_the_days_of_answer_and_page_stand_at_query_and_source_where_they_are_known_and_change_nothing_else(
     locale: str, said: str
 ) -> None:
     wording = read_wording(locale)
@@ -189,6 +190,14 @@ def test_the_day_of_the_answer_stands_below_the_query_where_it_is_known_and_chan
             column = "input_query" if task == "retrieval" else "query"
             if column in COLUMN_FIELDS[task]:
                 assert original_text(body, task, column) == "Is it *true*?"
+    read = undated.sources[0].model_copy(update={"fetched_on": "2026-02-03", "url": "https://www.site1.example/a"})
+    fetched = to_records(sample(sources=(read, *undated.sources[1:])), wording)
+    bodies = to_records(sample(sources=(read.model_copy(update={"fetched_on": ""}), *undated.sources[1:])), wording)
+    at = wording.fetched.format(date(2026, 2, 3))
+    assert fetched["retrieval"][0]["fields"]["source"] == f"{bodies['retrieval'][0]['fields']['source']} — {at}"
+    assert fetched["retrieval"][1] == bodies["retrieval"][1]
+    assert f"site1.example — {at}\n" in fetched["grounding"][0]["fields"]["sources"]
+    assert [content_hash(each) for each in fetched["grounding"]] == [content_hash(each) for each in bodies["grounding"]]
     odd = sample(provenance=Provenance(answer_timestamp="yesterday"))
     assert to_records(odd, wording)["generation"][0]["fields"]["query"] == "Is it *true*?"
 
