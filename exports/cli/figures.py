@@ -292,6 +292,7 @@ def results(
         results.csv       a row for each label and group      differences.csv   a row for each comparison
         findings.csv      the composite findings              results.md        for a pull request
         agreement.json    every figure of agreement           agreement.md      for a pull request
+        results.tex, agreement.tex                            for a paper (XeLaTeX or LuaLaTeX)
         labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, conditional.csv
         disagreements.csv every unit on which annotators differ, those that weigh most first
     With --runs also:

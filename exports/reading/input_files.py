@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from exports.csv.folder import exported_datasets, exported_files
 from exports.statistics.ratings import InputFile
 from pipeline.core.errors import InputError
 from pipeline.core.files import sha256_of
@@ -12,7 +13,13 @@ from pipeline.core.files import sha256_of
 
 def input_file(path: Path, rows: int) -> InputFile:
     """The file as results name it: without its folder, with its hash and the rows that were read of it."""
-    return InputFile(file=path.name, sha256=sha256_of(path), rows=rows)
+    task = exported_files(path.parent).get(path.name)
+    told = {
+        str(each.get("guideline_version") or "") for each in exported_datasets(path.parent) if each.get("task") == task
+    }
+    return InputFile(
+        file=path.name, sha256=sha256_of(path), rows=rows, guidelines=tuple(sorted(told - {""})) if task else ()
+    )
 
 
 def display_names(files: Sequence[Path]) -> list[str]:

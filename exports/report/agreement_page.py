@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import partial
-from importlib.metadata import version
 
 from annotation.quality.scores import AnnotatorScores
 from exports.report import sections as model
 from exports.report import words
 from exports.report.judge_page import audit_sections, control_sections, judge_sections
+from exports.report.methods import agreement_methods, results_methods
 from exports.report.people_page import pair_sections, people_section
 from exports.report.results_page import each_label_section, opening_section, short_section
 from exports.report.sections import SHARES, Cell, Column, Figure, Place, Rows, Section, described, marked
@@ -134,16 +134,17 @@ def agreement_sections(
     yield from judge_sections(agreement, place)
     yield from audit_sections(agreement.audit)
     yield from control_sections(controls)
+    if place != "report":
+        told = (agreement_methods(agreement, controls), *([results_methods(results)] if results else []))
+        yield Section("Methods", notes=told, depth=2)
 
 
 def _task_sections(
     agreement: schema.Agreement, task: schema.MeasuredTask, figures: schema.TaskAgreement, place: Place
 ) -> Iterator[Section]:
     """In HTML one section, on a click."""
-    discarded, mean = words.discard_sentence(figures.discards), words.macro_sentence(agreement, task)
+    discarded, mean = words.discard_sentence(figures.discards), words.macro_sentence(figures)
     is_report = place == "report"
-    cited = marked("", (f"{label}: {words.label_sentence(agreement, task, label)}." for label in figures.labels))
-    to_cite = Section("To cite", points=cited, folded=True, depth=4 if is_report else 3)
     found = Section(
         title=f"{task}: {_sizes(task, figures)}",
         lead=(
@@ -158,14 +159,13 @@ def _task_sections(
     if is_report:
         yield found._replace(
             notes=(*found.notes, *_coverage(figures)),
-            parts=(*_value_sections(figures), *pair_sections(figures), *_time_sections(figures), to_cite),
+            parts=(*_value_sections(figures), *pair_sections(figures), *_time_sections(figures)),
             folded=True,
         )
         return
     yield found
     if len(figures.rounds) > 1:
         yield Section(tables=(_slices_table("round", figures.rounds, figures),))
-    yield to_cite
 
 
 def _sizes(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> str:
@@ -337,9 +337,9 @@ def _conditional_row(figures: schema.TaskAgreement, found: schema.ConditionalAgr
     )
 
 
-def methods_section(agreement: schema.Agreement, remarks: Sequence[str]) -> Section:
-    versions = {"citejury": version("citejury"), "numpy": version("numpy")}
-    computed = TEXTS["meaning"]["computed"].format(resamples=agreement.resamples, seed=agreement.seed, **versions)
+def methods_section(
+    agreement: schema.Agreement, results: Results | None, controls: Sequence[AnnotatorScores], remarks: Sequence[str]
+) -> Section:
     methods = [method for name in dict.fromkeys((_ALPHA, *STATISTICS)) if (method := STATISTICS[name].method)]
     first, *others = TEXTS["terms"].items()
     terms = Table([("Term", "meaning"), first, *methods, *others], left=2)
@@ -347,7 +347,7 @@ def methods_section(agreement: schema.Agreement, remarks: Sequence[str]) -> Sect
     files += [(found.file, f"{found.rows:,}", found.sha256) for found in agreement.inputs]
     return Section(
         "Methods",
-        notes=(computed,),
+        notes=(agreement_methods(agreement, controls), *([results_methods(results)] if results else [])),
         parts=(
             Section("What the figures of agreement mean", tables=(terms,), folded=True),
             Section(

@@ -21,9 +21,10 @@ from exports.reading.read import ReadTables, export_files, read_tables
 from exports.reading.study import Judging, read_study
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details, write_disagreements_csv
+from exports.report.latex import latex_mark, latex_text
 from exports.report.report_page import render_report
 from exports.report.results_page import results_sections
-from exports.report.sections import markdown_mark, markdown_text
+from exports.report.sections import Section, markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import left_out_pairs
 from exports.statistics.agreement import RESAMPLES, measure_agreement
@@ -54,6 +55,7 @@ _MARKS: dict[str, bytes | tuple[str, ...]] = {
     REPORT_FILE: b'<meta name="generator" content="citejury',
     RESULTS_FILE: ("version", "consensus", "tasks", "findings"),
     "results.md": markdown_mark(_COMMAND).encode(),
+    "results.tex": latex_mark(_COMMAND).encode(),
     "results.csv": b"task,label,by,",
     "differences.csv": b"task,label,by,",
     "findings.csv": b"finding,title,any,",
@@ -62,6 +64,7 @@ _MARKS: dict[str, bytes | tuple[str, ...]] = {
     "sites.csv": b"site,citations,answers,",
     "agreement.json": ("version", "latest_response", "tasks"),
     "agreement.md": markdown_mark("exports agreement").encode(),
+    "agreement.tex": latex_mark("exports agreement").encode(),
     _DISAGREEMENTS_FILE: b"task,label,record_uuid,",
     "tasks.csv": b"task,n_units,n_records,",
     "labels.csv": b"task,label,n_items,",
@@ -73,8 +76,6 @@ _MARKS: dict[str, bytes | tuple[str, ...]] = {
 }
 """By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
 _FORMER = {
-    "results.tex": b"% citejury exports results",
-    "agreement.tex": b"% citejury exports agreement",
     "overlaps.csv": b"by,within,a,b,jaccard,",
     "changes.csv": b"task,kind,label,",
 }
@@ -224,9 +225,15 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
 
 def _write_results(results: Results, work: Path, spreadsheet_safe: bool) -> None:
     (work / RESULTS_FILE).write_bytes(results_json(results).encode())
-    (work / "results.md").write_bytes(markdown_text(_COMMAND, results_sections(results)).encode())
+    for name, text in _pages(_COMMAND, "results", list(results_sections(results))):
+        (work / name).write_bytes(text.encode())
     for name, table in results_tables(results).items():
         (work / name).write_bytes(table.csv(spreadsheet_safe))
+
+
+def _pages(command: str, name: str, sections: Sequence[Section]) -> Iterator[tuple[str, str]]:
+    yield f"{name}.md", markdown_text(command, sections)
+    yield f"{name}.tex", latex_text(command, sections)
 
 
 def results_json(results: Results) -> str:
@@ -352,9 +359,10 @@ def _write(measured: Measured, disagreements: Sequence[Disagreement], folder: Pa
     with _replaced_files(folder) as work:
         if results:
             _write_results(results, work, spreadsheet_safe)
-        page = markdown_text("exports agreement", agreement_sections(agreement, controls=controls))
+        sections = list(agreement_sections(agreement, controls=controls))
         (work / "agreement.json").write_bytes(agreement_json(agreement).encode())
-        (work / "agreement.md").write_bytes(page.encode())
+        for name, text in _pages("exports agreement", "agreement", sections):
+            (work / name).write_bytes(text.encode())
         for name, table in agreement_tables(agreement).items():
             (work / name).write_bytes(table.csv(spreadsheet_safe))
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)

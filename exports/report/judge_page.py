@@ -114,6 +114,7 @@ def difference_sentences(differences: Sequence[schema.JudgeDifference]) -> Itera
             ahead, behind = behind, ahead
             interval = interval and (-interval[1], -interval[0])
         points = f"{abs(each.difference):.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+        points = words.minus(points)
         if not each.differs:
             same.append(f"{each.label} ({each.model_a}, {each.model_b}: {points})")
             continue
@@ -208,7 +209,8 @@ def _cells(found: schema.Confusion) -> tuple[int, int, int, int]:
 
 
 def _apart(difference: float, interval: tuple[float, float] | None) -> Figure:
-    return Figure(f"{difference:+.2f}", f"[{interval[0]:+.2f}, {interval[1]:+.2f}]" if interval else "")
+    ends = f"[{interval[0]:+.2f}, {interval[1]:+.2f}]" if interval else ""
+    return Figure(words.minus(f"{difference:+.2f}"), words.minus(ends))
 
 
 def _details(found: schema.JudgedTask) -> Iterator[Section]:

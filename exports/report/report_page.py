@@ -24,7 +24,7 @@ from exports.csv.schema import text_columns
 from exports.report.agreement_page import agreement_sections, methods_section
 from exports.report.disagreement_files import Pattern, count_patterns, said_vote
 from exports.report.sections import Section
-from exports.report.words import TEXTS, THRESHOLDS, decimal, percent
+from exports.report.words import TEXTS, THRESHOLDS, decimal, minus, percent
 from exports.statistics.agreement_schema import RATINGS, Agreement
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.results_schema import Results
@@ -88,7 +88,11 @@ def render_report(
         )
     style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("style.css", "browser.js"))
     return _rendered(
-        [*first, *agreement_sections(agreement, results, controls, "report"), methods_section(agreement, remarks)],
+        [
+            *first,
+            *agreement_sections(agreement, results, controls, "report"),
+            methods_section(agreement, results, controls, remarks),
+        ],
         title=f"{'What the jury found' if results else 'Agreement'}: {', '.join(agreement.tasks)}",
         policy=f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; base-uri 'none'; "
         "form-action 'none'",
@@ -215,7 +219,7 @@ def _text(title: str, name: str, text: str) -> Text:
 
 def _facts(item: Disagreement) -> Iterator[str]:
     influence = "undefined: without this unit there is no α" if item.influence is None else f"{item.influence:+.4f}"
-    yield f"influence {influence.replace('-', '−')}"
+    yield f"influence {minus(influence)}"
     yield f"{item.contribution:.1%} of the label's disagreement"
     if item.pattern_count > 1:
         yield f"this pattern {counted(item.pattern_count, 'time')}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from annotation.argilla.labels import is_of_passages
 from exports.report.sections import Figure as Number
-from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
+from exports.report.words import TEXTS, UNDEFINED, decimal, minus, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.groups import Denominators
 from exports.statistics.rates import narratives_needed, within_reach
@@ -109,15 +109,19 @@ def _column_name(column: str) -> str:
     return _COLUMNS.get(column, column)
 
 
+def value_sentences(results: schema.Results) -> str:
+    """What a figure is, what a unit counts by the votes on it, and an answer for a finding."""
+    what = "share of yes or of a value, or a mean" if has_values(results) else "share of yes"
+    values = (_VALUES_OF_ALL if has_values(results) else _VALUES)[results.consensus]
+    finding = f" {FINDING_VALUES[results.consensus]}" if told_findings(results) else ""
+    return f"Each figure is the {what}. {values}{finding}"
+
+
 def rate_meaning(results: schema.Results) -> str:
-    values, what = _VALUES[results.consensus], "share of yes"
-    if has_values(results):
-        values, what = _VALUES_OF_ALL[results.consensus], "share of yes or of a value, or a mean"
     drawn = "narratives as what was drawn: answers to one narrative are no independent cases."
     drawn = "clusters, or units without one, as what was drawn." if RATINGS in results.tasks else drawn
-    finding = FINDING_VALUES[results.consensus] + " " if told_findings(results) else ""
     others = "They say what others of these would show, not what other annotators would say."
-    return f"Each figure is the {what}, with its 95 % interval. {values} {finding}Intervals take {drawn} {others}"
+    return f"{value_sentences(results)} Intervals are 95 % and take {drawn} {others}"
 
 
 def has_values(results: schema.Results) -> bool:
@@ -139,7 +143,7 @@ def span(interval: schema.RateInterval | None) -> str:
         return ""
     low, high = _hundredths(interval.low), _hundredths(interval.high)
     if low == high:
-        low, high = f"{100 * interval.low:.1f}", f"{100 * interval.high:.1f}"
+        low, high = minus(f"{100 * interval.low:.1f}"), minus(f"{100 * interval.high:.1f}")
     return f"[{low}, {high}]"
 
 
@@ -161,7 +165,7 @@ def _number(value: float | None) -> str:
     if value is None:
         return UNDEFINED
     digits = 2 - math.floor(math.log10(abs(value))) if value else 2
-    return f"{value:,.{min(max(digits, 0), 12)}f}"
+    return minus(f"{value:,.{min(max(digits, 0), 12)}f}")
 
 
 NUMBERS = Scale(_number, lambda ends: f"[{_number(ends.low)}, {_number(ends.high)}]" if ends else "", _number)
@@ -251,9 +255,9 @@ def _answers(found: Denominators) -> str:
 def _hundredths(value: float) -> str:
     size = abs(value)
     if 0.01 <= size <= 0.99 or min(size, abs(1 - size)) < _ROUNDING:
-        return f"{100 * value:.0f}" if size > _ROUNDING else "0"
+        return minus(f"{100 * value:.0f}") if size > _ROUNDING else "0"
     digits = f"{100 * value:.1f}".replace("-0.0", "0.0")
-    return digits if digits in ("0.0", "100.0", "-100.0") else digits.removesuffix(".0")
+    return minus(digits if digits in ("0.0", "100.0", "-100.0") else digits.removesuffix(".0"))
 
 
 def difference_meaning(results: schema.Results) -> str:

@@ -6,11 +6,9 @@ Sentences hold names as they are: whoever puts one into HTML or Markdown escapes
 import math
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
-from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-from annotation.argilla.labels import is_of_passages
 from exports.report.sections import Figure
 from exports.statistics import agreement_schema as schema
 from exports.statistics.results_schema import RateInterval
@@ -23,7 +21,6 @@ GateEnd = Literal["lower", "point"]  # what a threshold is held against: the low
 
 
 TEXTS: dict[str, Any] = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
-_METHODS: dict[schema.IntervalMethod, str] = TEXTS["interval"]
 
 
 UNDEFINED = "–"
@@ -50,14 +47,19 @@ def percent(value: float | None) -> str:
     return UNDEFINED if value is None else f"{value:.0%}"
 
 
+def minus(text: str) -> str:
+    """The number with a minus for its hyphen."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
 def decimal(value: float | None) -> str:
-    """A coefficient as it is printed in papers, such as `.74`, `-.05`, `1.00`; a dash where it is undefined."""
+    """A coefficient as it is printed in papers, such as `.74`, `−.05`, `1.00`; a dash where it is undefined."""
     if value is None:
         return UNDEFINED
     digits = f"{value:.2f}"
     if digits == "-0.00":
         return ".00"
-    return digits.replace("0.", ".", 1) if digits.startswith(("0.", "-0.")) else digits
+    return minus(digits.replace("0.", ".", 1) if digits.startswith(("0.", "-0.")) else digits)
 
 
 def bounds(interval: schema.Interval | None) -> str:
@@ -220,27 +222,6 @@ def p_phrase(value: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def label_sentence(agreement: schema.Agreement, task: schema.MeasuredTask, label: str) -> str:
-    """Such as `α = .74 [.62, .83] (Krippendorff, nominal; …; 3 annotators; citejury 0.1.0)`, or why it is undefined."""
-    figures = agreement.tasks[task]
-    found = figures.labels[label]
-    scale = getattr(found, "scale", "nominal")
-    if found.krippendorff_alpha is None:
-        return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]} {_computed(figures, scale)}"
-    interval = found.intervals.get("krippendorff_alpha")
-    records = counted(found.n_cluster_records, cluster_noun(task, figures))
-    units = f"{records} / {counted(found.n_pairable_items, 'passage')}" if is_of_passages(task) else records
-    refused = found.refused_intervals.get("krippendorff_alpha")
-    why = f", since {_REFUSED[refused]}" if refused else ""
-    how = _interval_source(agreement, interval, units) if interval else f"{units}; no interval{why}"
-    return f"α = {estimate(found.krippendorff_alpha, interval)} {_computed(figures, scale, how)}"
-
-
-def _computed(figures: schema.TaskAgreement, scale: str, *how: str) -> str:
-    people = counted(len(figures.annotators), "annotator")
-    return f"({'; '.join((f'Krippendorff, {scale}', *how, people))}; citejury {version('citejury')})"
-
-
 def cluster_noun(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> str:
     """What is resampled."""
     if task != schema.RATINGS:
@@ -248,25 +229,13 @@ def cluster_noun(task: schema.MeasuredTask, figures: schema.TaskAgreement) -> st
     return "unit" if figures.n_records == figures.n_units else "cluster"
 
 
-def macro_sentence(agreement: schema.Agreement, task: schema.MeasuredTask) -> str:
+def macro_sentence(figures: schema.TaskAgreement) -> str:
     """Empty where no label has an α, or they are on several scales."""
-    figures = agreement.tasks[task]
     if figures.macro_alpha is None or figures.scaled_pairs:
         return ""
-    interval = figures.macro_interval
-    over, noun = counted(figures.n_labels_with_alpha, "label"), f"{cluster_noun(task, figures)}s"
-    how = _interval_source(agreement, interval, noun) if interval else "no interval"
-    return f"mean α of {over} = {estimate(figures.macro_alpha, interval)} {_computed(figures, 'nominal', how)}"
-
-
-def _interval_source(agreement: schema.Agreement, interval: schema.Interval, units: str) -> str:
-    how = f"95 % {_METHODS[interval.method]} over {units}"
-    if interval.method == "one-sided" and interval.high < 1:
-        return f"95 % one-sided score bound over {units}, as too few records hold the rarer value"
-    if interval.method == "one-sided":
-        return f"{how}, no disagreement"
-    wide = ", rather too wide" if interval.conservative else ""
-    return f"{how}, B = {agreement.resamples:,}, seed {agreement.seed}{wide}"
+    return f"Mean α of {counted(figures.n_labels_with_alpha, 'label')}: " + str(
+        estimate(figures.macro_alpha, figures.macro_interval)
+    )
 
 
 def gate_failures(
@@ -304,4 +273,4 @@ def _label_failure(found: schema.LabelAgreement, threshold: float, on: GateEnd) 
 
 def _digits(value: float) -> str:
     """Four decimals, rounded down: rounded up, .66699 would stand beside "below 0.667" as .6670."""
-    return f"{math.floor(value * 10_000) / 10_000:.4f}"
+    return minus(f"{math.floor(value * 10_000) / 10_000:.4f}")

@@ -143,3 +143,5 @@ class InputFile(Frozen):
     """Of the file's bytes, in hexadecimal."""
     rows: int
     """Rows without the header, those that were left out included."""
+    guidelines: tuple[str, ...] = ()
+    """Versions of the guidelines that its responses follow, by the manifest beside it; empty where none tells."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
+from exports.statistics.annotators import measure_overlap
 from exports.statistics.consensus import UnitLabel, scale_consensus
 from exports.statistics.distributions import rounded
 from exports.statistics.exchange import Ballots
@@ -245,6 +246,8 @@ def measure_results(
                     for label, found in zip(tables[task].labels, labels, strict=False)
                 },
                 scaled=by_scale.get(task),
+                n_annotators=len(tables[task].annotators),
+                units_by_ratings=measure_overlap(tables[task]).units_by_ratings,
             )
             for task in tasks
         },

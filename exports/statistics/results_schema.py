@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from exports.statistics.groups import Denominators
 from exports.statistics.ratings import InputFile, MeasuredTask, ScaleName
 from exports.statistics.study import Consensus
@@ -170,6 +172,10 @@ class TaskResults(Frozen):
     """The labels of yes and no in the order of the task."""
     scaled: dict[str, ScaleResults] | None = None
     """The labels on a scale; absent where there is none."""
+    n_annotators: int = 0
+    """Everyone with a response."""
+    units_by_ratings: dict[int, int] = Field(default_factory=dict)
+    """Units by how many annotators answered them."""
 
 
 class RunTotals(Frozen):

@@ -34,7 +34,7 @@ def denominators(answers: int, asked: int | None = None) -> Denominators:
 
 
 def group(name: str, rate: float | None, half: float = 0.1, undefined: NoFigure | None = None) -> GroupRate:
-    interval = None if rate is None or undefined else RateInterval(low=rate - half, high=rate + half, method="test")
+    interval = None if rate is None or undefined else RateInterval(low=rate - half, high=rate + half, method="wilson")
     answers = 0 if rate is None else 20
     return GroupRate(
         by={"model_name": name},
@@ -61,7 +61,7 @@ def difference(
         rate_a=None if rates is None else rates[0],
         rate_b=None if rates is None else rates[1],
         difference=between,
-        interval=None if between is None else RateInterval(low=between - 0.1, high=between + 0.1, method="test"),
+        interval=None if between is None else RateInterval(low=between - 0.1, high=between + 0.1, method="wilson"),
         p=p,
         p_holm=None if p is None else min(1.0, p * 3),
         stands_out=p is not None and p < 0.001,
@@ -75,7 +75,7 @@ def label(rates: dict[str, float | None], p: float = 0.5) -> LabelResults:
     mean = sum(known.values()) / len(known) if known else None
     return LabelResults(
         rate=mean,
-        interval=None if mean is None else RateInterval(low=mean - 0.08, high=mean + 0.08, method="test"),
+        interval=None if mean is None else RateInterval(low=mean - 0.08, high=mean + 0.08, method="wilson"),
         undefined="no_units" if mean is None else None,
         n_units=20 * len(known),
         n_undecided=0,

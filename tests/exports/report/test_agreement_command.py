@@ -25,9 +25,9 @@ from tests.support.places import NO_SHARED, ROOT, SHARED
 EXPORT_A = SHARED / "iaa-cases" / "open" / "export_a"
 needs_shared = pytest.mark.skipif(not EXPORT_A.is_dir(), reason=NO_SHARED)
 WRITTEN = [
-    *("agreement.json", "agreement.md", "annotators.csv", "conditional.csv"),
+    *("agreement.json", "agreement.md", "agreement.tex", "annotators.csv", "conditional.csv"),
     *("differences.csv", "disagreements.csv", "findings.csv", "labels.csv", "pairs.csv", "report.html"),
-    *("results.csv", "results.json", "results.md", "slices.csv", "tasks.csv"),
+    *("results.csv", "results.json", "results.md", "results.tex", "slices.csv", "tasks.csv"),
 ]
 QUICK = ("--resamples", "100")
 
@@ -80,11 +80,14 @@ def test_it_writes_every_file_prints_a_narrow_table_and_replaces_its_own_files_a
     assert labels["proper_action"]["krippendorff_alpha"] == ""
 
 
-def test_a_latex_table_that_an_earlier_version_wrote_is_removed_and_one_of_the_user_stays(tmp_path: Path) -> None:
+def test_a_table_that_only_an_earlier_version_wrote_is_removed_and_one_of_the_user_stays(tmp_path: Path) -> None:
     export, out = write_export(tmp_path / "export"), tmp_path / "out"
-    for command, words in (("agreement", QUICK), ("results", ())):
-        former = out / f"{command}.tex"
-        for text, stays in ((f"% citejury exports {command}\n", False), ("\\begin{tabular}{lr}\n", True)):
+    for command, name, head, words in (
+        ("agreement", "changes.csv", "task,kind,label,", QUICK),
+        ("results", "overlaps.csv", "by,within,a,b,jaccard,", ()),
+    ):
+        former = out / name
+        for text, stays in ((f"{head}\n", False), ("mine\n", True)):
             out.mkdir(exist_ok=True)
             former.write_text(text, encoding="utf-8")
             result = CliRunner().invoke(main, ["exports", command, str(export), "--out", str(out), *words])
@@ -237,7 +240,7 @@ def test_real_files_give_a_table_with_intervals(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     row = next(line for line in result.stdout.splitlines() if line.startswith("topically_relevant")).split()
     assert (row[1], row[2][:2]) == (".74", "[.")
-    assert "(Krippendorff, nominal; 95 % BCa bootstrap over 43 records / 169 passages, B = 100" in (
+    assert "with 100 resamples and seed 0. Labels by kind of α's interval: BCa bootstrap (" in (
         tmp_path / "out" / "agreement.md"
     ).read_text(encoding="utf-8")
 

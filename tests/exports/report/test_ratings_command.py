@@ -63,7 +63,8 @@ def test_a_table_becomes_figures_with_their_denominators(table: Path, tmp_path: 
     assert "prevalence=not_boolean" in label["undefined"]
     assert len(rows_of(tmp_path / "out" / "scaled_pairs.csv")) == 6
     page = (tmp_path / "out" / "agreement.md").read_text(encoding="utf-8")
-    assert "(Krippendorff, ordinal; 95 % bootstrap, bounded by what such records could hold, over" in page
+    assert "Krippendorff's α (ordinal)" in page
+    assert "bootstrap, bounded by what such records could hold (1)" in page
     assert "11 units, B = 100" in page
     assert "| value | ordinal | 11 |" in page
     assert "P⁺" not in page

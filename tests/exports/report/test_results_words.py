@@ -31,9 +31,9 @@ def test_figures_have_intervals_that_show_a_width_and_a_finding_says_what_it_is_
     shares = {0.0: "0 %", 0.004: "0.4 %", 0.0001: "<0.1 %", 0.01: "1 %", 0.415: "42 %", 0.996: "99.6 %"}
     shares |= {0.9999: ">99.9 %", 1.0: "100 %", None: "–"}
     assert {value: words.share(value) for value in shares} == shares
-    spans = {(0.411, 0.414): "[41.1, 41.4]", (-0.104, 0.09): "[-10, 9]", (0.00009, 0.3): "[0.0, 30]"}
+    spans = {(0.411, 0.414): "[41.1, 41.4]", (-0.104, 0.09): "[−10, 9]", (0.00009, 0.3): "[0.0, 30]"}
     spans |= {(-0.0, 0.9999): "[0, 100.0]"}
-    assert {ends: words.span(RateInterval(low=ends[0], high=ends[1], method="test")) for ends in spans} == spans
+    assert {ends: words.span(RateInterval(low=ends[0], high=ends[1], method="wilson")) for ends in spans} == spans
     finding = results().findings["serious_problem"]
     parts = "contradicted_claim_present, fabricated_source, unsafe_content or not response_on_topic"
     assert words.definition(finding) == parts
