@@ -9,7 +9,7 @@ from annotation.quality.scores import AnnotatorScores
 from exports.report import sections as model
 from exports.report import words
 from exports.report.judge_page import audit_sections, control_sections, judge_sections
-from exports.report.methods import agreement_methods, results_methods
+from exports.report.methods import agreement_methods, methods_of, results_methods
 from exports.report.people_page import pair_sections, people_section
 from exports.report.results_page import each_label_section, opening_section, short_section
 from exports.report.sections import SHARES, Cell, Column, Figure, Place, Rows, Section, described, marked
@@ -136,7 +136,7 @@ def agreement_sections(
     yield from control_sections(controls)
     if place != "report":
         told = (agreement_methods(agreement, controls), *([results_methods(results)] if results else []))
-        yield Section("Methods", notes=told, depth=2)
+        yield methods_of(*told)
 
 
 def _task_sections(
@@ -345,9 +345,8 @@ def methods_section(
     terms = Table([("Term", "meaning"), first, *methods, *others], left=2)
     files: Rows = [("File", "rows", "SHA-256")]
     files += [(found.file, f"{found.rows:,}", found.sha256) for found in agreement.inputs]
-    return Section(
-        "Methods",
-        notes=(agreement_methods(agreement, controls), *([results_methods(results)] if results else [])),
+    told = (agreement_methods(agreement, controls), *([results_methods(results)] if results else []))
+    return methods_of(*told)._replace(
         parts=(
             Section("What the figures of agreement mean", tables=(terms,), folded=True),
             Section(
@@ -357,7 +356,4 @@ def methods_section(
                 folded=True,
             ),
         ),
-        depth=2,
-        name="methods",
-        look="methods",
     )

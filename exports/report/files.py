@@ -22,6 +22,7 @@ from exports.reading.study import Judging, read_study
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details, write_disagreements_csv
 from exports.report.latex import latex_mark, latex_text
+from exports.report.methods import methods_of, results_methods
 from exports.report.report_page import render_report
 from exports.report.results_page import results_sections
 from exports.report.sections import Section, markdown_mark, markdown_text
@@ -225,7 +226,8 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
 
 def _write_results(results: Results, work: Path, spreadsheet_safe: bool) -> None:
     (work / RESULTS_FILE).write_bytes(results_json(results).encode())
-    for name, text in _pages(_COMMAND, "results", list(results_sections(results))):
+    sections = [*results_sections(results), methods_of(results_methods(results))]
+    for name, text in _pages(_COMMAND, "results", sections):
         (work / name).write_bytes(text.encode())
     for name, table in results_tables(results).items():
         (work / name).write_bytes(table.csv(spreadsheet_safe))

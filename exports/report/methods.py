@@ -7,6 +7,7 @@ from importlib.metadata import version
 from annotation.quality.scores import AnnotatorScores
 from exports.report import words
 from exports.report.results_words import figures, value_sentences
+from exports.report.sections import Section
 from exports.statistics import agreement_schema, results_schema
 from exports.statistics.ratings import RATINGS, InputFile
 from pipeline.core.terminal import counted
@@ -89,6 +90,10 @@ def results_methods(results: results_schema.Results) -> str:
     if others := sum(each.undefined == "other_annotators" for each in differences):
         found.append(_TEXTS["other_annotators"].format(count=others))
     return " ".join([*found, _made()]).replace("narrative", drawn)
+
+
+def methods_of(*told: str) -> Section:
+    return Section("Methods", notes=told, depth=2, name="methods", look="methods")
 
 
 def _judged(task: str, people: int, units_by_ratings: Mapping[int, int], of: str = "") -> str:

@@ -13,6 +13,7 @@ from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details
 from exports.report.files import FigureOptions, agreement_json, measure_tables, results_json, results_of_files
+from exports.report.methods import methods_of, results_methods
 from exports.report.report_page import render_sections
 from exports.report.results_page import results_sections
 from exports.report.results_words import basis, rate_estimate
@@ -214,7 +215,7 @@ class ResultsResult:
         return f"<ResultsResult {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        return _notebook_html(results_sections(self.results))
+        return _notebook_html([*results_sections(self.results), methods_of(results_methods(self.results))])
 
 
 def measure_results(

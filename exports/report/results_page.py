@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, task_named
 from annotation.argilla.wording import read_wording
 from exports.report import results_words as words
-from exports.report.methods import results_methods
 from exports.report.results_words import figures
 from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Point, Rows, Section, Strip, Ticks, marked
 from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
@@ -226,8 +225,7 @@ def results_sections(results: schema.Results) -> Iterator[Section]:
     minded = marked("! ", words.incomparable_sentences(results))
     if minded:
         yield Section("What cannot be told, and what to mind", points=minded)
-    if place == "page":
-        yield Section("Methods", notes=(results_methods(results),), depth=2)
+    if place == "page":  # followed by methods
         return
     yield Section(notes=(words.rate_meaning(results),))
     if results.by:
