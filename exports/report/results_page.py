@@ -225,11 +225,6 @@ def results_sections(results: schema.Results) -> Iterator[Section]:
     minded = marked("! ", words.incomparable_sentences(results))
     if minded:
         yield Section("What cannot be told, and what to mind", points=minded)
-    if place == "page":  # followed by methods
-        return
-    yield Section(notes=(words.rate_meaning(results),))
-    if results.by:
-        yield Section(notes=(words.difference_meaning(results),))
 
 
 def opening_section(results: schema.Results, people: int) -> Section:

@@ -22,6 +22,7 @@ FILES = {
     "results.csv",
     "results.json",
     "results.md",
+    "results.tex",
     "report.html",
     "agreement.json",
 }
