@@ -53,7 +53,7 @@ SHOWN_TEXT = """return [...document.querySelectorAll(arguments[0])]
 LOGGED_IN = """localStorage.setItem("auth.strategy", "local");
 localStorage.setItem("auth._token.local", `Bearer ${arguments[0]}`);
 localStorage.setItem("auth._token_expiration.local", Date.now() + 3600000)"""  # as Argilla's own page does
-KEPT = "return Object.keys(localStorage).filter((key) => key.startsWith('citejury:'))"
+KEPT = "return Object.keys(localStorage).filter((key) => /^citejury:(?!rules:)/.test(key))"  # but rules that were seen
 
 
 def start_browser(profile: Path, logs_network: bool = False) -> webdriver.Chrome:
