@@ -354,8 +354,10 @@ def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[Cel
     left = figure.found.n_incomplete if isinstance(figure.found, schema.Finding) else 0
     found = words.rate_estimate(figure.found, figure.scale or words.SHARES)
     yield figure.title, found, f"of {counted(figure.found.n_units, figure.unit)}{f', {left:,} left out' * bool(left)}"
-    is_compared = figure.task is None and not words.is_one_unknown(figure.found)
-    groups = [group for group in figure.found.groups if tuple(group.by) == by and is_compared]
+    is_compared = (
+        isinstance(figure.found, schema.Finding) and figure.found.any and not words.is_one_unknown(figure.found)
+    )
+    groups = [group for group in figure.found.groups if is_compared and tuple(group.by) == by]
     for group in groups[: words.GROUPS_SHOWN]:
         if group.rate is not None:
             yield (

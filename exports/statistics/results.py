@@ -285,7 +285,7 @@ def _other_language(
         return None
     sheet = Values(judged, values[:, np.newaxis], np.zeros((len(values), 1), np.bool_))
     found = measure_columns([sheet], [MeasuredColumn(0, 0, tasks)], grouped, seed)[0][0]
-    title, left_out = "Answered in another language than asked", int(np.isnan(values).sum())
+    title, left_out = "In another language than asked", int(np.isnan(values).sum())
     return Finding(**dict(found), title=title, any=(), n_incomplete=left_out, missing={})
 
 
