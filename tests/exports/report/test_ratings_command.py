@@ -65,7 +65,6 @@ def test_a_table_becomes_figures_with_their_denominators(table: Path, tmp_path: 
     page = (tmp_path / "out" / "agreement.md").read_text(encoding="utf-8")
     assert "Krippendorff's α (ordinal)" in page
     assert "bootstrap, bounded by what such records could hold (1)" in page
-    assert "11 units, B = 100" in page
     assert "| value | ordinal | 11 |" in page
     assert "P⁺" not in page
     assert "A record is a cluster of units, or a unit where no cluster is named." in page
