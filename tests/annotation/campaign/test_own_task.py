@@ -124,7 +124,7 @@ def test_a_task_goes_from_its_file_to_answers_their_status_and_findings(
     task.write_text(task.read_text(encoding="utf-8").replace("is right is", "is all right is"), encoding="utf-8")
     assert "version of the wording" in run("annotation", "setup", "--yes").stdout
     assert "nothing was changed" in run("annotation", "setup").output
-    split = run("annotation", "escalate", code=1).output
+    split = run("exports", "adjudicate", "push", "--one-more", code=1).output
     assert "2 units are split" in split
     sheets = run("annotation", "share", "--out", "sheets").stdout
     assert "guidelines-claims-en.html" in sheets
