@@ -442,8 +442,10 @@ def trend_sections(results: schema.Results) -> Iterator[Section]:
     yield Section(notes=(f"What the jury found over {over}, about {answers} to {narratives}.",))
     yield from (_months_section(figure, results, months) for figure in figures(results) if figure.task is None)
     yield Section("What changed beyond chance", points=marked("* ", change_sentences(results)))
-    if results.remarks:
-        yield Section("What to mind", points=marked("! ", results.remarks))
+    yield from _annotator_section(results)
+    minded = marked("! ", words.incomparable_sentences(results))
+    if minded:
+        yield Section("What cannot be told, and what to mind", points=minded)
     yield Section(notes=(words.rate_meaning(results),))
     yield Section(notes=(MEANING,))
 
@@ -467,7 +469,7 @@ def change_sentences(results: schema.Results) -> Iterator[str]:
         together = [found.model_copy(update={"within": {}}) for found in compared]  # one family, crossed or not
         yield words.no_difference_sentence(together)
     else:
-        yield "Cannot be told: no two months have narratives in common."
+        yield "Cannot be told: no two months can be compared; why is said below."
 
 
 def _change_sentence(title: str, found: schema.Difference) -> str:
