@@ -1,4 +1,4 @@
-"""How often an annotator is taken for a difference, and what is found all the same; figures: contracts/results.md."""
+"""How often an annotator is taken for a difference, and what is found; see exports/contracts/results.md."""
 
 import sys
 
