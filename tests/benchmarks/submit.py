@@ -38,10 +38,11 @@ def annotate(driver: Chrome, owner: Argilla, url: str, task: TaskName, blocked: 
     forget(driver, url)
     driver.execute_cdp_cmd("Network.enable", {})
     driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": blocked})
+    # Before the page's own scripts, which take Enter for themselves while nothing is typed in the notes.
+    watch = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
     opened(driver, work, url)
     if bool(driver.execute_script("return Boolean(window.citejury)")) == bool(blocked):
         raise SystemExit("the page has scripts that it should not have, or none where it should")
-    driver.execute_script(WATCH)
     keys = 0
     for done in range(1, RECORDS + 1):
         answer(driver, ((label, True) for label in LABELS[task]))  # a key each
@@ -49,6 +50,7 @@ def annotate(driver: Chrome, owner: Argilla, url: str, task: TaskName, blocked: 
         keys += len(LABELS[task]) + 1
         wait(driver, lambda done=done: len(driver.execute_script("return taken")) == min(done, RECORDS - 1))
     wait(driver, lambda: work.statuses() == ["submitted"] * RECORDS)
+    driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", watch)
     return keys // RECORDS, [each / 1000 for each in driver.execute_script("return taken")]
 
 
