@@ -280,10 +280,11 @@ def results(
     answer off the topic, unless tables [findings.NAME] of citejury.toml say otherwise; then for each label α and
     whether it is fit for use. Rates of all labels, and everything else, are in the files of --out.
 
-    Intervals are 95 %. Those of rates take narratives, not answers, as independent, and two groups are compared on the
-    narratives that both have; p is corrected for all comparisons (Holm). Those of α resample whole records. A figure
-    that is undefined is shown as –, with the reason. Of several answers by one annotator to one unit the newest counts.
-    A `created_at` without offset is taken as UTC. The same files and seed give the same figures, byte for byte.
+    Intervals are 95 %. Those of rates take narratives, not answers, as independent, those of α resample whole records.
+    Two groups are compared on the narratives that both have; p is corrected for all comparisons (Holm). Where more
+    lenient people judged the one group, a model estimates by how much and takes it off. A figure that is undefined is
+    shown as –, with the reason. Of several answers by one annotator to one unit the newest counts. A `created_at`
+    without offset is taken as UTC. The same files and seed give the same figures, byte for byte.
 
     \b
     Written to --out:
@@ -345,15 +346,18 @@ def results(
         log(remark)
     found, results = measured.agreement, measured.results
     parts = short_sections(found, results), judge_sections(found, "terminal"), audit_sections(found.audit)
-    minded = Section(points=marked("! ", results.remarks if results else ()))
+    told = () if results is None else (each for each in results.remarks if each not in measured.remarks)
+    minded = Section(points=marked("! ", told))
     click.echo(terminal_text((*chain.from_iterable(parts), minded)))
     if ctx.info_name == "agreement":
         log("`exports agreement` is `exports results` now.")
     if out is None:
         tell_next("the same with `--out results`, which writes the report, tables and every figure.")
     else:
+        shared = any(label.n_pairable_items for task in found.tasks.values() for label in task.labels.values())
+        talk = "talk over the labels with a low α and the units in disagreements.csv."
         tell_next(
-            "talk over the labels with a low α and the units in disagreements.csv.",
+            talk if shared else "give some units to two people: how far they agree is not known yet.",
             f"Look at {out / REPORT_FILE}; tables and figures are beside it.",
         )
     if fail_under is not None:

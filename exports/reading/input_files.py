@@ -9,6 +9,7 @@ from exports.csv.folder import exported_datasets, exported_files
 from exports.statistics.ratings import InputFile
 from pipeline.core.errors import InputError
 from pipeline.core.files import sha256_of
+from pipeline.core.terminal import counted
 
 
 def input_file(path: Path, rows: int) -> InputFile:
@@ -32,6 +33,14 @@ def counted_cells(bad: Sequence[str]) -> str:
     return "1 cell or row" if len(bad) == 1 else f"{len(bad):,} cells or rows"
 
 
+def nul_sentences(files: Sequence[Path]) -> Iterator[str]:
+    for file in files:
+        with file.open("rb") as stream:
+            found = sum(line.count(b"\0") for line in stream)
+        if found:
+            yield f"{file.name}: U+FFFD stands for {counted(found, 'NUL character')}, which no text has."
+
+
 def column_rows(
     path: Path, needed: Sequence[str], advice: str, shown: str, bad: list[str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
@@ -50,7 +59,7 @@ def column_rows(
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the physical line on which it begins, counted from 1; blank lines are skipped.
+    """Each row with the physical line on which it begins, counted from 1; blank lines are skipped, NUL is U+FFFD.
 
     Raises:
         InputError: the file cannot be opened, is not UTF-8 (a BOM is allowed), or its quotes do not match.
@@ -59,7 +68,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     end = 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, strict=True)
+            reader = csv.reader((line.replace("\0", "\N{REPLACEMENT CHARACTER}") for line in stream), strict=True)
             for cells in reader:
                 if cells:
                     yield end + 1, cells

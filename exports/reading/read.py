@@ -13,7 +13,7 @@ import numpy as np
 from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, ByTask, Question, TaskName, is_of_passages, task_named
 from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, TASKS_FOLDER, add_tasks_of, file_name
 from exports.csv.schema import COLUMNS, STATUS_COLUMN, utc
-from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file
+from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file, nul_sentences
 from exports.statistics.ratings import (
     EPOCH,
     MICROSECOND,
@@ -418,9 +418,8 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
     if bad:
         raise BadRowsError(f"{counted_cells(bad)} cannot be read; mend what is wrong or leave the file out:", bad)
     gathered = [collection.finish() for collection in collected.values()]
-    return ReadTables(
-        [ratings for ratings, _ in gathered], inputs, [each for _, remarks in gathered for each in remarks]
-    )
+    told = [*nul_sentences(files), *(each for _, remarks in gathered for each in remarks)]
+    return ReadTables([ratings for ratings, _ in gathered], inputs, told)
 
 
 def _read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:

@@ -12,6 +12,7 @@ from exports.report.judge_page import audit_sections, control_sections, judge_se
 from exports.report.methods import agreement_methods, methods_of, results_methods
 from exports.report.people_page import pair_sections, people_section
 from exports.report.results_page import each_label_section, opening_section, short_section
+from exports.report.results_words import standing_out
 from exports.report.sections import SHARES, Cell, Column, Figure, Place, Rows, Section, described, marked
 from exports.report.words import TEXTS
 from exports.statistics import agreement_schema as schema
@@ -58,7 +59,7 @@ def _label_table(figures: schema.TaskAgreement, place: Place, left: int | None =
         if name == _ALPHA:
             columns += _AFTER_ALPHA
     if place == "terminal":
-        columns.append(Column("verdict", lambda row: words.FITNESS[words.fitness(row[1])]))
+        columns.append(Column("verdict", lambda row: words.verdict(row[1])))
     return described(columns, list(figures.labels.items()), place, left)
 
 
@@ -101,6 +102,7 @@ def short_sections(agreement: schema.Agreement, results: Results | None = None) 
         sentence = f"{counted(cautions, 'caution')} to read first: report.html and agreement.md."
         yield Section(points=marked("! ", [sentence]))
     is_starred = any(True for figures in agreement.tasks.values() for _ in words.annotator_sentences(figures))
+    is_starred |= results is not None and any(True for _ in standing_out(results))
     nouns = {words.cluster_noun(task, figures) for task, figures in agreement.tasks.items()}
     legend = _SHORT_LEGEND.replace("records", f"{min(nouns, default='record')}s")
     yield Section(notes=(legend + (" *: beyond chance." if is_starred else ""),))

@@ -7,7 +7,7 @@ from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, task_named
 from annotation.argilla.wording import read_wording
 from exports.report import results_words as words
 from exports.report.results_words import figures
-from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Point, Rows, Section, Strip, Ticks, marked
+from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Rows, Section, Strip, Ticks, marked
 from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.ratings import RATINGS, MeasuredTask
@@ -195,7 +195,7 @@ def _annotator_section(results: schema.Results) -> Iterator[Section]:
         own = [cells.get((task, annotator, name)) for name in names]
         rows.append((task, annotator, *(UNDEFINED if each is None else _yes_of_all(each) for each in own)))
     if told:
-        note = "Share of yes among their votes on all labels. Differences are those among the same annotators."
+        note = f"Share of yes among their votes on all labels. {TEXTS['adjusted']['meaning']}"
         yield Section("Who judged which group", tables=(Table(rows, left=2),), notes=(note,), depth=2)
 
 
@@ -205,19 +205,20 @@ def _yes_of_all(found: schema.AnnotatorShares) -> Figure:
     return Figure(words.SHARES.value(yes / votes) if votes else UNDEFINED, of=f" of {counted(votes, 'vote')}")
 
 
-_FIRST = 1  # so many differences, and things that cannot be compared, are in the short form; the report has all
-
-
 def results_sections(results: schema.Results) -> Iterator[Section]:
     shown = list(figures(results))
-    findings = words.told_findings(results)
+    findings, without_votes = words.told_findings(results), words.told_findings(results, by_votes=False)
     tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
-    behind = words.denominator_sentences([*([figure] for figure in findings), *tasks.values()])
+    behind = words.denominator_sentences(
+        [*([figure] for figure in findings), *tasks.values(), *([figure] for figure in without_votes)]
+    )
     yield Section(_CAPTION, notes=(words.summary_sentence(results),), depth=2)
     for figure in findings:
         yield _finding_section(figure, next(behind))
     for task, of_task in tasks.items():
         yield Section(task, tables=_rate_tables(of_task), notes=tuple(next(behind)), widths=_WIDTHS)
+    for figure in without_votes:
+        yield _finding_section(figure, next(behind))
     yield from landscape_blocks(results)
     if results.by:
         yield Section("What differs beyond chance", points=marked("* ", words.difference_sentences(results)))
@@ -256,6 +257,7 @@ def _headlines(results: schema.Results) -> Iterator[Section]:
     for task in () if told else results.tasks:
         shown = [figure for figure in figures(results) if figure.task == task]
         yield Section(task.capitalize(), tables=_rate_tables(shown, drawn=True), depth=2, look="rates")
+    yield from map(_drawn_finding, words.told_findings(results, by_votes=False))
 
 
 def each_label_section(results: schema.Results) -> Section:
@@ -308,9 +310,8 @@ def _of_units(rate: schema.Rate | None, figure: words.Figure) -> Cell:
 
 
 def _behind(results: schema.Results) -> Iterator[Section]:
-    found = next(
-        (each.found for each in (*words.told_findings(results), *figures(results)) if each.found.n_units), None
-    )
+    judged = (each for each in figures(results) if not words.needs_no_votes(each))
+    found = next((each.found for each in (*words.told_findings(results), *judged) if each.found.n_units), None)
     if found is None or RATINGS in results.tasks:
         return
     rates = _named_rates(found)
@@ -332,20 +333,15 @@ _BEHIND: dict[str, str] = TEXTS["behind"]
 def short_section(results: schema.Results, people: int) -> Section:
     of_others = [figure for figure in figures(results) if figure.task == RATINGS]
     labels = [figure for figure in figures(results) if figure.task != RATINGS and figure.task]
-    rows = [row for each in words.told_findings(results) or labels for row in _short_rows(each, tuple(results.by[:1]))]
+    opening = [*(words.told_findings(results) or labels), *words.told_findings(results, by_votes=False)]
+    rows = [row for each in opening for row in _short_rows(each, tuple(results.by[:1]))]
     star = "* " if any(words.standing_out(results)) else ""
-    points: list[Point] = []
-    for mark, found in ((star, words.difference_sentences(results)), ("! ", words.incomparable_sentences(results))):
-        sentences = list(found)
-        more = len(sentences) - _FIRST
-        if more > 0:
-            where = "agreement.md" if RATINGS in results.tasks else "report.html"
-            sentences[_FIRST - 1] += f" {more:,} more in {where}."
-        points += marked(mark, sentences[:_FIRST])
+    first, *others = [*words.incomparable_sentences(results), ""]
+    first += f" {len(others) - 1:,} more in report.html." if others[1:] else ""
     return Section(
         title=f"Found in {words.extent(results, people).removesuffix('.')}:",
         tables=((Table(rows, left=1),) if rows else ()) + (_rate_tables(of_others) if of_others else ()),
-        points=tuple(points),
+        points=(*marked(star, words.clearest_difference(results)), *marked("! ", [first] if first else ())),
         widths=_WIDTHS if of_others else _WIDTHS[:2],
     )
 
@@ -391,7 +387,8 @@ _READING: str = TEXTS["meaning"]["drawn"]
 def _headline(finding: schema.Finding) -> str:
     left = finding.n_incomplete
     found = f"{words.share(finding.rate)} of {counted(finding.n_units, 'answer')}"
-    return f"{found}; {left:,} more {'was' if left == 1 else 'were'} {words.NOT_IN_EVERY_PART}" if left else found
+    why = words.NOT_IN_EVERY_PART if finding.any else "in a language that is not told"
+    return f"{found}; {left:,} more {'was' if left == 1 else 'were'} {why}" if left else found
 
 
 def _rate_tables(shown: Sequence[words.Figure], drawn: bool = False) -> tuple[Table, ...]:
@@ -409,7 +406,7 @@ def _rate_table(shown: Sequence[words.Figure], unit: str, drawn: bool = False) -
     for name, depth, rate in words.rate_rows(shown):
         strip = [_rate_strip(name, rate, unit)] if drawn else []
         found = words.rate_estimate(rate, shown[0].scale or words.SHARES)
-        if rate.undefined == "no_units" and shown[0].task is None:
+        if rate.undefined == "no_units" and shown[0].task is None and not words.needs_no_votes(shown[0]):
             found = found._replace(why=words.NOT_IN_EVERY_PART)
         rows.append((PART * depth + name, *strip, found, f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     if drawn:
@@ -476,11 +473,14 @@ def _change_sentence(title: str, found: schema.Difference) -> str:
     change = -(found.difference or 0.0)
     ends = found.interval if change < 0 else turned(found.interval)
     level = f" ({words.group_name(found.within)})" if found.within else ""
+    moved = "rose" if change > 0 else "fell"
+    rates = f"from {words.SHARES.value(found.rate_a)} in {found.a} to {words.SHARES.value(found.rate_b)} in {found.b}"
+    told = f"{moved} {rates}, by"
+    if found.leniency:
+        told = f"as judged {rates}; {words.leniency_words(found)} it {moved} by"
     return (
-        f"{title}{level}: {'rose' if change > 0 else 'fell'} from {words.SHARES.value(found.rate_a)} in {found.a} to "
-        f"{words.SHARES.value(found.rate_b)} in {found.b}, by {words.SHARES.apart(abs(change))} "
-        f"{words.SHARES.interval(ends)}, {p_phrase(found.p_holm or 0.0)} after Holm, on "
-        f"{counted(found.n_narratives, 'narrative')} that both have."
+        f"{title}{level}: {told} {words.SHARES.apart(abs(change))} {words.SHARES.interval(ends)}, "
+        f"{p_phrase(found.p_all or 0.0)} after Holm, on {counted(found.n_narratives, 'narrative')} that both have."
     )
 
 

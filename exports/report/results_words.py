@@ -52,9 +52,13 @@ def figures(results: schema.Results) -> Iterator[Figure]:
                 yield Figure(task, f"mean {label}", f"mean {label}", unit, scaled.mean, "mean", NUMBERS)
 
 
-def told_findings(results: schema.Results) -> list[Figure]:
-    """What cannot be told is no headline."""
-    return [figure for figure in figures(results) if figure.task is None and figure.found.rate is not None]
+def told_findings(results: schema.Results, by_votes: bool = True) -> list[Figure]:
+    """Those of the jury, or those that need no votes; what cannot be told is no headline."""
+    return [
+        figure
+        for figure in figures(results)
+        if figure.task is None and figure.found.rate is not None and needs_no_votes(figure) != by_votes
+    ]
 
 
 def rate_rows(shown: Sequence[Figure]) -> Iterator[tuple[str, int, schema.Rate]]:
@@ -153,7 +157,7 @@ class Scale(NamedTuple):
     apart: Callable[[float], str]
 
 
-SHARES = Scale(share, span, lambda difference: f"{_hundredths(difference)} points")
+SHARES = Scale(share, span, lambda apart: f"{_hundredths(apart)} point{'s' * (_hundredths(apart) != '1')}")
 """Shares, in per cent and points: `41 % [30, 53]`."""
 COEFFICIENTS = Scale(
     decimal, lambda ends: f"[{decimal(ends.low)}, {decimal(ends.high)}]" if ends else "", lambda apart: decimal(apart)
@@ -208,7 +212,7 @@ def left_out_sentence(finding: schema.Finding) -> str:
     if not finding.any:
         return f"Left out, since query or language is not told: {counted(finding.n_incomplete, 'answer')}."
     parts = ", ".join(f"{label} {count:,}" for label, count in finding.missing.items() if count)
-    return f"Left out, since the jury has not judged every part: {counted(finding.n_incomplete, 'answer')} ({parts})."
+    return f"Left out, since the jury has not judged all labels: {counted(finding.n_incomplete, 'answer')} ({parts})."
 
 
 def denominator_sentence(found: Denominators, shown: Denominators | None = None) -> str:
@@ -256,12 +260,13 @@ def _hundredths(value: float) -> str:
     size = abs(value)
     if 0.01 <= size <= 0.99 or min(size, abs(1 - size)) < _ROUNDING:
         return minus(f"{100 * value:.0f}") if size > _ROUNDING else "0"
-    digits = f"{100 * value:.1f}".replace("-0.0", "0.0")
-    return minus(digits if digits in ("0.0", "100.0", "-100.0") else digits.removesuffix(".0"))
+    return minus(f"{100 * value:.1f}".replace("-0.0", "0.0").removesuffix(".0"))
 
 
 def difference_meaning(results: schema.Results) -> str:
-    return str(TEXTS["meaning"]["difference"]).replace("narrative", _drawn(results))
+    adjusted = any(found.leniency is not None for figure in figures(results) for found in figure.found.differences)
+    told = (TEXTS["meaning"]["difference"], *([TEXTS["adjusted"]["meaning"]] if adjusted else []))
+    return " ".join(told).replace("narrative", _drawn(results))
 
 
 def _drawn(results: schema.Results) -> str:
@@ -269,7 +274,7 @@ def _drawn(results: schema.Results) -> str:
 
 
 def difference_sentence(title: str, found: schema.Difference, scale: Scale = SHARES, noun: str = "narrative") -> str:
-    """A difference that has a figure, the group with the higher rate first."""
+    """A difference that has a figure, the group with the higher rate first: without what annotators make, if known."""
     (first, high), (second, low) = (found.a, found.rate_a), (found.b, found.rate_b)
     difference, interval = found.difference or 0.0, found.interval
     if difference < 0:
@@ -277,21 +282,48 @@ def difference_sentence(title: str, found: schema.Difference, scale: Scale = SHA
         difference, interval = -difference, turned(interval)
     ends = f" {scale.interval(interval)}" if interval else ""
     level = f" ({group_name(found.within)})" if found.within else ""
-    p = "" if found.p_holm is None else f", {p_phrase(found.p_holm)} after Holm"
-    if found.leniency is not None:
-        p = f" among the same annotators{p}"
-    return (
-        f"{title}{level}: {first or NOT_KNOWN} {scale.value(high)}, {second or NOT_KNOWN} {scale.value(low)}: "
-        f"{scale.apart(difference)} apart{ends}{p}, on {counted(found.n_narratives, noun)} that both have."
+    p = "" if found.p_all is None else f", {p_phrase(found.p_all)} after Holm"
+    first = first or NOT_KNOWN
+    rates = f"{first} {scale.value(high)}, {second or NOT_KNOWN} {scale.value(low)}"
+    apart = f"{rates}: {scale.apart(difference)} apart"
+    if found.leniency:
+        apart = f"as judged {rates}; {leniency_words(found, scale)} {first} is {scale.apart(difference)} higher"
+    return f"{title}{level}: {apart}{ends}{p}, on {counted(found.n_narratives, noun)} that both have."
+
+
+def leniency_words(found: schema.Difference, scale: Scale = SHARES) -> str:
+    """What of a difference comes from who judged; what is left of it follows."""
+    lenient = (found.a if (found.leniency or 0) > 0 else found.b) or NOT_KNOWN
+    return str(TEXTS["adjusted"]["share" if scale is SHARES else "mean"]).format(
+        lenient=lenient, size=scale.apart(abs(found.leniency or 0.0))
     )
 
 
 def standing_out(results: schema.Results) -> Iterator[tuple[Figure, schema.Difference]]:
-    """The differences beyond chance: composite findings first, within one the greatest difference first."""
-    for figure in figures(results):
+    """The differences beyond chance: composite findings first, within one the greatest difference first.
+
+    Last are those of findings that need no votes.
+    """
+    for figure in sorted(figures(results), key=needs_no_votes):
         told = [found for found in figure.found.differences if found.stands_out]
         for found in sorted(told, key=lambda found: -abs(found.difference or 0.0)):
             yield figure, found
+
+
+def needs_no_votes(figure: Figure) -> bool:
+    return isinstance(figure.found, schema.Finding) and not figure.found.any
+
+
+def clearest_difference(results: schema.Results) -> list[str]:
+    """Of the differences beyond chance that of the smallest p, then the largest, and how many more there are."""
+    told = list(standing_out(results))
+    if not told:
+        return list(difference_sentences(results))
+    figure, found = min(
+        told, key=lambda each: (needs_no_votes(each[0]), each[1].p_all or 0.0, -abs(each[1].difference or 0.0))
+    )
+    sentence = difference_sentence(figure.title, found, figure.scale or SHARES, _drawn(results))
+    return [sentence + (f" {len(told) - 1:,} more in report.html." if told[1:] else "")]
 
 
 def difference_sentences(results: schema.Results) -> Iterator[str]:
@@ -308,8 +340,17 @@ def difference_sentences(results: schema.Results) -> Iterator[str]:
         yield f"{counted(len(told), 'difference')} of {len(compared):,} that were compared{few}."
     elif compared:
         yield no_difference_sentence(compared, _drawn(results))
+    elif results.by and (one := _only_group(results)):
+        yield f"There is nothing to compare: all of it is {one}."
     elif results.by:
         yield "Cannot be told: no two groups could be compared."
+
+
+def _only_group(results: schema.Results) -> str:
+    """The one group that there is, alone and crossed; empty where there are more, or it is not known."""
+    groups = next((figure.found.groups for figure in figures(results)), ())
+    columns = {tuple(group.by) for group in groups}
+    return group_name(groups[-1].by) if len(columns) == len(groups) and groups and any(groups[-1].by.values()) else ""
 
 
 def no_difference_sentence(compared: Sequence[schema.Difference], noun: str = "narrative") -> str:
@@ -317,16 +358,17 @@ def no_difference_sentence(compared: Sequence[schema.Difference], noun: str = "n
     reached = sum(within_reach(compared))
     if not reached:
         most, needed = max(found.n_narratives for found in compared), narratives_needed(compared)
-        return (
-            f"Cannot be told: with at most {counted(most, noun)} in common none of "
-            f"{counted(len(compared), 'difference')} could be beyond chance; {needed:,} are needed."
-        )
+        none = f"none of {len(compared):,} differences" if compared[1:] else "the one difference"
+        could = f"{none} could{' not' * (not compared[1:])} be beyond chance"
+        return f"Cannot be told: with at most {counted(most, noun)} in common {could}; {needed:,} are needed."
+    if not compared[1:]:
+        return "The one difference is not beyond chance."
     few = "" if reached == len(compared) else f"; only {reached:,} of them have enough {noun}s in common to be"
-    return f"None of {counted(len(compared), 'difference')} is beyond chance{few}."
+    return f"None of {len(compared):,} differences is beyond chance{few}."
 
 
 _NAMES_SHOWN = 6
-NOT_IN_EVERY_PART = "not judged in every part"
+NOT_IN_EVERY_PART = "not judged on all labels"
 _REASONS: dict[schema.NoFigure, str] = TEXTS["no_figure"]
 
 
@@ -397,7 +439,7 @@ def _without_figure(results: schema.Results) -> Iterator[str]:
         parts = [("all", figure.found), *((group_name(group.by), group) for group in figure.found.groups)]
         for name, rate in parts:
             if rate.undefined:
-                in_part = figure.task is None and rate.undefined == "no_units"
+                in_part = figure.task is None and rate.undefined == "no_units" and not needs_no_votes(figure)
                 reason = _REASONS[rate.undefined].replace("narrative", _drawn(results))
                 reason = NOT_IN_EVERY_PART if in_part else reason
                 lacking.setdefault((name, rate.rate is None, reason), []).append(figure.title)

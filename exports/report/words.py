@@ -28,6 +28,7 @@ SIGNIFICANT = 0.05
 
 _REASONS: dict[UndefinedReason, str] = TEXTS["undefined"]
 _REFUSED: dict[schema.RefusedReason, str] = TEXTS["refused"]
+_WHY_UNKNOWN: dict[str, str] = TEXTS["why_unknown"]
 Fitness = Literal["fit", "tentative", "open", "unfit", "unknown"]
 FITNESS: dict[Fitness, str] = TEXTS["fitness"]
 SYMBOLS: dict[Fitness, str] = TEXTS["symbols"]
@@ -111,6 +112,14 @@ def fitness(found: schema.LabelAgreement) -> Fitness:
     return "fit" if interval.low >= reliable else "tentative"
 
 
+def verdict(found: schema.LabelAgreement) -> str:
+    """How fit the label is, and in short why that cannot be told."""
+    told = fitness(found)
+    alpha = "krippendorff_alpha"
+    why = _WHY_UNKNOWN.get(found.undefined.get(alpha) or found.refused_intervals.get(alpha) or "")
+    return f"{FITNESS[told]}: {why}" if told == "unknown" and why else FITNESS[told]
+
+
 def fitness_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     for verdict in FITNESS:
         labels = [name for name, found in figures.labels.items() if fitness(found) == verdict]
@@ -140,7 +149,11 @@ def warning_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     if compared and all(found.p is None for found in compared):
         yield _NOBODY_TOLD
     for code, advice in ADVICE.items():
-        labels = [name for name, found in figures.labels.items() if code in found.warnings]
+        labels = [
+            name
+            for name, found in figures.labels.items()
+            if code in found.warnings and not (code == "SAMPLE_SIZE" and fitness(found) == "unfit")
+        ]
         if labels:
             needed = ", ".join(f"{label} {figures.labels[label].required_items or UNDEFINED}" for label in labels)
             yield f"{_named(labels, figures)}: {advice}" + (f" Needed: {needed}." if code == "SAMPLE_SIZE" else "")

@@ -492,6 +492,7 @@ def _difference(test: _Test, column: MeasuredColumn, p_values: tuple[float, floa
         interval=rate_interval(ends and (column.apart(ends[0]), column.apart(ends[1])), "t"),
         p=_figure(p_values and p_values[0]),
         p_holm=_figure(p_values and p_values[1]),
+        p_all=_figure(p_values and p_values[2]),
         stands_out=p_values is not None and p_values[2] <= LEVEL,
         undefined=undefined,
     )

@@ -116,9 +116,10 @@ class Difference(Frozen):
     p_holm: float | None
     """The same, corrected by Holm for all pairs of this label in this dimension: one column, alone or crossed, or a
     column of months, alone and crossed."""
+    p_all: float | None
+    """The same, corrected by Holm for all pairs of all labels and findings of this dimension together."""
     stands_out: bool
-    """Whether p is at most .05 after Holm over all pairs of all labels and findings of this dimension together: what is
-    called beyond chance."""
+    """Whether `p_all` is at most .05: what is called beyond chance."""
     undefined: NoFigure | None
     """Why there is no p or no interval; None where both are there."""
     leniency: float | None = None

@@ -64,6 +64,7 @@ def difference(
         interval=None if between is None else RateInterval(low=between - 0.1, high=between + 0.1, method="wilson"),
         p=p,
         p_holm=None if p is None else min(1.0, p * 3),
+        p_all=None if p is None else min(1.0, p * 6),
         stands_out=p is not None and p < 0.001,
         undefined=undefined,
     )

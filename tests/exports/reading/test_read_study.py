@@ -110,7 +110,7 @@ def test_answers_in_another_language_than_asked_are_a_finding_of_their_own_with_
     assert (found.rate, found.n_units, found.n_incomplete) == (pytest.approx(6 / 36), 36, 0)
     assert groups == {"claude": (0, 12), "gemini": (0, 12), "perplexity": (0.5, 12)}
     (line,) = (each for each in terminal_text([short_section(results, 2)]).splitlines() if "another language" in each)
-    assert (line.split()[6:8], line.split()[-3:]) == (["17", "%"], ["of", "36", "answers"])
+    assert line.split()[-7:] == ["17", "%", "[8,", "32]", "of", "36", "answers"]
     answers = [each._replace(query="") for each in answers]
     bare = write_export(tmp_path / "bare", answers, tasks=("grounding",), provenance=False)
     assert set(measure_results(read_study([bare]).study).findings) == {"serious_problem"}

@@ -63,6 +63,20 @@ def test_a_label_is_judged_by_both_ends_of_its_interval() -> None:
         assert words.fitness(found) == verdict
 
 
+def test_what_cannot_be_told_has_its_reason_and_what_is_not_fit_needs_no_more_units() -> None:
+    rare = label(0.9, None).model_copy(update={"refused_intervals": {"krippendorff_alpha": "too_few_rare_ratings"}})
+    assert "Cannot be told: a value too rare" in agreement_terminal(agreement(grounding=helpful(rare)))
+    for reason in (*get_args(UndefinedReason), *get_args(schema.RefusedReason)):
+        refused = label(None, None).model_copy(update={"undefined": {"krippendorff_alpha": reason}})
+        assert len(words.verdict(refused)) <= 33
+    few = {
+        "open": label(0.7, 0.3, 0.9, warnings=("SAMPLE_SIZE",)),
+        "unfit": label(0.1, 0, 0.4, warnings=("SAMPLE_SIZE",)),
+    }
+    (sentence,) = (each for each in words.warning_sentences(task(few)) if ADVICE["SAMPLE_SIZE"] in each)
+    assert sentence.startswith("open: ")
+
+
 def test_those_who_stand_out_most_are_named_and_nobody_for_an_interval_alone() -> None:
     (told,) = words.annotator_sentences(RICH)
     assert told.startswith("=HYPERLINK")
@@ -92,7 +106,8 @@ def test_the_table_has_one_line_a_label_whatever_names_there_are_and_explains_a_
         assert len(told) == sum(label_name in part.labels for part in figures.tasks.values())
     row = next(line for line in lines if line.startswith("contradicted"))
     assert row.split() == ["contradicted_claim_present", "−.14", "[−.62,", "−.11]", "Not", "fit", "for", "use"]
-    assert [line.split() for line in lines if line.startswith("misleading ")][-1][1:] == ["–", "Cannot", "be", "told"]
+    row = [line for line in lines if line.startswith("misleading ")][-1]
+    assert row.split(maxsplit=2)[1:] == ["–", "Cannot be told: all say the same"]
     cautions = sum(len(list(words.warning_sentences(part))) for part in figures.tasks.values())
     assert f"! {cautions} cautions to read first: report.html and agreement.md." in lines
     assert sum(line.startswith("* ") for line in lines) == len(list(words.annotator_sentences(RICH)))

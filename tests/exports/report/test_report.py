@@ -37,7 +37,7 @@ def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
 
 def test_its_parts_stand_in_order_and_each_label_once(page: Page, whole: tuple[Agreement, list[Disagreement]]) -> None:
     assert [text for _, text in page.all("h2")] == [
-        "Serious problem: 24 % of 60 answers; 7 more were not judged in every part",
+        "Serious problem: 24 % of 60 answers; 7 more were not judged on all labels",
         "What differs beyond chance",
         "What cannot be told, and why",
         "Each label",

@@ -52,7 +52,7 @@ def test_each_group_has_its_point_numbers_denominators_and_labels_with_their_que
     assert "in the chart" in table
     assert "read" not in table  # nothing tells which sources were read
     assert "Not known: how many cite a page that was not read." in page.text
-    assert "Left out, since the jury has not judged every part: 7 answers" in page.text
+    assert "Left out, since the jury has not judged all labels: 7 answers" in page.text
     told = rows_of(shown(agreement, results()), "shares")
     (support,) = [text for text in told if text.startswith("support_present")]
     assert "Is at least one claim of the answer backed by the context?" in support
@@ -74,7 +74,7 @@ def test_every_sentence_is_there_and_the_headline_says_how_many_answers_are_left
     assert (more.count("points apart"), page.text.count("points apart")) == (7, 12)
     finding = found.findings["serious_problem"]
     page = shown(agreement, found)
-    assert "Serious problem: 24 % of 60 answers; 7 more were not judged in every part" in page.text
+    assert "Serious problem: 24 % of 60 answers; 7 more were not judged on all labels" in page.text
     whole = finding.model_copy(update={"n_incomplete": 0})
     page = shown(agreement, found.model_copy(update={"findings": {"serious_problem": whole}}))
     assert page.all("h2")[0][1] == "Serious problem: 24 % of 60 answers"
@@ -84,7 +84,7 @@ def test_every_sentence_is_there_and_the_headline_says_how_many_answers_are_left
     )
     page = shown(agreement, found.model_copy(update={"findings": {"serious_problem": empty}}))
     assert [text for _, text in page.all("h2")][:2] == ["Grounding", "Generation"]
-    assert "Serious problem cannot be told. Left out, since the jury has not judged every part: 7 answers" in page.text
+    assert "Serious problem cannot be told. Left out, since the jury has not judged all labels: 7 answers" in page.text
 
 
 def test_tasks_that_are_never_compared_say_so(agreement: Agreement) -> None:

@@ -142,11 +142,25 @@ def test_agreement_measures_what_the_jury_found_and_findings_are_those_of_citeju
     assert "unsafe_content" in refused.output
 
 
+def test_a_nul_is_replaced_and_counted_and_what_comes_next_fits_what_was_judged(tmp_path: Path) -> None:
+    export = write_export(tmp_path / "export", campaign(), tasks=("generation",))
+    file = export / "generation.csv"
+    file.write_text(file.read_text(encoding="utf-8").replace("Is statement 1", "\0s statement 1"), encoding="utf-8")
+    printed = run(export, "--out", "out")
+    assert printed.output.count("generation.csv: U+FFFD stands for 18 NUL characters") == 1
+    assert "\0" not in Path("out/disagreements.csv").read_text(encoding="utf-8")
+    assert "talk over the labels" in printed.stderr
+    alone = [answer._replace(yes={"anna": answer.yes["anna"]}) for answer in campaign()]
+    printed = run(write_export(tmp_path / "alone", alone), "--out", "alone-out")
+    assert "Next: give some units to two people" in printed.stderr
+    assert "talk over" not in printed.stderr
+
+
 def test_without_provenance_or_with_one_provider_rates_are_told_and_nothing_is_compared(tmp_path: Path) -> None:
     unknown = run(write_export(tmp_path / "unknown", campaign(), provenance=False))
-    for printed in (unknown, run(write_export(tmp_path / "one", campaign(("claude",))))):
-        assert printed.exit_code == 0, printed.output
-        assert "Cannot be told: no two groups could be compared." in printed.stdout
+    one = run(write_export(tmp_path / "one", campaign(("claude",))))
+    assert "Cannot be told: no two groups could be compared." in unknown.stdout
+    assert "There is nothing to compare: all of it is claude." in one.stdout
     assert "Serious problem                        22 %" in unknown.stdout
     assert "(not known)" not in unknown.stdout
     assert "Which model answered is known of no record. Export again" in " ".join(unknown.stdout.split())

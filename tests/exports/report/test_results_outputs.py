@@ -36,7 +36,7 @@ def test_many_groups_are_cut_those_without_a_rate_share_a_line_and_chance_gets_n
     assert lines[0].endswith("judged by 1 person:")
     assert sum(line.startswith("  model-") for line in lines) == 10
     assert any(
-        line.startswith("  a1, a2 ") and "–" in line and line.endswith("not judged in every part") for line in lines
+        line.startswith("  a1, a2 ") and "–" in line and line.endswith("not judged on all labels") for line in lines
     )
     assert any(line.startswith("  5 more groups ") for line in lines)
     finding = results().findings["serious_problem"]
@@ -71,7 +71,19 @@ def test_in_short_it_has_the_finding_by_group_what_differs_and_what_cannot_be_co
     assert " ".join(lines[4].split()) == "perplexity 41 % [31, 51] of 20 answers"
     assert lines[5].startswith("* Serious problem: perplexity 41 %, claude 10 %: 31 points apart [21, 41]")
     text = " ".join(" ".join(lines).split())
-    assert "that both have. 3 more in report.html." in text
+    assert "that both have. 2 more in report.html." in text
     assert "! gemini: no rate for helpful, so it cannot be compared there: the jury judged" in lines
     assert text.endswith("the jury judged none. 2 more in report.html.")
     assert len(lines) <= 11
+
+
+def test_a_finding_that_needs_no_votes_comes_after_what_the_jury_found() -> None:
+    finding = results().findings["serious_problem"]
+    other = finding.model_copy(update={"any": (), "title": "In another language", "missing": {}})
+    untold = finding.model_copy(update={"rate": None, "interval": None, "undefined": "no_units", "groups": ()})
+    for own, first in ((finding, "Serious problem"), (untold, "support_present")):
+        found = results().model_copy(update={"findings": {"other_language": other, "serious_problem": own}})
+        lines = findings_table(found, people=4).splitlines()
+        assert lines[1].startswith(first)
+        page = results_markdown(found)
+        assert page.index("### generation") < page.index("### In another language")

@@ -31,14 +31,14 @@ def test_figures_have_intervals_that_show_a_width_and_a_finding_says_what_it_is_
     shares = {0.0: "0 %", 0.004: "0.4 %", 0.0001: "<0.1 %", 0.01: "1 %", 0.415: "42 %", 0.996: "99.6 %"}
     shares |= {0.9999: ">99.9 %", 1.0: "100 %", None: "–"}
     assert {value: words.share(value) for value in shares} == shares
-    spans = {(0.411, 0.414): "[41.1, 41.4]", (-0.104, 0.09): "[−10, 9]", (0.00009, 0.3): "[0.0, 30]"}
-    spans |= {(-0.0, 0.9999): "[0, 100.0]"}
+    spans = {(0.411, 0.414): "[41.1, 41.4]", (-0.104, 0.09): "[−10, 9]", (0.00009, 0.3): "[0, 30]"}
+    spans |= {(-0.0, 0.9999): "[0, 100]"}
     assert {ends: words.span(RateInterval(low=ends[0], high=ends[1], method="wilson")) for ends in spans} == spans
     finding = results().findings["serious_problem"]
     parts = "contradicted_claim_present, fabricated_source, unsafe_content or not response_on_topic"
     assert words.definition(finding) == parts
     assert words.left_out_sentence(finding) == (
-        "Left out, since the jury has not judged every part: 7 answers (fabricated_source 5, unsafe_content 2)."
+        "Left out, since the jury has not judged all labels: 7 answers (fabricated_source 5, unsafe_content 2)."
     )
     assert words.group_name({"model_name": "claude", "language": ""}) == "claude, (not known)"
     titles = ["Serious problem", "support_present", "unsupported_claim_present", "helpful"]
@@ -73,6 +73,71 @@ def test_differences_come_in_order_and_are_counted_and_groups_that_nobody_judged
     assert names[::2] == ["support_present", "unsupported_claim_present", "none judged: gemini and grok"]
     assert names[1::2] == ["claude", "claude"]
     assert [name for name, _, _ in words.rate_rows(shown[:1])] == ["support_present", "claude", "gemini and grok"]
+
+
+ADJUSTED = difference("alpha", "beta", (0.5, 0.57), 0.0001).model_copy(
+    update={"difference": 0.24, "leniency": -0.31, "interval": RateInterval(low=0.12, high=0.36, method="t")}
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "scale", "said"),
+    [
+        (
+            {},
+            words.SHARES,
+            "as judged alpha 50 %, beta 57 %; beta's annotators say so 31 points more often, and without that alpha is "
+            "24 points higher [12, 36], p < .001 after Holm, on 12 narratives that both have.",
+        ),
+        (
+            {"difference": -0.17, "leniency": 0.1, "interval": None},
+            words.SHARES,
+            "as judged beta 57 %, alpha 50 %; alpha's annotators say so 10 points more often, and without that beta is "
+            "17 points higher, p < .001 after Holm, on 12 narratives that both have.",
+        ),
+        (
+            {"leniency": -0.01},
+            words.NUMBERS,
+            "as judged alpha 0.500, beta 0.570; beta's annotators rate 0.0100 higher, and without that alpha is 0.240 "
+            "higher [0.120, 0.360], p < .001 after Holm, on 12 narratives that both have.",
+        ),
+    ],
+)
+def test_a_difference_without_what_annotators_make_says_what_was_judged_and_what_was_taken_off(
+    changed: dict[str, object], scale: words.Scale, said: str
+) -> None:
+    assert words.difference_sentence("helpful", told(ADJUSTED, **changed), scale) == f"helpful: {said}"
+    adjusted = with_labels(results(), lambda label: {"differences": (ADJUSTED,)})
+    assert "a model estimates" in words.difference_meaning(adjusted)
+    assert "a model estimates" not in words.difference_meaning(results())
+
+
+def test_the_clearest_difference_is_that_of_the_smallest_p_then_the_largest_and_others_are_counted() -> None:
+    told_apart = iter([(0.5, 0.002), (0.2, 0.0001), (0.4, 0.0001)])
+
+    def one(_: LabelResults) -> dict[str, object]:
+        size, p = next(told_apart)
+        return {"differences": (told(difference("a", "b", (0.6, 0.6 - size), p), stands_out=True),)}
+
+    found = with_labels(results().model_copy(update={"findings": {}}), one)
+    assert words.clearest_difference(found) == [
+        "helpful: a 60 %, b 20 %: 40 points apart [30, 50], p < .001 after Holm, on 12 narratives that both have. 2 "
+        "more in report.html."
+    ]
+    single = found.model_copy(update={"tasks": {"generation": found.tasks["generation"]}})
+    assert "report.html" not in words.clearest_difference(single)[0]
+
+
+def test_of_one_group_or_one_difference_nothing_is_counted_as_if_there_were_more() -> None:
+    alone = difference("a", "b", (0.5, 0.4), 0.2)
+    assert words.no_difference_sentence([alone]) == "The one difference is not beyond chance."
+    assert words.no_difference_sentence([told(alone, n_narratives=3)]) == (
+        "Cannot be told: with at most 3 narratives in common the one difference could not be beyond chance; 6 are "
+        "needed."
+    )
+    one = with_labels(results(), lambda label: {"groups": label.groups[:1], "differences": ()})
+    one = one.model_copy(update={"findings": {}})
+    assert list(words.difference_sentences(one)) == ["There is nothing to compare: all of it is claude."]
 
 
 def with_shared(found: Results, n_narratives: int, first: int | None = None) -> Results:
@@ -116,7 +181,7 @@ def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
     empty = dict(group("x", None, undefined="no_units")) | {"groups": (), "differences": ()}
     del empty["by"]
     unjudged = list(words.incomparable_sentences(only(found, **empty)))
-    lacking = "Left out, since the jury has not judged every part: 7 answers (fabricated_source 5, unsafe_content 2)."
+    lacking = "Left out, since the jury has not judged all labels: 7 answers (fabricated_source 5, unsafe_content 2)."
     assert unjudged[0] == f"Serious problem cannot be told. {lacking}"
     assert not any("judged none" in sentence and "Serious problem" in sentence for sentence in unjudged)
     unlike = {"p": None, "p_holm": None, "undefined": "no_shared_narrative", "stands_out": False}
