@@ -87,7 +87,7 @@ def results_methods(results: results_schema.Results) -> str:
         )
     if lenient := sum(each.leniency is not None for each in differences):
         found.append(_TEXTS["leniency"].format(count=lenient))
-    if others := sum(each.undefined == "other_annotators" for each in differences):
+    if others := sum(each.undefined in results_schema.OF_ANNOTATORS for each in differences):
         found.append(_TEXTS["other_annotators"].format(count=others))
     return " ".join([*found, _made()]).replace("narrative", drawn)
 

@@ -193,9 +193,14 @@ def _annotator_section(results: schema.Results) -> Iterator[Section]:
     cells = {(each.task, each.annotator, words.group_name(each.by)): each for each in told}
     for task, annotator in dict.fromkeys((each.task, each.annotator) for each in told):
         own = [cells.get((task, annotator, name)) for name in names]
-        rows.append((task, annotator, *(UNDEFINED if each is None else _yes_of_all(each) for each in own)))
+        some = [each for each in own if each is not None]
+        if any(each.n_votes for each in some):
+            rows.append((task, annotator, *(UNDEFINED if each is None else _yes_of_all(each) for each in own)))
+        for label in dict.fromkeys(label for each in some for label in each.n_ratings or ()):
+            rows.append((label, annotator, *(UNDEFINED if each is None else _mean_of(each, label) for each in own)))
     if told:
-        note = f"Share of yes among their votes on all labels. {TEXTS['adjusted']['meaning']}"
+        scales = "; of a scale the mean of their ratings" if any(each.n_ratings for each in told) else ""
+        note = f"Share of yes among their votes on all labels{scales}. {TEXTS['adjusted']['meaning']}"
         yield Section("Who judged which group", tables=(Table(rows, left=2),), notes=(note,), depth=2)
 
 
@@ -203,6 +208,12 @@ def _yes_of_all(found: schema.AnnotatorShares) -> Figure:
     votes = sum(found.n_votes.values())
     yes = sum(found.n_votes[label] * share for label, share in found.yes.items() if share is not None)
     return Figure(words.SHARES.value(yes / votes) if votes else UNDEFINED, of=f" of {counted(votes, 'vote')}")
+
+
+def _mean_of(found: schema.AnnotatorShares, label: str) -> Figure:
+    count, mean = (found.n_ratings or {})[label], (found.means or {})[label]
+    ratings = counted(count, "rating")
+    return Figure(ratings) if mean is None else Figure(f"{mean:.2f}", of=f" of {ratings}")
 
 
 def results_sections(results: schema.Results) -> Iterator[Section]:

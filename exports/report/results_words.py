@@ -10,7 +10,7 @@ from exports.report.sections import Figure as Number
 from exports.report.words import TEXTS, UNDEFINED, decimal, minus, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.groups import Denominators
-from exports.statistics.rates import narratives_needed, within_reach
+from exports.statistics.rates import narratives_needed, telling_narratives, within_reach
 from exports.statistics.ratings import RATINGS, MeasuredTask
 from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
@@ -357,10 +357,12 @@ def no_difference_sentence(compared: Sequence[schema.Difference], noun: str = "n
     """That none of the differences, of which each has a p, is beyond chance, or that none could have been."""
     reached = sum(within_reach(compared))
     if not reached:
-        most, needed = max(found.n_narratives for found in compared), narratives_needed(compared)
+        most, needed = max(map(telling_narratives, compared)), narratives_needed(compared)
+        unlike = any(telling_narratives(found) < found.n_narratives for found in compared)
+        common, more = ("judged in both by the same people", "let more be judged so; ") if unlike else ("in common", "")
         none = f"none of {len(compared):,} differences" if compared[1:] else "the one difference"
         could = f"{none} could{' not' * (not compared[1:])} be beyond chance"
-        return f"Cannot be told: with at most {counted(most, noun)} in common {could}; {needed:,} are needed."
+        return f"Cannot be told: with at most {counted(most, noun)} {common} {could}; {more}{needed:,} are needed."
     if not compared[1:]:
         return "The one difference is not beyond chance."
     few = "" if reached == len(compared) else f"; only {reached:,} of them have enough {noun}s in common to be"
@@ -386,10 +388,13 @@ def _without_difference(results: schema.Results) -> Iterator[str]:
     """
     levels: dict[tuple[str, str, schema.NoFigure, str], list[str]] = {}
     for (a, b, level), reasons in _reasons_by_pair(results).items():
-        told = [title for title, reason in reasons.items() if reason is not None and reason != "no_units"]
-        if told:
-            named = "any label" if None not in reasons.values() else _named(told, 0)
-            levels.setdefault((a, b, reasons[told[0]] or "not_known", named), []).append(level)
+        by_reason: dict[schema.NoFigure, list[str]] = {}
+        for title, reason in reasons.items():
+            if reason is not None and reason != "no_units":
+                by_reason.setdefault(reason, []).append(title)
+        for reason, told in by_reason.items():
+            named = "any label" if {*reasons.values()} <= {reason, "no_units"} else _named(told, 0)
+            levels.setdefault((a, b, reason, named), []).append(level)
     pairs: dict[tuple[tuple[str, ...], schema.NoFigure, str], list[tuple[str, str]]] = {}
     for (a, b, reason, named), own in levels.items():
         pairs.setdefault((tuple(own), reason, named), []).append((a, b))
@@ -469,7 +474,11 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _unknown_denominators(results: schema.Results) -> Iterator[str]:
-    shown = [figure for figure in figures(results) if figure.task != RATINGS]
+    shown = [
+        figure
+        for figure in figures(results)
+        if figure.task != RATINGS and (not isinstance(figure.found, schema.Finding) or figure.found.any)
+    ]
     known = [figure.found.denominators for figure in shown]
     of_groups = [group.denominators for figure in shown for group in figure.found.groups]
     parts: dict[str, str] = TEXTS["unknown"]

@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Ballots(NamedTuple):
 
     units: IntArray  # Row of the sheet
     people: IntArray  # Number of the annotator; where units are of several tasks, another one in each
-    values: FloatArray | None  # Votes × labels, NaN where missing; None where a unit's value is no mean of its votes
+    values: FloatArray | None  # Votes × labels, NaN where missing; None where they do not tell how people differ
 
 
 class Side(NamedTuple):
@@ -44,6 +44,14 @@ class Held(NamedTuple):
     side: Side
     leniency: float = 0.0  # What of the difference annotators make who did not judge both groups alike
     left: FloatArray | None = None  # What each narrative adds to the rest; None where all of it is left
+    telling: int | None = None  # Narratives that tell how annotators differ; None where all of it is left
+
+
+class Untold(NamedTuple):
+    """Why a difference cannot be told from what annotators make."""
+
+    reason: Literal["other_annotators", "few_judged_by_both", "majority_hides_annotators"]
+    telling: int | None = None  # Narratives that tell how annotators differ, where they are too few
 
 
 _ASSUMED_AGREEMENT = 0.667  # Correlation of two votes on a unit, by which they are weighed against those on other units
@@ -95,8 +103,8 @@ class Told(NamedTuple):
     weights: FloatArray
 
 
-def held_against(values: FloatArray, ballots: Ballots | None, side: Side) -> list[Held] | None:
-    """One for each label; None where those who judged the one group are others than who judged the other."""
+def held_against(values: FloatArray, ballots: Ballots | None, side: Side) -> list[Held] | Untold:
+    """One for each label."""
     pull = _Pull(side)
     totals = pull.summed(values[np.ix_(side.units, side.labels)])
     alike = [_held(side, pull.spread(totals)[:, column]) for column in range(len(side.labels))]
@@ -105,7 +113,12 @@ def held_against(values: FloatArray, ballots: Ballots | None, side: Side) -> lis
     crossed = _Crossed(values, ballots, side, pull)
     if crossed.balanced:
         return alike
-    return crossed.held(totals) if crossed.told else None
+    if crossed.told:
+        return crossed.held(totals)
+    if ballots.values is not None:
+        return crossed.why
+    alone = _Crossed(values, ballots._replace(values=np.zeros((len(ballots.units), values.shape[1]))), side, pull)
+    return Untold("majority_hides_annotators") if alone.told else alone.why
 
 
 def paired(differences: FloatArray | IntArray) -> Held:
@@ -170,6 +183,7 @@ class _Crossed:
         if self.balanced:
             return
         self.who: FloatArray
+        self.shares: FloatArray | None = None
         if ballots.values is None:  # A row for each unit, of what its annotators are on average
             rows, alike = np.arange(n_units), np.zeros(n_units)
             parts = np.bincount(unit * n_people + person, 1 / votes[unit], n_units * n_people).astype(np.float64)
@@ -178,11 +192,13 @@ class _Crossed:
         else:
             rows, self.who = unit, np.eye(n_people)[person]
             says = ballots.values[np.ix_(side.votes, side.labels)]
+            self.shares = _summed(unit, says, n_units) / np.maximum(votes, 1)[:, np.newaxis]
             alike = 1 - np.sqrt((1 - _ASSUMED_AGREEMENT) / (1 + (votes - 1) * _ASSUMED_AGREEMENT))
         self.rows, self.narrative, self.alike = rows, side.narratives[side.answers[rows]], alike[rows]
         self.per_unit = np.bincount(rows, minlength=n_units)
         is_told = self._solve(says, more, of_unit)
         self.told = is_told and self.telling >= _FEWEST_TELLING
+        self.why = Untold("few_judged_by_both", int(self.telling)) if is_told else Untold("other_annotators")
         self.balanced = not self.told and unlike < _NEARLY_ALIKE
 
     def _solve(self, says: FloatArray, more: FloatArray, of_unit: FloatArray) -> bool:
@@ -216,7 +232,7 @@ class _Crossed:
         means = np.bincount(self.rows, telling, len(self.per_unit)) / np.maximum(self.per_unit, 1)
         own = telling - self.alike * means[self.rows]
         by_narrative = np.bincount(self.narrative, own**2, len(self.side.shares))
-        self.telling = float(by_narrative.sum() ** 2 / (by_narrative**2).sum())
+        self.telling = round(float(by_narrative.sum() ** 2 / (by_narrative**2).sum()), 6)
 
         def variance(each: FloatArray) -> float:
             together = np.bincount(self.rows, each)
@@ -226,7 +242,11 @@ class _Crossed:
         self.wider = variance(plain[self.rows] - own) / variance(plain[self.rows])
 
     def held(self, totals: FloatArray) -> list[Held]:
-        n_units = len(self.side.units)
+        """By the shares of votes, also where a value is no such share, as a finding's is not: only they can be told."""
+        n_units, valued = len(self.side.units), totals
+        totals = valued if self.shares is None else self.pull.summed(self.shares)
+        effects = self.effects + self.pull.by_answer @ (valued - totals)
+        effects[np.abs(effects) < _ALIKE] = 0.0  # What is left of rounding
         of_unit = _summed(self.rows, self.who @ self.lenient, n_units) / np.maximum(self.per_unit, 1)[:, np.newaxis]
         left = totals - self.pull.summed(of_unit)
         places, n = self.side.narratives, len(self.side.shares)
@@ -246,7 +266,8 @@ class _Crossed:
             found.append(
                 own._replace(
                     observed=own.observed / math.sqrt(ratio),
-                    leniency=float(self.effects[column]),
+                    leniency=float(effects[column]),
+                    telling=int(self.telling),
                     left=middle + (each - middle) * max(1.0, stretch),
                 )
             )

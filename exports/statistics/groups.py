@@ -152,6 +152,8 @@ def study_records(study: Study, names: Sequence[str], by: Sequence[str]) -> Reco
     sources, read = (_whole_numbers(names, study.provenance, column) for column in ("n_sources", "n_read"))
 
     def discarded(by: Mapping[str, str], members: IntArray, tasks: tuple[MeasuredTask, ...]) -> int | None:
+        if not tasks:
+            return None
         if study.discarded is not None:
             counts = study.discarded
             return sum(counts.get((task, names[member]), 0) for task in tasks for member in members.tolist())

@@ -15,7 +15,7 @@ import numpy as np
 from annotation.argilla.labels import TASKS, TaskName
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.distributions import holm, largest_share, rounded, student_quantile
-from exports.statistics.exchange import LEVEL, Ballots, Held, Told, exchange_p, held_against, n_draws, sides
+from exports.statistics.exchange import LEVEL, Ballots, Held, Told, Untold, exchange_p, held_against, n_draws, sides
 from exports.statistics.groups import Denominators, Grouping, Pair, Records
 from exports.statistics.ratings import (
     MISSING,
@@ -114,6 +114,28 @@ def _part_values(part: str, tasks: Mapping[TaskName, Values], n_records: int) ->
         np.fmax.at(values, task.records, settled)
         voted[task.records[~np.isnan(own) | task.undecided[:, column]]] = True
     return values, voted
+
+
+def own_findings(
+    definition: FindingDefinition, tables: Mapping[MeasuredTask, Ratings], rows: Mapping[TaskName, IntArray]
+) -> Ballots | None:
+    """What each annotator finds on their own, on the rows of each task's units; None where some lack a part of one."""
+    people = sorted({name for task in rows for name in tables[task].annotators})
+    keys, says, needed = [], [], np.zeros(max((int(each.max(initial=-1)) for each in rows.values()), default=-1) + 1)
+    for part in definition.any if len(rows) == len(tasks_of(definition.any)) else ():
+        task = _task_of(part)
+        table, units = tables[task], rows[task]
+        votes = table.values[:, YES_AND_NO[task].index(_label_of(part))]
+        given = np.flatnonzero(votes != MISSING)
+        person = np.searchsorted(people, table.annotators)[table.response_annotators[given]]
+        keys.append(units[table.units[given]] * len(people) + person)
+        says.append(votes[given] != part.startswith(_NOT))
+        needed += np.bincount(units[np.unique(table.units[given])], minlength=len(needed))
+    found, place = np.unique(np.concatenate([np.empty(0, np.int64), *keys]), return_inverse=True)
+    if not len(found) or (np.bincount(place) < needed[found // len(people)]).any():
+        return None
+    yes = np.bincount(place, np.concatenate(says)) > 0
+    return Ballots(found // len(people), found % len(people), yes[:, np.newaxis].astype(np.float64))
 
 
 def _label_of(part: str) -> str:
@@ -269,7 +291,10 @@ def _rare_end(rate: float, units: float) -> float:
     if count <= 0:
         return 0.0
     root = 1 - 1 / (9 * count) - _ONE_SIDED * math.sqrt((1 - rate) / (9 * count))
-    return rate * max(root, 0.0) ** 3
+    least = (
+        math.exp((math.log(0.05) + math.lgamma(1 + count)) / count) / count
+    )  # The cube is 0 where the count is small
+    return rate * max(root**3, least)
 
 
 def _mean_ends(totals: FloatArray, weights: FloatArray, farthest: float) -> tuple[float, float] | None:
@@ -339,16 +364,23 @@ def _compare(cells: Cells, pair: Pair) -> Iterator[Comparison]:
 
 
 def within_reach(compared: Sequence[Difference]) -> list[bool]:
-    """Whether each of these differences, which have a p, could stand out, were every narrative to speak for it."""
+    """Whether each of these differences, which have a p, could stand out, were every narrative to speak for it.
+
+    Of answers that not the same people judged, only narratives that tell how these differ speak.
+    """
     dimensions: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for place, found in enumerate(compared):
         dimensions[found.by, bool(found.within)].append(place)
     reached = [False] * len(compared)
     for places in dimensions.values():
-        corrected = holm([_smallest_p(compared[place].n_narratives) for place in places])
+        corrected = holm([_smallest_p(telling_narratives(compared[place])) for place in places])
         for place, p in zip(places, corrected, strict=True):
-            reached[place] = p <= LEVEL
+            reached[place] = compared[place].stands_out or p <= LEVEL
     return reached
+
+
+def telling_narratives(found: Difference) -> int:
+    return found.n_narratives if found.n_telling is None else min(found.n_narratives, found.n_telling)
 
 
 def narratives_needed(compared: Sequence[Difference]) -> int:
@@ -389,7 +421,7 @@ class _Test(NamedTuple):
     names: tuple[str, str]  # Their values in the column
     without_units: bool  # Whether one of them has no unit with a value
     comparison: Comparison  # Their values on the narratives that both have
-    held: Held | None  # What the difference is held against; None of one narrative, or where annotators are others
+    held: Held | Untold | None  # What the difference is held against; None of one narrative
 
 
 def measure_columns(
@@ -402,7 +434,7 @@ def measure_columns(
     ]
     parts = zip(records.divisions, cells, strict=True)
     tests = [test for division, own in parts for test in _tests(columns, division, own, sheets, records)]
-    tested = {number: test.held for number, test in enumerate(tests) if test.held is not None}
+    tested = {number: test.held for number, test in enumerate(tests) if isinstance(test.held, Held)}
     draws = n_draws(max(Counter(tests[number].pair.dimension for number in tested).values(), default=0))
     raw = dict(zip(tested, exchange_p(list(tested.values()), draws, seed), strict=True))
     families = [column.label or place for place, column in enumerate(columns)]
@@ -443,14 +475,16 @@ def _tests(
 
 def _held(
     sheet: Values, division: Grouping, pair: Pair, records: Records, comparisons: Sequence[Comparison]
-) -> dict[int, Held]:
-    """What the difference of each label is held against, of those that have one."""
+) -> dict[int, Held | Untold]:
+    """What the difference of each label is held against, of those on two narratives or more."""
     of_record = np.where(division.of_record == pair.a, 0, np.where(division.of_record == pair.b, 1, -1))
     told = Told(of_record, records.narratives, records.weights)
     shares = [each.weights / each.weights.sum() if len(each.weights) else each.weights for each in comparisons]
-    found: dict[int, Held] = {}
+    found: dict[int, Held | Untold] = {}
     for side in sides(sheet.values, sheet.ballots, sheet.records, told, shares):
-        found |= zip(side.labels.tolist(), held_against(sheet.values, sheet.ballots, side) or (), strict=False)
+        held = held_against(sheet.values, sheet.ballots, side)
+        own = [held] * len(side.labels) if isinstance(held, Untold) else held
+        found |= zip(side.labels.tolist(), own, strict=True)
     return found
 
 
@@ -470,9 +504,9 @@ def _difference(test: _Test, column: MeasuredColumn, p_values: tuple[float, floa
     n = len(comparison.weights)
     rates = tuple(map(column.told, comparison.rates)) if n else (None, None)
     between, ends, leniency = comparison.first - comparison.second, None, 0.0
-    undefined: NoFigure | None = "other_annotators"
-    if n < 2:
-        undefined = "no_units" if test.without_units else "one_narrative" if n else "no_shared_narrative"
+    undefined: NoFigure | None = "no_units" if test.without_units else "one_narrative" if n else "no_shared_narrative"
+    if isinstance(test.held, Untold):
+        undefined = test.held.reason
     elif test.held is not None:
         leniency, left = test.held.leniency, test.held.left
         if left is not None:
@@ -488,7 +522,10 @@ def _difference(test: _Test, column: MeasuredColumn, p_values: tuple[float, floa
         rate_a=_figure(rates[0]),
         rate_b=_figure(rates[1]),
         difference=_figure(column.apart(comparison.difference - leniency)) if n else None,
-        leniency=_figure(column.apart(leniency)) if test.held is not None and test.held.left is not None else None,
+        leniency=_figure(column.apart(leniency))
+        if isinstance(test.held, Held) and test.held.left is not None
+        else None,
+        n_telling=test.held and test.held.telling,
         interval=rate_interval(ends and (column.apart(ends[0]), column.apart(ends[1])), "t"),
         p=_figure(p_values and p_values[0]),
         p_holm=_figure(p_values and p_values[1]),

@@ -19,6 +19,7 @@ from exports.statistics.rates import (
     Values,
     finding_values,
     measure_columns,
+    own_findings,
     tasks_of,
     unit_places,
     unit_values,
@@ -35,6 +36,7 @@ from exports.statistics.ratings import (
     count_votes,
 )
 from exports.statistics.results_schema import (
+    OF_ANNOTATORS,
     AnnotatorShares,
     Contexts,
     Finding,
@@ -157,15 +159,19 @@ def _ballots_of(tables: Sequence[tuple[Ratings, IntArray]]) -> Ballots:
     return Ballots(found[found >= 0], np.concatenate(people or units)[found >= 0], None)
 
 
-def _with_ballots(
-    found: FindingValues,
+def _composite(
+    definition: FindingDefinition,
     tables: Mapping[MeasuredTask, Ratings],
-    tasks: Mapping[MeasuredTask, Values],
-    parts: Sequence[MeasuredTask],
+    tasks: Mapping[TaskName, Values],
+    n_records: int,
+    consensus: Consensus,
 ) -> FindingValues:
-    rows = np.full(max((int(task.records.max(initial=-1)) for task in tasks.values()), default=-1) + 1, -1)
+    """With its ballots: each annotator's own finding, where whoever judged an answer judged all of its parts."""
+    found, rows = finding_values(definition, tasks, n_records), np.full(n_records, -1)
     rows[found.values.records] = np.arange(len(found.values.records))
-    ballots = _ballots_of([(tables[part], rows[tasks[part].records]) for part in parts if part in tables])
+    own = {task: rows[tasks[task].records] for task in tasks_of(definition.any) if task in tasks}
+    ballots = own_findings(definition, tables, own) if consensus == "share" else None
+    ballots = ballots or _ballots_of([(tables[task], units) for task, units in own.items()])
     return found._replace(values=found.values._replace(ballots=ballots))
 
 
@@ -197,7 +203,7 @@ def measure_results(
     decided = {task: (study.decisions or {}).get(task, {}) for task in tables}
     tasks = {task: unit_values(table, places, consensus, decided[task]) for task, table in tables.items()}
     ours = {task: tasks[task] for task in TASKS if task in tasks}
-    composite = {name: finding_values(definition, ours, len(records)) for name, definition in findings.items()}
+    composite = {name: _composite(each, tables, ours, len(records), consensus) for name, each in findings.items()}
     scaled = [
         (task, _scale_values(table, label, places, consensus, decided[task]))
         for task, table in tables.items()
@@ -227,7 +233,7 @@ def measure_results(
         by_scale.setdefault(task, {})[each.label.name] = _scale_results(each, on_scales)
     helped = None if study.judged is None else Helped(study, study.judged, ours, by, seed)
     surveyed = None if study.answers is None else survey(study.answers, study.asked_of, by, seed)
-    crossed = _other_language(study, judged, records, tuple(tasks), grouped, seed)
+    crossed = _other_language(study, judged, records, grouped, seed)
     before_the_jury = [records[place] for place in judged.tolist()]
     return Results(
         latest_response=None if latest is None else latest.isoformat(),
@@ -277,14 +283,14 @@ def measure_results(
 
 
 def _other_language(
-    study: Study, judged: IntArray, records: Sequence[str], tasks: tuple[MeasuredTask, ...], grouped: Records, seed: int
+    study: Study, judged: IntArray, records: Sequence[str], grouped: Records, seed: int
 ) -> Finding | None:
     """Answers in another language than they were asked in, which needs no votes; None where there is none."""
     values = np.array([study.other_language.get(records[place], np.nan) for place in judged.tolist()], np.float64)
     if not np.nansum(values):
         return None
     sheet = Values(judged, values[:, np.newaxis], np.zeros((len(values), 1), np.bool_))
-    found = measure_columns([sheet], [MeasuredColumn(0, 0, tasks)], grouped, seed)[0][0]
+    found = measure_columns([sheet], [MeasuredColumn(0, 0, ())], grouped, seed)[0][0]
     title, left_out = "In another language than asked", int(np.isnan(values).sum())
     return Finding(**dict(found), title=title, any=(), n_incomplete=left_out, missing={})
 
@@ -385,24 +391,39 @@ def _annotator_shares(
 ) -> Iterator[AnnotatorShares]:
     for division in divisions:
         for task, table in tables.items() if len(division.groups) > 1 and len(division.groups[0]) == 1 else ():
-            group = division.of_record[unit_places(table, places)][table.units]
-            cells = group * len(table.annotators) + table.response_annotators
-            votes = count_votes(table.values, cells, len(division.groups) * len(table.annotators))
+            of_unit, people = division.of_record[unit_places(table, places)], len(table.annotators)
+            cells, n_cells = of_unit[table.units] * people + table.response_annotators, len(division.groups) * people
+            votes = count_votes(table.values, cells, n_cells)
+            scaled = {each.name: _sums_by_cell(each, of_unit, people, n_cells) for each in table.scaled}
             for cell in np.unique(cells).tolist():
                 given = dict(zip(table.labels, votes.ratings[cell].tolist(), strict=True))
                 ones = zip(given.items(), votes.ones[cell].tolist(), strict=True)
                 yield AnnotatorShares(
                     task=task,
-                    by=division.groups[cell // len(table.annotators)],
-                    annotator=table.annotators[cell % len(table.annotators)],
+                    by=division.groups[cell // people],
+                    annotator=table.annotators[cell % people],
                     n_votes=given,
                     yes={label: rounded(yes / n) if n else None for (label, n), yes in ones},
+                    n_ratings={name: int(counts[cell]) for name, (counts, _) in scaled.items()} or None,
+                    means={name: _mean_of(*(each[cell] for each in sums)) for name, sums in scaled.items()} or None,
                 )
+
+
+def _mean_of(count: float, total: float) -> float | None:
+    return rounded(float(total / count)) if count and not np.isnan(total) else None
+
+
+def _sums_by_cell(label: ScaledLabel, of_unit: IntArray, people: int, n_cells: int) -> tuple[FloatArray, FloatArray]:
+    """How many ratings each group and annotator has, and what they add up to; NaN on a nominal scale."""
+    cells, numbers = of_unit[label.units] * people + label.raters, _numbers_of(label)
+    given = numbers[label.codes] if len(numbers) else np.full(len(cells), np.nan)
+    counts, totals = np.bincount(cells, minlength=n_cells), np.bincount(cells, given, n_cells)
+    return counts.astype(np.float64), totals.astype(np.float64)
 
 
 def _judged_unlike(found: Sequence[LabelResults]) -> bool:
     told = (each for label in found for each in label.differences)
-    return any(each.leniency is not None or each.undefined == "other_annotators" for each in told)
+    return any(each.leniency is not None or each.undefined in OF_ANNOTATORS for each in told)
 
 
 def _remarks(divisions: Sequence[Grouping]) -> Iterator[str]:

@@ -19,13 +19,19 @@ NoFigure = Literal[
     "uneven_narratives",
     "no_shared_narrative",
     "other_annotators",
+    "few_judged_by_both",
+    "majority_hides_annotators",
     "no_variation",
     "not_known",
 ]
 
 NoHelp = Literal["not_judged", "not_a_random_part", "few_narratives", "all_labelled"]
 
-OPTIONAL = frozenset({"rate_ppi", "interval_ppi", "judge_help", "scaled", "leniency", "annotators"})
+OF_ANNOTATORS = frozenset({"other_annotators", "few_judged_by_both", "majority_hides_annotators"})
+
+OPTIONAL = frozenset({
+    *("rate_ppi", "interval_ppi", "judge_help", "scaled", "leniency", "n_telling", "annotators", "n_ratings", "means")
+})  # fmt: skip
 """Fields that `results.json` leaves out where they are None: those of a judge, labels on scales, unlike annotators."""
 
 
@@ -125,6 +131,9 @@ class Difference(Frozen):
     leniency: float | None = None
     """What of rate_a − rate_b comes from annotators who did not judge both groups alike, by how they differ from each
     other; absent where they did."""
+    n_telling: int | None = None
+    """Narratives that tell how these annotators differ, as many as would be as telling; absent where that is not asked,
+    or nothing tells it."""
 
 
 class LabelResults(Rate):
@@ -297,6 +306,10 @@ class AnnotatorShares(Frozen):
     """Votes by label of yes and no."""
     yes: dict[str, float | None]
     """Their share of yes; None without votes."""
+    n_ratings: dict[str, int] | None = None
+    """Ratings by label on another scale; absent without such labels."""
+    means: dict[str, float | None] | None = None
+    """Their mean in the numbers of the scale; None on a nominal scale, or without ratings."""
 
 
 class Results(Frozen):

@@ -31,7 +31,7 @@ def _taken_over(n: int) -> BoolArray:
     return found
 
 
-def _overlapping(n: int, shared: int) -> BoolArray:
+def overlapping(n: int, shared: int) -> BoolArray:
     found = _fixed(n, (0,), (2,))
     found[:shared, :, (0, 2)] = True
     return found
@@ -44,7 +44,7 @@ DESIGNS: dict[str, Design] = {
     "two of three on each model": lambda _, n: _fixed(n, (0, 1), (1, 2)),
     "the lenient one on one model only": lambda _, n: _fixed(n, (0, 1), (0, 1, 2)),
     "the lenient one takes over half-way": lambda _, n: _taken_over(n),
-    "one on each model, both on ten narratives": lambda _, n: _overlapping(n, 10),
+    "one on each model, both on ten narratives": lambda _, n: overlapping(n, 10),
     "one on each model": lambda _, n: _fixed(n, (0,), (2,)),
 }
 

@@ -116,7 +116,7 @@ def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: P
     assert list(change_sentences(found))[:2] == [
         "Serious problem (perplexity): fell from 67 % in 2026-01 to 0 % in 2026-02, by 67 points [47, 86], p = .001 "
         "after Holm, on 24 narratives that both have.",
-        "Serious problem: fell from 22 % in 2026-01 to 0 % in 2026-02, by 22 points [14, 30], p < .001 after Holm, on "
+        "Serious problem: fell from 22 % in 2026-01 to 0 % in 2026-02, by 22 points [14, 30], p = .001 after Holm, on "
         "24 narratives that both have.",
     ]
     crossed = [each for each in found.findings["serious_problem"].differences if each.by == MONTH and each.within]
@@ -136,7 +136,7 @@ def test_what_grew_worse_is_said_to_have_risen_and_what_else_changed(tmp_path: P
     ]
     found = measure_trend(months, FigureOptions())
     assert next(change_sentences(found)).startswith(
-        "Serious problem (perplexity): rose from 0 % in 2026-01 to 67 % in 2026-02, by 67 points [47, 86], p = .001"
+        "Serious problem (perplexity): rose from 0 % in 2026-01 to 67 % in 2026-02, by 67 points [46, 87], p = .001"
     )
     told = "The models that answered were not the same in every month: 2026-01: claude m-1; 2026-02: claude m-2."
     assert told in found.remarks
