@@ -97,7 +97,7 @@ def methods_of(*told: str) -> Section:
 
 
 def _judged(task: str, people: int, units_by_ratings: Mapping[int, int], of: str = "") -> str:
-    sizes = ", ".join(f"{n:,} by {ratings}" for ratings, n in sorted(units_by_ratings.items()))
+    sizes = ", ".join(f"{n:,} by {counted(ratings, 'annotator')}" for ratings, n in sorted(units_by_ratings.items()))
     units = counted(sum(units_by_ratings.values()), "unit") + (f" of {of}" if of else "")
     return _TEXTS["judged"].format(
         task=task.capitalize(), people=counted(people, "annotator"), units=units, sizes=sizes

@@ -264,9 +264,7 @@ def _hundredths(value: float) -> str:
 
 
 def difference_meaning(results: schema.Results) -> str:
-    adjusted = any(found.leniency is not None for figure in figures(results) for found in figure.found.differences)
-    told = (TEXTS["meaning"]["difference"], *([TEXTS["adjusted"]["meaning"]] if adjusted else []))
-    return " ".join(told).replace("narrative", _drawn(results))
+    return str(TEXTS["meaning"]["difference"]).replace("narrative", _drawn(results))
 
 
 def _drawn(results: schema.Results) -> str:
@@ -370,15 +368,31 @@ def no_difference_sentence(compared: Sequence[schema.Difference], noun: str = "n
 
 
 _NAMES_SHOWN = 6
+_MUCH = 0.05
 NOT_IN_EVERY_PART = "not judged on all labels"
 _REASONS: dict[schema.NoFigure, str] = TEXTS["no_figure"]
 
 
 def incomparable_sentences(results: schema.Results) -> Iterator[str]:
+    yield from _as_judged(results)
     yield from _without_difference(results)
     yield from _without_figure(results)
     yield from _unknown_denominators(results)
     yield from results.remarks
+
+
+def _as_judged(results: schema.Results) -> Iterator[str]:
+    """That the figures of groups are as judged, where who judged makes them differ by five points or more."""
+    unlike = [
+        (figure.title, found)
+        for figure in figures(results)
+        for found in figure.found.differences
+        if not (figure.scale or found.within) and abs(found.leniency or 0.0) >= _MUCH
+    ]
+    if unlike:
+        title, found = max(unlike, key=lambda each: abs(each[1].leniency or 0.0))
+        size = SHARES.apart(abs(found.leniency or 0.0))
+        yield TEXTS["adjusted"]["minded"].format(size=size, a=found.a, b=found.b, title=title)
 
 
 def _without_difference(results: schema.Results) -> Iterator[str]:

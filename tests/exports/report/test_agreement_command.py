@@ -240,7 +240,7 @@ def test_real_files_give_a_table_with_intervals(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     row = next(line for line in result.stdout.splitlines() if line.startswith("topically_relevant")).split()
     assert (row[1], row[2][:2]) == (".74", "[.")
-    assert "with 100 resamples and seed 0. Labels by kind of α's interval: BCa bootstrap (" in (
+    assert "with 100 resamples and seed 0. The intervals of α are, with the number of labels: BCa bootstrap (" in (
         tmp_path / "out" / "agreement.md"
     ).read_text(encoding="utf-8")
 

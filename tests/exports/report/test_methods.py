@@ -26,7 +26,7 @@ def test_a_paragraph_says_who_judged_what_by_which_statistic_interval_test_and_c
     figures = task({"helpful": label(), "incomplete": bounded}, annotators_vs_rest=people, discards=RICH.discards)
     told = agreement_methods(agreement(generation=figures).model_copy(update={"inputs": (FILE,)}))
     for part in (
-        "Generation: 3 annotators on 377 units of 90 records; units by number of annotators: 208 by 1, 169 by 2.",
+        "Generation: 3 annotators judged 377 units of 90 records (208 by 1 annotator, 169 by 2 annotators).",
         "Guidelines: version 3f2a (grounding.csv).",
         "Discarded, and not counted: 4 responses.",
         "No responses to controls are known.",
