@@ -194,7 +194,9 @@ def test_a_workspace_whose_name_would_hide_others_from_argillas_library_is_refus
 def test_records_of_no_language_of_the_campaign_stay_out_and_are_listed(lead: Lead) -> None:
     lead.campaign('locales = ["en", "ja"]', lead.people("anna"), "calibration = { records = 500 }")
     lead.run("setup")
-    assert "4 of 8 records are in languages that nobody of a list reads, so they are not in (de 4)" in lead.push().output
+    assert (
+        "4 of 8 records are in languages that nobody of a list reads, so they are not in (de 4)" in lead.push().output
+    )
     status = lead.status()
     records = {each["dataset"]: each["records"] for each in status["datasets"]}
     assert {count for name, count in records.items() if "-ja" in name} == {0}

@@ -96,7 +96,7 @@ class TestPage:
         half = {"topically_relevant": "no", "evidence_sufficient": "yes"}
         wait(browser, lambda: list(work.stored().values()) == [("draft", half)])
         wait(browser, lambda: "Saved as a draft" in notice(browser))
-        answer(browser, [("topically_relevant", True)])
+        answer(browser, [("misleading", False)])
         hint = page_texts("en")["evidence_requires_relevance"]  # it is pointed at, and does not block
         wait(browser, lambda: shown_text(browser, HINT) == hint)
         press(browser, Keys.RETURN)
