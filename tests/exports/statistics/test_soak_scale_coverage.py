@@ -76,12 +76,14 @@ def held(cell: Cell, studies: int, resamples: int) -> list[bool]:
     return found
 
 
-def test_a_sample_of_studies_on_each_scale_holds_alpha_and_a_rare_value_in_few_is_refused() -> None:
+def test_a_sample_of_studies_on_each_scale_holds_alpha_and_a_rare_value_in_few_is_held_from_above() -> None:
     for scale in ("nominal", "ordinal", "interval"):
         told = held(Cell(scale, 50, True, "even", 0.1), 30, 199)
         assert len(told) == 30
         assert np.mean(told) >= 0.85
-    assert len(held(Cell("nominal", 20, False, "rare", 0.4), 30, 99)) < 10
+    rare = held(Cell("nominal", 20, False, "rare", 0.4), 30, 99)  # nobody agrees on it: an upper end only
+    assert len(rare) > 20
+    assert np.mean(rare) >= 0.85
 
 
 @pytest.mark.soak
