@@ -73,4 +73,4 @@ def test_a_narrative_goes_through_few_files_to_its_records_and_an_export_to_its_
     assert len(asked) <= 30, asked
     assert len(sources) <= 30, sources
     files = files_of(campaign, "exports", "results", "export", "--out", "figures", "--resamples", "200")
-    assert len(files) <= 55, files
+    assert len(files) <= 60, files  # agreement and results in one command
