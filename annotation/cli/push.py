@@ -179,7 +179,7 @@ def _tell_languages(checked: "CheckedPaths", report: "PushReport", is_named: boo
     where = "which `--locale` overrules" if is_named else "so they are not in"
     told = {each: languages for each, languages in checked.languages if languages.differ}
     for what, found in (
-        (f"records are in languages that nobody of a list reads, {where}", report.unread),
+        (f"records are in languages that not all people of a list read, {where}", report.unread),
         ("records are answered in another language than asked", told),
     ):
         if found:
@@ -191,7 +191,7 @@ def _tell_languages(checked: "CheckedPaths", report: "PushReport", is_named: boo
         log("`--dry-run` lists all of them.")
     if not is_named and len(report.unread) == len(dict(checked.languages)):
         raise InputError(
-            "Nobody of a list reads any of these records, so none is in. Add who reads them to `annotators` of "
+            "Not all people of a list read any of these records; none is in. Add who reads them to `annotators` of "
             "citejury.toml and run `citejury annotation setup`, or name a list for all of them with `--locale`."
         )
 

@@ -195,7 +195,8 @@ def test_records_of_no_language_of_the_campaign_stay_out_and_are_listed(lead: Le
     lead.campaign('locales = ["en", "ja"]', lead.people("anna"), "calibration = { records = 500 }")
     lead.run("setup")
     assert (
-        "4 of 8 records are in languages that nobody of a list reads, so they are not in (de 4)" in lead.push().output
+        "4 of 8 records are in languages that not all people of a list read, so they are not in (de 4)"
+        in lead.push().output
     )
     status = lead.status()
     records = {each["dataset"]: each["records"] for each in status["datasets"]}

@@ -108,20 +108,20 @@ def test_what_nobody_reads_and_answers_in_another_language_are_counted_and_liste
         QueryResponse(record_uuid="unclear", query="Why 42?", answer="42"),
     ]
     write_records(Path("records.jsonl"), records[1])
-    assert "Nobody of a list reads any of these records, so none is in." in push(code=1).stderr
+    assert "Not all people of a list read any of these records; none is in." in push(code=1).stderr
     write_records(Path("records.jsonl"), *records)
     push("--locale", "en", "--dry-run")
     assert [each["external_id"] for each in held(owner, ready)] == []
     said = push().stderr
     assert (
-        "of 5 records are in languages that nobody of a list reads, so they are not in (de 2, de answered in en 1):"
+        "records are in languages that not all people of a list read, so they are not in (de 2, de answered in en 1):"
         in said
     )
     assert "of 5 records are answered in another language than asked (de answered in en 1):" in said
     assert "  crossed: de answered in en\n" in said
     assert {each["external_id"] for each in held(owner, ready)} == {"r1", "unclear"}
     said = push("--locale", "en").stderr
-    assert "reads, which `--locale` overrules (de 2, de answered in en 1):" in said
+    assert "read, which `--locale` overrules (de 2, de answered in en 1):" in said
     assert len(held(owner, ready)) == 5
     assert "nobody of a list reads" not in push().stderr  # what is there stays and is kept up to date
 
