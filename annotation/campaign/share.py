@@ -11,7 +11,7 @@ from typing import NamedTuple
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TaskName
 from annotation.argilla.pages import exact, markdown_to_html, render
-from annotation.argilla.tasks import CALIBRATION, ORDER, PRACTICE, lot
+from annotation.argilla.tasks import lot
 from annotation.argilla.wording import LOCALES, Wording, read_texts, read_wording
 from annotation.campaign.datasets import Series, count_records, datasets_in, place_in_order
 from annotation.campaign.file import Annotator, Campaign, Member, members
@@ -23,6 +23,7 @@ _SHEET_TEXTS = (
     *("title", "address", "user", "password", "password_elsewhere", "order"),
     *("guidelines", "calibration", "practice", "thanks"),
 )
+_ROUND_TEXTS = ("round_practice", "round_calibration", "round_adjudication", "round_suggested")
 _NAME_LENGTH = 40  # of four bytes each, a file name has room for them
 
 
@@ -51,7 +52,6 @@ def render_page(task: TaskName, wording: Wording) -> str:
 
 class WorkItem(NamedTuple):
     series: Series
-    name: str
     url: str
     records: int = 1
 
@@ -115,7 +115,7 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
     url = f"{argilla.api_url}/dataset/{{}}/annotation-mode"
     there = {
         name: [
-            WorkItem(each.series, each.name, url.format(each.id), count_records(argilla, each.id))
+            WorkItem(each.series, url.format(each.id), count_records(argilla, each.id))
             for each in datasets_in(argilla, name)
         ]
         for name in dict.fromkeys(each.workspace for each in people)
@@ -169,16 +169,17 @@ def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[
         name=name,
         guidelines=dict.fromkeys((item.series.task, item.series.locale) for item in items),
         guideline_name=_guideline_name,
-        numbers=ORDER,
         items=items,
-        rounds_first={PRACTICE: words["practice"], CALIBRATION: words["calibration"]},
+        wording=read_wording,
+        words_in=sheet_wording,
     )
 
 
 def sheet_wording(locale: str) -> dict[str, str]:
     read_wording(locale)
     path = LOCALES / f"{locale}.toml"
-    return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("sheet",), _SHEET_TEXTS, path)
+    texts = tomllib.loads(path.read_text(encoding="utf-8"))
+    return read_texts(texts, ("sheet",), _SHEET_TEXTS, path) | read_texts(texts, ("page",), _ROUND_TEXTS, path)
 
 
 def _guideline_name(task: TaskName, locale: str) -> str:

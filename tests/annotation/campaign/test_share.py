@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TASK_FOLDER, TASKS
+from annotation.argilla.labels import LABELS, OWN_TASKS, TASK_FOLDER, TASKS
 from annotation.argilla.wording import LOCALES, locales, read_wording
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
@@ -30,7 +30,6 @@ from tests.support.setup_bench import answered, make, write_records
 
 DATASET = re.compile(r"annotation-mode\">([^<]+)</a>")
 GUIDELINES = re.compile(r'href="(guidelines-[^"]+)"')
-NUMBERED = ((1, "retrieval"), (2, "grounding"), (3, "generation"))
 
 
 @pytest.fixture
@@ -54,15 +53,16 @@ def test_a_sheet_has_own_datasets_in_order(owner: Argilla, workspace: str, campa
     assert '<html lang="ja">' in kei
     assert "作業のご案内" in kei
     rounds = [
-        f"{first}{n}-{task}-{locale}"
-        for first in ("calibration-", "a-pilot-", "", "suggested-")
-        for locale in (("ja",) if first in ("a-pilot-", "suggested-") else ("de", "ja"))
-        for n, task in NUMBERED
+        (locale, read_wording(locale).titles[task] + word)
+        for words in ("de: – Probelauf,ja: – 試行", "ja: – a-pilot", "de:,ja:", "ja: – 提案つき")
+        for locale, _, word in (each.partition(":") for each in words.split(","))
+        for task in OWN_TASKS
     ]
-    assert DATASET.findall(anna) == rounds
-    assert DATASET.findall(kei) == [name for name in rounds if name.endswith("ja")]
+    assert DATASET.findall(anna) == [name for _, name in rounds]
+    assert DATASET.findall(kei) == [name for locale, name in rounds if locale == "ja"]
+    assert not re.search("retrieval|calibration", re.sub(r"<[^>]+>", "", anna))
     assert set(written.guidelines) == {
-        tmp_path / f"guidelines-{t}-{locale}.html" for _, t in NUMBERED for locale in ("de", "ja")
+        tmp_path / f"guidelines-{t}-{locale}.html" for t in OWN_TASKS for locale in ("de", "ja")
     }
     assert all((tmp_path / name).is_file() for name in GUIDELINES.findall(anna))
     assert written.without_password == (f"{workspace}-kei", f"{workspace}-anna")
@@ -128,7 +128,7 @@ def test_a_sheet_lists_only_work_and_says_if_none(workspace: str, tmp_path: Path
     assert all(line in run("setup") for line in ("No work so far", *empty))
     assert "No record is there yet" not in run("share", "--out", "sheets", "--api-url", argilla_server.url)
     sheet = (tmp_path / "sheets" / f"sheet-{workspace}-jörg-m.html").read_text(encoding="utf-8")
-    assert DATASET.findall(sheet) == ["calibration-3-generation-ja", "3-generation-ja"]
+    assert DATASET.findall(sheet) == ["生成 – 試行", "生成"]
     assert GUIDELINES.findall(sheet) == ["guidelines-generation-ja.html"]
 
 
