@@ -3,7 +3,7 @@
   "use strict";
   if (!window.citejury?.nextOf) return; // a script before this one did not come
   const { say, locale, element, watch, unsaved, isLoggedOut, opened, isAnnotator, nameOf } = window.citejury;
-  const { ask, time, link, address, nextOf } = window.citejury;
+  const { ask, time, link, address, nextOf, failure } = window.citejury;
   const SECOND = 1000;
   const [SOON, LATEST] = [5 * SECOND, 600 * SECOND];
   const NARROWING = ["search", "metadata", "response", "suggestion", "similarity"]; // Argilla's filters in the address
@@ -29,7 +29,7 @@
     if (list.drafts) return say("empty_drafts", { n: list.drafts });
     if (list.practice?.opened) return say("practice_opened");
     if (list.practice?.passed) return say("practice_passed_before");
-    if (list.practice) return say(list.practice.opens ? "practice_passed" : "practice_failed", list.practice);
+    if (list.practice) return say(list.practice.opens ? "practice_passed" : failure(list.practice), list.practice);
     return say(list.done ? "empty_done" : "empty_done_by_others");
   };
   // What was reached of what: each question with its kinds of cases and its mark.

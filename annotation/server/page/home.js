@@ -33,6 +33,10 @@
   // What is next: in order of the work a list with something to do, else one with drafts. A practice that is not passed
   // comes before what it does not open; one that is open to her is never next.
   const failed = ({ practice: standing }) => standing?.may_repeat;
+  const failure = ({ right, wanted, labels }) => { // below the mark over all, or only below that of a question
+    const isBelow = labels.some(({ is_reached: reached }) => !reached);
+    return right >= wanted && isBelow ? "practice_failed_question" : "practice_failed";
+  };
   const nextOf = (all) => {
     const lists = all.filter(({ practice: standing }) => !standing?.opens);
     return lists.find((list) => list.waiting || failed(list)) || lists.find(({ drafts }) => drafts);
@@ -55,7 +59,7 @@
     if (standing.opened) return tell("practice_opened");
     if (standing.passed) return tell("practice_passed_before");
     if (standing.opens) return tell("practice_passed", standing);
-    if (standing.may_repeat) return tell("practice_failed", standing);
+    if (standing.may_repeat) return tell(failure(standing), standing);
     const opened = opens(list, lists);
     return opened && tell("home_practice", { ...standing, list: nameOf(opened, language) });
   };
@@ -166,5 +170,7 @@
   document.addEventListener("visibilitychange", () => {
     if (page && !document.hidden && Date.now() - asked > OLD && !document.querySelector("dialog[open]")) load();
   });
-  Object.assign(window.citejury, { ask, time, link, address, nextOf, showGuidelines, homeLanguage: () => language });
+  Object.assign(window.citejury, {
+    ask, time, link, address, nextOf, failure, showGuidelines, homeLanguage: () => language,
+  });
 })();
