@@ -11,8 +11,8 @@ from pipeline.core.terminal import printable
 
 PART = "– "  # What stands before the name of a row that is a part of the row above
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
-"""What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "\ufffd", "＝", "＋", "－", "＠")
+"""What makes a cell a formula (CWE-1236), with what spreadsheets skip (line ends, NUL) and full-width forms."""
 
 _GAP = 2
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")

@@ -89,7 +89,8 @@ def test_the_vector_holds_the_booleans_hostile_text_arrives_and_an_empty_split_i
     hostile = row("generation", "001", "a|b <img src=x> [c](d)", notes=HOSTILE, query=HOSTILE, answer="")
     make(tmp_path / "out", write_export(tmp_path / "in", "generation", [hostile]))
     (found,) = rows_of(tmp_path / "out", "generation")
-    assert (found["notes"], found["text"], found["text_pair"], found["record_uuid"]) == (HOSTILE, HOSTILE, "", "001")
+    told = HOSTILE.replace("\0", "\ufffd")
+    assert (found["notes"], found["text"], found["text_pair"], found["record_uuid"]) == (told, told, "", "001")
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "alert" not in card
     assert "<img" not in card
