@@ -90,15 +90,27 @@
     const { content } = record.fields.find(({ name }) => name === "query") || record.fields[0] || {};
     return new DOMParser().parseFromString(content || "", "text/html").body.textContent.slice(0, 60);
   };
+  // The reason to discard a record stands below her note, and this browser knows it apart. Where none is known all is note.
+  const reasonKey = (id) => `citejury-reason:${user()}:${id}`;
+  const withReason = (id, note, reason) => {
+    keep({ key: reasonKey(id), reason, at: Date.now() });
+    return [note, reason].filter((text) => text.trim()).join("\n");
+  };
+  const withoutReason = (id, text) => {
+    const reason = read(reasonKey(id))?.reason;
+    if (text === reason) return "";
+    return reason && text.endsWith(`\n${reason}`) ? text.slice(0, -reason.length - 1) : text;
+  };
   const keepCorrection = (record) => {
-    const [reason, notes] = [record.answer.value?.notes?.value, record.questions.find(({ name }) => name === "notes")];
+    const [said, notes] = [record.answer.value?.notes?.value, record.questions.find(({ name }) => name === "notes")];
     const values = valuesOf(record);
     const { notes: _, ...answers } = values;
     // Of a discarded record that she takes up again the reason to discard it is none of her notes any more.
-    if (record.status === "discarded" && reason && notes?.answer.value === reason && Object.keys(answers).length
+    if (record.status === "discarded" && said && notes?.answer.value === said && Object.keys(answers).length
       && plain(answers) !== plain({ ...record.answer.value, notes: { value: "" } })) {
-      notes.answer.value = "";
-      delete values.notes;
+      notes.answer.value = withoutReason(record.id, said);
+      if (notes.answer.value) values.notes = { value: notes.answer.value };
+      else delete values.notes;
     }
     drop(record.id);
     if (plain(values) === plain(record.answer.value)) return;
@@ -145,6 +157,7 @@
   };
   page.answered = (entry) => { // what she sends now is newer
     drop(entry.record);
+    if (entry.status === "submitted") keptUnder(reasonKey(entry.record)).forEach(forget);
     try { if (JSON.parse(sessionStorage.getItem(OPEN))?.record === entry.record) sessionStorage.removeItem(OPEN); } catch { /* as above */ }
   };
 
@@ -220,5 +233,5 @@
   // Those of the dataset that is open, apart from the one before her.
   const correctionsElsewhere = () => corrections().filter((entry) => entry.dataset === page.dataset()?.id
     && entry.record !== recordShown()?.id);
-  Object.assign(page, { valuesOf, toldNow, correctionsElsewhere, goTo });
+  Object.assign(page, { valuesOf, toldNow, correctionsElsewhere, goTo, withReason });
 })();

@@ -5,10 +5,10 @@
   if (!window.citejury?.toldNow) return; // a script before this one did not come
   const { rules, task, locale, say, element, isTyping } = window.citejury;
   const { user, forget, unsaved, form, recordShown, isLoggedOut, isClosed, staleness } = window.citejury;
-  const { valuesOf, toldNow, correctionsElsewhere, goTo } = window.citejury;
+  const { valuesOf, toldNow, correctionsElsewhere, goTo, withReason } = window.citejury;
   const SECOND = 1000;
   const BUTTONS = { expired: "log_in", refused: "give_up", corrections: "go_there", not_loaded: "try_again" };
-  let bar, hint, unsaid; // the last is the reason that she began to write before she stayed
+  let bar, hint, unsaid; // the last is the reason that she began to write before she stayed, and what it made of the notes
   const write = (box, text) => { if (box.textContent !== text) box.textContent = text; box.hidden = !text; };
 
   const warn = () => {
@@ -41,7 +41,9 @@
     const [question, reason, ...buttons] = dialog.querySelectorAll("p, textarea, button");
     question.textContent = say("discard_why");
     const [{ id }, written] = [page.record, notes.answer.value || ""];
-    reason.value = unsaid?.id === id && unsaid.written === written ? unsaid.reason : written;
+    const before = unsaid?.id === id ? unsaid : null;
+    const note = before?.text === written ? before.note : written; // a discard that failed has left its reason there
+    reason.value = before?.reason || "";
     ["discard", "stay"].forEach((name, place) => { buttons[place].textContent = say(name); });
     dialog.addEventListener("keydown", (key) => {
       key.stopPropagation(); // the page has shortcuts of its own
@@ -57,9 +59,10 @@
     });
     dialog.addEventListener("close", () => {
       dialog.remove();
-      unsaid = { id, written, reason: reason.value };
+      unsaid = { ...before, id, reason: reason.value };
       if (dialog.returnValue !== "discard") return;
-      notes.answer.value = reason.value.trim();
+      notes.answer.value = withReason(id, note, reason.value.trim());
+      Object.assign(unsaid, { note, text: notes.answer.value });
       page.onDiscard();
     });
     document.body.append(dialog);

@@ -135,21 +135,21 @@ def test_what_was_sent_later_elsewhere_counts_and_the_correction_is_offered(
     assert (browser.execute_script(CORRECTIONS), list(work.stored().values())) == (1, [("submitted", later)])
 
 
-def test_a_discarded_record_taken_up_again_keeps_its_answers(owner: Argilla, browser: Chrome, link: LossyLink) -> None:
+@pytest.mark.parametrize("note", [{}, {"notes": "Absatz 3?"}])
+def test_an_undone_discard_keeps_the_note(owner: Argilla, browser: Chrome, note: dict[str, str]) -> None:
     work = campaign(owner, records=1, annotators=1, locale="de")
-    opened(browser, work, link.url)
-    press(browser, Keys.BACKSPACE)
+    opened(browser, work, owner.api_url)
+    browser.execute_script("document.getElementById('contentId').focus()")
+    press(browser, *note.values(), Keys.ESCAPE, Keys.BACKSPACE)
     press(browser, "Zeichensalat", Keys.RETURN)
     wait(browser, lambda: work.statuses() == ["discarded"])
-    open_form(browser, link.url, work.dataset, "discarded")
+    open_form(browser, owner.api_url, work.dataset, "discarded")
     answer(browser, CONTRADICTION.items())
     wait(browser, lambda: "noch nicht abgesendet" in in_form(browser))
     browser.refresh()
     wait(browser, lambda: is_chosen(browser, "misleading_no"))
     wait(browser, lambda: "noch nicht abgesendet" in in_form(browser))
-    assert list(work.stored().values()) == [("discarded", {"notes": "Zeichensalat"})]
+    assert list(work.stored().values()) == [("discarded", {"notes": "\n".join([*note.values(), "Zeichensalat"])})]
     press(browser, Keys.RETURN)
-    wait(
-        browser, lambda: list(work.stored().values()) == [("submitted", VALUES)]
-    )  # the reason is none of her notes any more
+    wait(browser, lambda: list(work.stored().values()) == [("submitted", VALUES | note)])
     assert browser.execute_script(CORRECTIONS) == 0
