@@ -363,7 +363,7 @@ def no_difference_sentence(compared: Sequence[schema.Difference], noun: str = "n
         return f"Cannot be told: with at most {counted(most, noun)} {common} {could}; {more}{needed:,} are needed."
     if not compared[1:]:
         return "The one difference is not beyond chance."
-    few = "" if reached == len(compared) else f"; only {reached:,} of them have enough {noun}s in common to be"
+    few = "" if reached == len(compared) else f"; only {reached:,} have enough shared {noun}s"
     return f"None of {len(compared):,} differences is beyond chance{few}."
 
 

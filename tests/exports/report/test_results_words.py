@@ -163,7 +163,7 @@ def test_where_too_few_narratives_are_in_common_that_is_said_with_what_is_needed
     ]
     assert list(words.difference_sentences(with_shared(results(), 9))) == ["None of 7 differences is beyond chance."]
     assert list(words.difference_sentences(with_shared(results(), 3, first=12))) == [
-        "None of 7 differences is beyond chance; only 3 of them have enough narratives in common to be."
+        "None of 7 differences is beyond chance; only 3 have enough shared narratives."
     ]
     few = with_shared(results(), 3).model_copy(update={"findings": results().findings})
     assert list(words.difference_sentences(few))[-1] == (
@@ -195,8 +195,7 @@ def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
         return {"differences": tuple(apart)}
 
     assert next(words.incomparable_sentences(with_labels(found, alone))) == (
-        "claude cannot be compared with gemini and perplexity on any label: they have no narrative in common; "
-        "put some to both."
+        "claude cannot be compared with gemini and perplexity on any label: no narrative in common; put some to both."
     )
     levels = [{}, *({"model_name": name} for name in ("claude", "gemini", "perplexity"))]
     both = difference("de", "en", None, None, "no_shared_narrative")
@@ -207,7 +206,7 @@ def test_what_cannot_be_compared_is_named_once_with_its_reason() -> None:
         (crossed[:1], ""),
     ):
         assert next(words.incomparable_sentences(only(found.model_copy(update={"tasks": {}}), differences=shown))) == (
-            f"de and en cannot be compared{within} on any label: they have no narrative in common; put some to both."
+            f"de and en cannot be compared{within} on any label: no narrative in common; put some to both."
         )
 
 
