@@ -33,7 +33,6 @@ def several(*names: str, **attributes: Any) -> "Callable[[click.decorators.FC], 
 
 TASK_NAMES = ("retrieval", "grounding", "generation")
 # What `annotation.argilla.labels` calls `TASKS`; its models would load pydantic for `--help`.
-tasks_option = several("--task", "tasks", type=click.Choice(TASK_NAMES), help="Only this task")
 workspace_option = click.option(
     "--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given."
 )
