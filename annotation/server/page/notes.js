@@ -41,7 +41,9 @@
     left = key === "Escape" && target.isContentEditable;
     const isFooter = target.matches(".footer-form");
     if (isFooter && key === "ArrowUp") document.querySelector("form.questions-form .questions > div:last-child [tabindex], form.questions-form .questions > div:last-child input")?.focus();
-    if (target !== fresh || !KEYS[key] || isLoggedOut()) return;
+    // Argilla goes by `code` and does not know the number block's Enter.
+    const isOther = event.code === "NumpadEnter" && target.closest("form.questions-form") && !target.closest("a, button, summary, textarea, [contenteditable=true]");
+    if ((target !== fresh && !isOther) || !KEYS[key] || isLoggedOut()) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     if (!event.repeat) KEYS[key]();

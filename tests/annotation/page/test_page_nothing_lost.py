@@ -53,7 +53,7 @@ def test_letters_after_the_last_answer_go_into_the_notes(owner: Argilla, browser
     assert shown_text(browser, ".annotation-guidelines") == ""
     assert not browser.find_elements(By.ID, "citejury-dialog")
     assert browser.execute_script(RECORD_ID) == first
-    press(browser, Keys.ESCAPE, Keys.RETURN)
+    press(browser, Keys.ESCAPE, Keys.ENTER)  # that of the number block
     wait(browser, lambda: other(browser, first))
     ((status, values),) = wait(browser, lambda: list(work.stored().values()))
     assert (status, values.pop("notes").split()) == ("submitted", ["?", "why", "is", "this", "so", "g"])
