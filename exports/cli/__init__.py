@@ -55,6 +55,7 @@ FORMER = {
     "annotation practice open": "use `citejury annotation practice --open NAME`",
     "annotation practice show": "use `citejury annotation practice`",
     "exports feedback": "disagreements.csv of `citejury exports results` has everybody's judgements and notes",
+    "exports history": "use `citejury exports csv --history FILE`",
     "pipeline parse": "`citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR` reads stored payloads",
     "pipeline runs delete": "use `citejury pipeline runs RUN_ID --delete`",
     "pipeline runs list": "use `citejury pipeline runs`",

@@ -1,4 +1,4 @@
-"""The commands `exports csv` and `exports history`."""
+"""The command `exports csv`."""
 
 import shlex
 import signal
@@ -19,7 +19,7 @@ from pipeline.core.terminal import ProgressBars, counted, interrupted_by
 if TYPE_CHECKING:
     from annotation.argilla.labels import TaskName
     from exports.csv.compare import Changes
-    from exports.csv.schema import Manifest
+    from exports.csv.schema import ExportFilters, Manifest
 
 
 def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
@@ -55,10 +55,10 @@ SINCE = click.Option(
 @click.command(
     "csv",
     cls=SectionedCommand,
-    rare="--yes --until --annotator --language --with-controls --text-pair --discarded --key-file "
+    rare="--yes --until --annotator --language --with-controls --text-pair --discarded --history --key-file "
     "--spreadsheet-safe --api-url",
 )
-@click.argument("out", type=PATH)
+@click.argument("out", type=PATH, required=False)
 @options.flag("--update", help="Bring the export in OUT up to date; it keeps its own options.")
 @options.workspaces_option
 @options.several("--task", "tasks", metavar="TASK", help="Only this task")
@@ -82,19 +82,27 @@ SINCE = click.Option(
 @options.flag("--text-pair", help="Append the columns text and text_pair, for training.")
 @options.flag("--extended", help="Append statuses, ids, times, broken rules, provenance, round, dataset and workspace.")
 @options.flag("--discarded", help="Write discarded responses too, to <task>_discarded.csv.")
+@click.option(
+    "--history",
+    metavar="FILE",
+    type=PATH,
+    help="Write every change of every response to FILE instead: who, when, what was there before and after.",
+)
 @options.anonymized_option
 @click.option(
     "--key-file",
     type=PATH,
-    help="Where the pseudonyms are kept, outside OUT; OUT.annotators.json beside it if not given.",
+    help="Where the pseudonyms are kept, outside OUT; OUT.annotators.json or FILE.annotators.json beside it if not "
+    "given.",
 )
 @options.spreadsheet_option
 @options.flag("--yes", help="Do not ask before rows vanish whose responses are gone from the server.")
 @options.api_url_option
 def csv_command(
-    out: Path,
+    out: Path | None,
     update: bool,
     workspaces: tuple[str, ...],
+    history: Path | None,
     key_file: Path | None,
     yes: bool,
     api_url: str | None,
@@ -117,12 +125,18 @@ def csv_command(
     read; keep it apart from the export. response_id is empty then. Whoever may read the server can still find out by
     the times who answered. Notes stay as they were written: a name in them is not replaced.
 
+    --history has a row for each question of each change, in the order of the changes: drafts, corrections, discards and
+    deletions are among them, also of records and datasets that are gone. Nobody can change what is in the history. Only
+    citejury's own server keeps one, for owners and admins. It begins with the first start of the version that keeps it;
+    of answers that were there before, only what became of them afterwards is known.
+
     \b
     Examples:
         citejury exports csv export
         citejury exports csv export --update
         citejury exports csv grounding --task grounding --until 2026-03-01 --extended
         citejury exports csv to-publish --round production --anonymize --key-file keys/jury.json
+        citejury exports csv --history history.csv --task grounding
     """
     from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
@@ -131,8 +145,18 @@ def csv_command(
     from exports.csv.write import export_csv, update_csv
     from pipeline.settings import read_settings
 
-    settings = read_settings(api_url=api_url)
     filters = ExportFilters.model_validate(wanted)
+    if history is not None:
+        if out or update or yes or {name for name, value in wanted.items() if value} - _OF_HISTORY:
+            raise click.UsageError(
+                "`--history` is written alone, and `--workspace`, `--task`, `--round`, `--annotator`, `--anonymize`, "
+                "`--key-file` and `--spreadsheet-safe` go with it; leave the others and OUT out."
+            )
+        _write_history(history, workspaces, filters, key_file, api_url)
+        return
+    if out is None:
+        raise click.UsageError("Name the folder OUT for the export, or a file with `--history`.")
+    settings = read_settings(api_url=api_url)
     if update and (workspaces or filters != ExportFilters()):
         raise click.UsageError("`--update` keeps the options of the export in OUT; leave the others out.")
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as client, ProgressBars("records") as bars:
@@ -204,43 +228,15 @@ def _summary(manifest: "Manifest") -> str:
 csv_command.params.append(SINCE)
 
 
+_OF_HISTORY = {"tasks", "rounds", "annotators", "anonymized", "spreadsheet_safe"}
 _KINDS = {"insert": "given", "update": "changed", "delete": "deleted"}
 
 
-@click.command(cls=SectionedCommand, rare="--annotator --key-file --spreadsheet-safe --api-url")
-@click.argument("out", type=PATH)
-@options.workspaces_option
-@options.several("--task", "tasks", metavar="TASK", help="Only this task")
-@options.rounds_option
-@options.annotators_option
-@options.anonymized_option
-@click.option(
-    "--key-file",
-    type=PATH,
-    help="Where the pseudonyms are kept; that of `exports csv` gives the same ones. OUT.annotators.json beside OUT if "
-    "not given.",
-)
-@options.spreadsheet_option
-@options.api_url_option
-def history(
-    out: Path, workspaces: tuple[str, ...], key_file: Path | None, api_url: str | None, **wanted: object
+def _write_history(
+    out: Path, workspaces: tuple[str, ...], filters: "ExportFilters", key_file: Path | None, api_url: str | None
 ) -> None:
-    """Write every change of every response to the file OUT, as CSV: who, when, what was there before and after.
-
-    A row for each question of each change, in the order of the changes: drafts, corrections, discards and deletions
-    are among them, also of records and datasets that are gone. Nobody can change what is in the history. Only
-    citejury's own server keeps one, for owners and admins. It begins with the first start of this version; of answers
-    that were there before, only what became of them afterwards is known. The API key comes from ARGILLA_API_KEY.
-
-    \b
-    Examples:
-        citejury exports history history.csv
-        citejury exports history grounding.csv --task grounding --annotator anna
-    """
     from exports.csv.history import export_history
-    from exports.csv.schema import ExportFilters
 
-    filters = ExportFilters.model_validate(wanted)
     named = options.named_workspaces(workspaces, api_url)
     with interrupted_by(signal.SIGTERM), named as (client, names, _), ProgressBars("changes") as bars:
         written = export_history(client, names, out, filters, key_file=key_file, progress=bars.report)

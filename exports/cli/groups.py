@@ -15,7 +15,7 @@ import click
 from annotation.cli import annotation
 from annotation.cli.options import FOLDER, api_url_option, confirm_by_name, flag, several
 from exports.cli.adjudicate import adjudicate
-from exports.cli.csv import csv_command, history
+from exports.cli.csv import csv_command
 from exports.cli.dataset import dataset
 from exports.cli.figures import results
 from pipeline.cli.options import log
@@ -38,7 +38,7 @@ def exports() -> None:
     """Bring responses back as CSV files and datasets; say what the jury found and how far it agrees."""
 
 
-for command in (csv_command, history, dataset, results, adjudicate):
+for command in (csv_command, dataset, results, adjudicate):
     exports.add_command(command)
 
 

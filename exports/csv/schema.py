@@ -167,7 +167,7 @@ class ProvenanceRow(Frozen):
 
 
 class HistoryRow(Frozen):
-    """One question of one change of a response: a row of `exports history`."""
+    """One question of one change of a response: a row of `exports csv --history`."""
 
     change: int
     """Number of the change on its server; a later change of the same response has a higher one."""

@@ -164,7 +164,7 @@ def test_the_history_has_every_submission(stack: Stack, labelled: Server, tmp_pa
     rows = sum(
         text.count(b"\n") - 1 for name, text in export(labelled, tmp_path, "stack").items() if name in BY_RESPONSE
     )
-    labelled.run("exports", "history", str(tmp_path / "history.csv"), "--workspace", "stack")
+    labelled.run("exports", "csv", "--history", str(tmp_path / "history.csv"), "--workspace", "stack")
     changes = [row for row in read_rows(tmp_path / "history.csv") if row["action"] == "insert"]
     assert {row["status_after"] for row in changes} == {"submitted"}
     assert len({row["response_id"] for row in changes}) == rows == 24

@@ -278,7 +278,7 @@ def exports_decisions_and_history_have_the_same_bytes(served: Served, files: dic
     words = ("--out", str(out / "decisions.csv"), "--export", str(served.folder / "export_extended"))
     served.run("exports", "adjudicate", "read", *words)
     if (served.folder / "history.csv").exists():
-        served.run("exports", "history", str(out / "history.csv"))
+        served.run("exports", "csv", "--history", str(out / "history.csv"))
         assert json_lines(served.folder / "export" / "evidence.jsonl")
     files = files | {path.name: path.read_bytes() for path in out.glob("*.csv")}
     made = {name: (served.folder / name).read_bytes() for name in files}
@@ -427,7 +427,7 @@ def a_study_goes_on_with_its_second_month(served: Served) -> None:
 
 
 def the_history_begins_with_the_first_start(served: Served, submitted: set[tuple[str, str, str]], out: Path) -> None:
-    said = served.run("exports", "history", str(out / "history.csv"), "--workspace", "jury")
+    said = served.run("exports", "csv", "--history", str(out / "history.csv"), "--workspace", "jury")
     assert re.search(r"The history begins at 20\d\d-", said.stderr)
     rows = csv_rows((out / "history.csv").read_bytes())
     assert {row["task"] for row in rows} == {task for task, _, _ in submitted}

@@ -40,10 +40,10 @@ FILES = {
     "annotation users add --passwords": "annotation users add NEW SERVER --passwords HERE",
     "annotation users passwd --passwords": "annotation users passwd KNOWN --passwords HERE",
     "annotation status --html": "annotation status SERVER --html HERE",
-    "exports history OUT": "exports history HERE SERVER",
+    "exports csv --history": "exports csv --history HERE SERVER",
 }
 """One file: the place that a command writes to, and words that make it write there."""
-STREAMED = ("pipeline verify", "pipeline sources", "annotation status", "exports adjudicate", "exports history")
+STREAMED = ("pipeline verify", "pipeline sources", "annotation status", "exports adjudicate", "exports csv --history")
 """These write to a device or a pipe; the others refuse them."""
 FOLDERS = {
     "annotation plan --out": "annotation plan records.jsonl --out HERE",
@@ -66,7 +66,6 @@ ELSEWHERE = {
     "exports adjudicate read --out",  # after a whole adjudication
     "exports adjudicate read --scores",
     "exports csv --key-file",  # kept for ever, read before it is written
-    "exports history --key-file",
     "pipeline sources --store",  # databases of pages
     "pipeline verify --store",
 }

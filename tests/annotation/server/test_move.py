@@ -62,7 +62,7 @@ class Old(NamedTuple):
 
 def seen(server: Server, folder: Path, passwords: dict[str, str]) -> Work:
     server.run("exports", "csv", str(folder), "--workspace", WORKSPACE)
-    server.run("exports", "history", str(folder.with_suffix(".csv")), "--workspace", WORKSPACE)
+    server.run("exports", "csv", "--history", str(folder.with_suffix(".csv")), "--workspace", WORKSPACE)
     exports = {path.name: path.read_bytes() for path in folder.glob("*.csv")}
     history = folder.with_suffix(".csv").read_bytes()
     status = server.run("annotation", "status", "--workspace", WORKSPACE, "--json")

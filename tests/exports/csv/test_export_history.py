@@ -1,4 +1,4 @@
-"""`exports history`: what was answered, changed and deleted."""
+"""`exports csv --history`: what was answered, changed and deleted."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -66,10 +66,10 @@ def test_the_history_has_a_row_for_each_question_of_each_change(
     bench.put("retrieval", record("retrieval", "r1", given, rank=2))
     bench.put("generation", record("generation", "r2", bench.response("ben", "discarded")))
     out = tmp_path / "history.csv"
-    first = run("exports", "history", out, "--workspace", bench.workspace)
+    first = run("exports", "csv", "--history", out, "--workspace", bench.workspace)
     before = out.read_bytes()
     client.request("DELETE", f"/datasets/{bench.datasets['retrieval']}")
-    run("exports", "history", out, "--workspace", bench.workspace)
+    run("exports", "csv", "--history", out, "--workspace", bench.workspace)
     assert out.read_bytes().startswith(before)  # it is only added to
     anna = client.usernames()[people["anna"]]
     rows = read_csv(out)
@@ -101,8 +101,12 @@ def test_the_history_has_a_row_for_each_question_of_each_change(
     }
     assert "The history begins at 20" in first.output
     assert "generation" in first.output
-    run("exports", "history", out, "--workspace", bench.workspace, "--task", "generation", "--spreadsheet-safe")
+    words = ("--history", out, "--workspace", bench.workspace)
+    run("exports", "csv", *words, "--task", "generation", "--spreadsheet-safe")
     assert [row["status_after"] for row in read_csv(out)] == ["discarded"]
+    for other in ((tmp_path / "export",), ("--update",), ("--yes",), ("--until", "2026-03-01"), ("--text-pair",)):
+        assert "is written alone" in run("exports", "csv", *words, *other, code=2).output
+    assert "or a file with `--history`" in run("exports", "csv", code=2).output
 
 
 def test_a_history_without_names_has_the_exports_pseudonyms_and_somebody_who_is_forgotten_another_name(
@@ -112,7 +116,7 @@ def test_a_history_without_names_has_the_exports_pseudonyms_and_somebody_who_is_
     answered_by(bench, "anna", "ben")
     words = ("--workspace", bench.workspace, "--anonymize", "--key-file", tmp_path / "keys.json")
     run("exports", "csv", tmp_path / "export", *words)
-    run("exports", "history", out, *words)
+    run("exports", "csv", "--history", out, *words)
     rows = read_csv(out)
     assert {row["annotator_id"] for row in rows} == {"annotator-01", "annotator-02"}
     assert {row["response_id"] for row in rows} == {""}
@@ -122,10 +126,10 @@ def test_a_history_without_names_has_the_exports_pseudonyms_and_somebody_who_is_
     assert {row["annotator_id"] for row in read_csv(out)} == {f"former-{name[-8:]}", client.usernames()[people["ben"]]}
     assert name.encode() not in out.read_bytes()
     (tmp_path / "notes.csv").write_text("my notes\n", encoding="utf-8")
-    result = run("exports", "history", tmp_path / "notes.csv", "--workspace", bench.workspace, code=1)
+    result = run("exports", "csv", "--history", tmp_path / "notes.csv", "--workspace", bench.workspace, code=1)
     assert "is no history of citejury's" in result.output
     assert (tmp_path / "notes.csv").read_text(encoding="utf-8") == "my notes\n"
-    missing = run("exports", "history", tmp_path / "new.csv", "--workspace", "nobody's", code=1)
+    missing = run("exports", "csv", "--history", tmp_path / "new.csv", "--workspace", "nobody's", code=1)
     assert 'no workspace "nobody\'s"' in missing.output
     assert not (tmp_path / "new.csv").exists()
 
