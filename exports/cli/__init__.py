@@ -56,10 +56,10 @@ FORMER = {
     "annotation practice show": "use `citejury annotation practice`",
     "exports feedback": "disagreements.csv of `citejury exports results` has everybody's judgements and notes",
     "exports history": "use `citejury exports csv --history FILE`",
+    "pipeline migrate": "use `citejury pipeline check V1.csv --out V2.csv`",
     "pipeline parse": "`citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR` reads stored payloads",
-    "pipeline runs delete": "use `citejury pipeline runs RUN_ID --delete`",
-    "pipeline runs list": "use `citejury pipeline runs`",
-    "pipeline runs show": "use `citejury pipeline runs RUN_ID`; its folder has the report and its account",
+    "pipeline reparse": "use `citejury pipeline check RUN --reparse`",
+    "pipeline runs": "use `citejury pipeline research --list`, and `--run-id RUN_ID` with it or with `--delete`",
 }
 """What takes the place of commands that are gone."""
 

@@ -202,7 +202,7 @@ def reparse_run(
     if not (run / MANIFEST).is_file():
         raise InputError(f"{str(run)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
     tally: Counter[str] = Counter()
-    with locked_folder(run, "pipeline reparse"):
+    with locked_folder(run, "pipeline check --reparse"):
         manifest = read_manifest(run)
         for provider in PROVIDERS:
             path = answers_file(run, provider)

@@ -9,7 +9,7 @@ import click
 
 from pipeline.cli.ask import ask
 from pipeline.cli.options import PATH, log, log_unread
-from pipeline.cli.research import research, runs
+from pipeline.cli.research import research
 from pipeline.cli.sources import sources
 from pipeline.cli.verify import verify
 
@@ -21,28 +21,46 @@ def pipeline() -> None:
 
 @pipeline.command()
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH…")
-def check(paths: tuple[Path, ...]) -> None:
+@click.option("--reparse", is_flag=True, help="First read the stored answers of the folders PATH again.")
+@click.option("--out", type=PATH, metavar="V2.csv", help="First write PATH, a file of schema v1, there as CSV v2.")
+def check(paths: tuple[Path, ...], reparse: bool, out: Path | None) -> None:
     """Check CSV v2 files against every rule of the contract.
 
     PATH is a file, or a folder with such files, as `citejury pipeline ask` writes it. Each violation is a line on
     stdout: file, line of the file, column, what was found and what was wanted. Exit code 1 where there is any.
 
+    With --reparse, texts, citations and search results of a run are first derived anew from `answer_raw_json` by
+    today's rules, without asking anybody; each answer that changed is a line on stdout. A file in which nothing changed
+    is not touched.
+
+    With --out, citations are read from `raw_json` of a v1 file by the same rules. Its rows with an `error` go to a file
+    beside V2.csv that is named like it and ends in `.errors.jsonl`. What cannot be taken over goes with the reason to
+    one that ends in `.left.jsonl`; all else is written, and the exit code is 1. An existing file is never overwritten.
+
     \b
     Examples:
         citejury pipeline check answers
-        citejury pipeline check answers/openai.csv
+        citejury pipeline check answers --reparse
+        citejury pipeline check llm_runs/openai.csv --out answers/openai.csv
     """
     from pipeline.csv.check import check_rows
 
-    violations = 0
+    if out and (reparse or len(paths) > 1):
+        raise click.UsageError("`--out` is for one file of schema v1; leave out `--reparse` and every other PATH.")
+    wrong = 0
+    if out:
+        wrong += _migrate(paths[0], out)
+        paths = (out,)
+    for path in paths if reparse else ():
+        _reparse(path)
     files = [file for path in paths for file in _csv_files(path)]
     for file in files:
         found = check_rows(file, click.echo)
-        violations += found.violations
+        wrong += found.violations
         counts = f"rows {found.rows:,}, answers {found.answers:,}, violations {found.violations:,}"
         log(f"{file}: {counts}")
-    if violations:
-        log("Next: mend the cells named above, then run the same check again.")
+    if wrong:
+        log(f"Next: mend the cells named above, then {'give another `--out`' if out else 'run the same check again'}.")
         raise click.exceptions.Exit(1)
     folder = click.format_filename(files[0].parent)
     log(f"Next: citejury pipeline sources {folder} --out records.jsonl")
@@ -61,20 +79,7 @@ def _csv_files(path: Path) -> list[Path]:
     return files
 
 
-@pipeline.command()
-@click.argument("v1", type=PATH, metavar="V1.csv")
-@click.argument("v2", type=PATH, metavar="V2.csv")
-def migrate(v1: Path, v2: Path) -> None:
-    """Turn a CSV file of schema v1 into CSV v2.
-
-    Citations are read from `raw_json` again by today's rules. Rows with an `error` go to a file beside V2.csv that is
-    named like it and ends in `.errors.jsonl`. What cannot be taken over goes with the reason to one that ends in
-    `.left.jsonl`; all else is migrated, and the exit code is 1. An existing file is never overwritten.
-
-    \b
-    Example:
-        citejury pipeline migrate llm_runs/openai.csv answers/openai.csv
-    """
+def _migrate(v1: Path, v2: Path) -> int:
     from pipeline.csv.migrate import migrate_file
 
     migrated = migrate_file(v1, v2)
@@ -84,23 +89,10 @@ def migrate(v1: Path, v2: Path) -> None:
         log(f"not migrated, and kept in {migrated.left_path}: {line}")
     beside = f" (in {migrated.errors_path})" if migrated.errors else ""
     log(f"{v2}: answers {migrated.answers:,}, errors {migrated.errors:,}{beside}")
-    log(f"Next: citejury pipeline check {v2}")
-    if migrated.left:
-        raise click.exceptions.Exit(1)
+    return len(migrated.left)
 
 
-@pipeline.command()
-@click.argument("run", type=PATH)
-def reparse(run: Path) -> None:
-    """Read the stored answers of the folder RUN again by today's rules, without asking anybody.
-
-    Texts, citations and search results are derived anew from `answer_raw_json`; each answer that changed is a line on
-    stdout. A file in which nothing changed is not touched.
-
-    \b
-    Example:
-        citejury pipeline reparse answers
-    """
+def _reparse(run: Path) -> None:
     from pipeline.asking.summary import reparse_run
     from pipeline.records.run import read_told_run
     from pipeline.settings import read_settings
@@ -111,7 +103,6 @@ def reparse(run: Path) -> None:
     log_unread(read_told_run(run).unread)
     if done.citations_changed:
         log("citations.jsonl changed")
-    log(f"Next: citejury pipeline sources {click.format_filename(run)} --out records.jsonl")
 
 
 @pipeline.command()
@@ -140,5 +131,5 @@ def models() -> None:
     log("Next: citejury pipeline ask NARRATIVES.csv --out RUN --dry-run")
 
 
-for command in (ask, research, runs, sources, verify):
+for command in (ask, research, sources, verify):
     pipeline.add_command(command)

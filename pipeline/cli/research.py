@@ -1,4 +1,4 @@
-"""The commands `citejury pipeline research` and `runs`."""
+"""The command `citejury pipeline research`."""
 
 import os
 import shlex
@@ -27,19 +27,12 @@ if TYPE_CHECKING:
 
 # Exit codes: pipeline/contracts/research.md#stages.
 _UNCLEAR, _AUDIT_FAILED = 2, 3
-_RUNS_DIR = click.option(
-    "--runs-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("runs"),
-    show_default=True,
-    help="Folder of the research runs.",
-)
 
 
 @click.command(
     cls=SectionedCommand,
     rare="--budget --rounds --results --per-site --workers --base-url --search-url --cache --fetch-timeout --citations "
-    "--max-seconds --max-tokens --allow-address --strict-gate --non-interactive",
+    "--max-seconds --max-tokens --allow-address --strict-gate --non-interactive --delete --yes",
 )
 @click.argument("topic", required=False, default=None)
 @click.option("--run-id", help="Name of the run; of one that was begun, to go on with it.  [default: topic and time]")
@@ -50,7 +43,13 @@ _RUNS_DIR = click.option(
 @click.option("--per-site", "per_domain_cap", type=click.IntRange(1, 10), help="Pages of one site.  [default: 3]")
 @click.option("--lang", help="Language of the report, ISO 639-1.  [default: the topic's]")
 @click.option("--workers", type=click.IntRange(1, 100), help="Queries and pages at once.  [default: 5]")
-@_RUNS_DIR
+@click.option(
+    "--runs-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder of the research runs.",
+)
 @click.option(
     "--model", help="A model's name, or `extractive` for none and a reading list.  [default: openai/gpt-oss-120b]"
 )
@@ -88,6 +87,9 @@ _RUNS_DIR = click.option(
 @click.option("--strict-gate", is_flag=True, default=None, help="Ask about every short or general topic.")
 @click.option("--non-interactive", is_flag=True, help="Ask nothing; an unclear topic ends with exit code 2.")
 @click.option("--verify-only", is_flag=True, help="Audit the report of the run named by --run-id again.")
+@click.option("--list", "lists", is_flag=True, help="List the runs of the folder, or the one named by --run-id.")
+@click.option("--delete", is_flag=True, help="Delete the run named by --run-id, and what the store knows of it.")
+@click.option("--yes", is_flag=True, help="With --delete: do not ask.")
 def research(
     runs_dir: Path,
     search_url: str,
@@ -97,6 +99,9 @@ def research(
     allowed: tuple[tuple[str, int], ...],
     non_interactive: bool,
     verify_only: bool,
+    lists: bool,
+    delete: bool,
+    yes: bool,
     **options: Any,
 ) -> None:
     """Research TOPIC: search, read pages, and write a report whose every sentence cites a page that holds it.
@@ -109,6 +114,10 @@ def research(
     most five passages of the pages, word for word, that hold its words. It states no answer. Keys come from the
     environment: OPENROUTER_API_KEY, or OPENAI_API_KEY with `--base-url`; TAVILY_API_KEY, BRAVE_API_KEY.
 
+    With `--list`, a run that was stopped stands as `unfinished`; one that ended has its report in its folder, and in
+    `final/verification.md` what was checked, left out and read. Pages that were read stay in the store when a run is
+    deleted, for other runs cite them too.
+
     Exit code 1: no question was answered, or something failed. 2: the topic must be clarified, and nobody may be asked
     (`--non-interactive`). 3: the report says nothing, or did not pass the audit.
 
@@ -116,6 +125,8 @@ def research(
     Examples:
         citejury pipeline research "How do vaccines train the immune system?"
         citejury pipeline research "Energy use of heat pumps" --documents papers --model extractive
+        citejury pipeline research --list
+        citejury pipeline research --run-id solar_20261122_101500 --delete
     """
     import asyncio
 
@@ -125,6 +136,9 @@ def research(
     from pipeline.research.run import Stopped
 
     given = {name: value for name, value in options.items() if value is not None}
+    if lists or delete:
+        _list_runs(runs_dir, given.get("run_id"), delete, yes)
+        return
     if verify_only:
         _audit_again(runs_dir, given.get("run_id", ""))
         return
@@ -317,30 +331,14 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
         log(f"What was checked, left out and read: {account}")
         log(f"Next: citejury annotation push {click.format_filename(finished.folder)}")
     else:
-        log(f"Next: citejury pipeline runs {finished.run_id}{_place(options.runs_dir)}")
+        log(f"Next: {_resuming(options)} --list")
 
 
-@click.command()
-@click.argument("run_id", required=False)
-@_RUNS_DIR
-@click.option("--delete", is_flag=True, help="Delete RUN_ID: its folder, and what the store knows of it.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def runs(run_id: str | None, runs_dir: Path, delete: bool, yes: bool) -> None:
-    """List the research runs of a folder, the newest first, or RUN_ID alone; or delete RUN_ID.
-
-    A run that was stopped stands there as `unfinished`; `pipeline research --run-id` goes on with it. What a finished
-    one found is in its folder: `final/report.md`, and `final/verification.md` with what was checked, left out and read.
-    Pages that were read stay in the store when a run is deleted, for other runs cite them too.
-
-    \b
-    Examples:
-        citejury pipeline runs
-        citejury pipeline runs solar_20261122_101500 --delete
-    """
+def _list_runs(runs_dir: Path, run_id: str | None, delete: bool, yes: bool) -> None:
     from pipeline.research.runs import delete_run, half_deleted, list_runs, no_such_run, run_path
 
     if delete and not run_id:
-        raise click.UsageError("`--delete` needs a RUN_ID.")
+        raise click.UsageError("`--delete` deletes a run that is there; name it with `--run-id`.")
     is_half = bool(delete and run_id and half_deleted(runs_dir, run_id).is_dir())
     found = [run for run in list_runs(runs_dir) if run_id in (None, run.run_id)]
     if run_id and not is_half and (run_path(runs_dir, run_id).name, found) == (run_id, []):
@@ -372,7 +370,7 @@ def _next_command(run: "RunOverview", runs_dir: Path) -> str:
     if run.state == "finished":
         return f"citejury annotation push {shlex.quote(str(runs_dir / run.run_id))}"
     if run.state in ("damaged", "folder gone"):
-        return f"citejury pipeline runs {run.run_id} --delete{_place(runs_dir)}"
+        return f"citejury pipeline research --run-id {run.run_id} --delete{_place(runs_dir)}"
     audit = "--verify-only " if run.state == "audit failed" else ""
     return f"citejury pipeline research {audit}--run-id {run.run_id}{_place(runs_dir)}"
 

@@ -115,7 +115,7 @@ def read_cells(path: Path, end: int | None = None) -> Iterator[tuple[int, list[s
     if tuple(header) != CSV_COLUMNS:
         raise InputError(
             f"{str(path)!r} is not CSV v2: its first line is not the {len(CSV_COLUMNS)} columns in order. Run "
-            "`citejury pipeline check` on it, or `citejury pipeline migrate` if it is CSV v1."
+            "`citejury pipeline check` on it; `--out` turns CSV v1 into v2."
         )
     for line, cells in rows:
         if len(cells) != len(CSV_COLUMNS):

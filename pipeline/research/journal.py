@@ -64,7 +64,7 @@ class Journal:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
                 f"Line {number} of {str(self.path)!r} is no entry of a run's journal, so the run cannot go on. Delete "
-                f"the run with `citejury pipeline runs RUN_ID --delete`, or research under another `--run-id`."
+                "it with `citejury pipeline research --run-id RUN_ID --delete`, or research under another `--run-id`."
             ) from error
 
     def _remember(self, entry: Mapping[str, Any]) -> None:

@@ -58,7 +58,7 @@ def is_run(path: Path) -> bool:
 
 
 def no_such_run(runs_dir: Path, run_id: str) -> InputError:
-    return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}. `citejury pipeline runs` names them all.")
+    return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}; `pipeline research --list` lists all.")
 
 
 def _runs_in_store(runs_dir: Path) -> dict[str, StoredRun]:

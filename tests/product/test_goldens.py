@@ -179,9 +179,9 @@ def test_records_verdicts_and_judgements(made: Path) -> None:
         "annotation judge campaign/records.jsonl --out new/judgements.jsonl --concurrency 1",
         "annotation plan records.jsonl --out new/plan --overlap 2",
         "pipeline check answers",
-        "pipeline reparse answers",
-        "pipeline runs --runs-dir runs",
-        "pipeline runs burns --runs-dir runs",
+        "pipeline check answers --reparse",
+        "pipeline research --list --runs-dir runs",
+        "pipeline research --list --run-id burns --runs-dir runs",
     ):
         (made / "new").mkdir(exist_ok=True)
         said[f"{line}.txt"] = run(*line.split()).output

@@ -532,13 +532,13 @@ def test_the_run_of_two_arms_goes_on_stopped_runs_are_listed_and_the_report_is_h
         }.items()
     )
     for run_id in ("stopped-after-plan", "stopped-after-extract"):
-        assert "unfinished" in run("pipeline", "runs", run_id).stdout
+        assert "unfinished" in run("pipeline", "research", "--list", "--run-id", run_id).stdout
 
 
 def test_stored_bodies_are_read_as_before(made: Path) -> None:
     for folder in ("answers", "armed") if made.name == NEW else ("answers",):
         before = files_of(Path(folder))
-        run("pipeline", "reparse", folder)
+        run("pipeline", "check", "--reparse", folder)
         after = files_of(Path(folder))
         derived = INDEXES | {f"{name}.zst" for name in INDEXES} | {"manifest.json"}
         assert {name: after[name] for name in before if name not in derived} == {
@@ -609,7 +609,7 @@ def test_results_and_sample_of_the_old_export_and_records_are_the_same(made: Pat
 def verdicts_of(run_id: str, topic: str) -> set[str]:
     """The verdicts on the sentences of a finished run, which is listed, shown, audited and kept."""
     before = files_of(Path("runs", run_id, "final"))
-    assert topic in run("pipeline", "runs", run_id).stdout
+    assert topic in run("pipeline", "research", "--list", "--run-id", run_id).stdout
     verified = json.loads(run("pipeline", "verify", f"runs/{run_id}", "--offline").stdout)
     run("pipeline", "research", "--run-id", run_id, "--verify-only")
     run("pipeline", "check", f"runs/{run_id}/pipeline.csv")
@@ -658,7 +658,7 @@ def test_an_old_run_goes_on_whose_journal_holds_a_verdict_of_its_time(made: Path
 
 
 def states() -> dict[str, list[str]]:
-    rows = [line.split() for line in run("pipeline", "runs").stdout.splitlines()]
+    rows = [line.split() for line in run("pipeline", "research", "--list").stdout.splitlines()]
     return {row[0]: row[1:3] for row in rows}
 
 

@@ -41,7 +41,7 @@ def _without_tokenizer(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("pipeline", "ask", "narratives.csv", "--out", "OUT", *REPLAY),
         ("pipeline", "check", "answers/claude.csv"),
         ("pipeline", "verify", "report.md", "--offline", "--out", "OUT"),
-        ("pipeline", "runs"),
+        ("pipeline", "research", "--list"),
         ("pipeline", "sources", "--help"),
         ("annotation", "setup", "--help"),
         ("annotation", "serve", "--help"),

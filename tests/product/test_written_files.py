@@ -56,7 +56,7 @@ FOLDERS = {
     "exports results --out": "exports results export --resamples 50 --out HERE",
     "init FOLDER": "init HERE",
     "pipeline ask --out": "pipeline ask narratives.csv --replay payloads --out HERE",
-    "pipeline migrate V2": "pipeline migrate answers HERE",
+    "pipeline check --out": "pipeline check answers --out HERE",
     "pipeline research --runs-dir": "pipeline research Butter --documents library --search local --runs-dir HERE",
 }
 """A folder, or many files in one."""
@@ -81,10 +81,7 @@ READ = {
     "exports results": "--decisions --judge --judge-ratings --records --runs --sample PATHS",
     "pipeline ask": "--replay --system-prompt --user-template NARRATIVES",
     "pipeline check": "PATHS",
-    "pipeline migrate": "V1",
-    "pipeline reparse": "RUN",
     "pipeline research": "--documents",
-    "pipeline runs": "--runs-dir",
     "pipeline sources": "RUN",
     "pipeline verify": "PATH",
     "study run": "PATH",

@@ -47,7 +47,7 @@ def test_an_answer_read_by_older_rules_is_mended_and_told(run: Path) -> None:
     assert held(run) == before
     assert (reparse_run(run, {}), held(run)) == ((4, 0, 0, False), before)  # nothing changed leaves every byte
     write_answers(run / "claude.csv", [answers[0].model_copy(update={"answer_text": "old"}), *answers[1:]])
-    done = CliRunner().invoke(main, ["pipeline", "reparse", str(run)])
+    done = CliRunner().invoke(main, ["pipeline", "check", str(run), "--reparse"])
     assert done.exit_code == 0, done.output
     assert done.stdout == f"claude 'N1' ({answers[0].answer_id}): text changed\n"
     assert "4 answers, 1 changed" in done.stderr

@@ -239,7 +239,7 @@ def test_search_results_that_cannot_be_taken_over_whole_are_kept_in_the_list(tmp
     taken = ["", "null", "[]", "{}", json.dumps(kept), json.dumps(kept).replace("/", "\\/")]
     rows = [v1_row(run_id=str(UUID(int=number)), search_results_json=cell) for number, cell in enumerate(cells + taken)]
     v1 = write_v1(tmp_path / "v1.csv", *rows)
-    result = CliRunner().invoke(main, ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")])
+    result = CliRunner().invoke(main, ["pipeline", "check", str(v1), "--out", str(tmp_path / "v2.csv")])
     assert (result.exit_code, len(list(read_answers(tmp_path / "v2.csv")))) == (1, len(rows))
     left = [json.loads(line) for line in (tmp_path / "v2.left.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [each["cells"]["search_results_json"] for each in left] == cells
@@ -283,7 +283,7 @@ def test_rows_that_cannot_be_migrated_go_to_a_list_with_their_reasons_and_the_ot
     v1 = write_v1(tmp_path / "v1.csv", v1_row(), *bad, v1_row(error="boom"), v1_row(provider="grok"))
     with open(v1, "a", encoding="utf-8") as file:
         file.write("a,b\r\n")
-    result = CliRunner().invoke(main, ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")])
+    result = CliRunner().invoke(main, ["pipeline", "check", str(v1), "--out", str(tmp_path / "v2.csv")])
     assert (result.exit_code, check_file(tmp_path / "v2.csv")) == (1, [])
     assert [answer.model_name for answer in read_answers(tmp_path / "v2.csv")] == ["perplexity", "grok"]
     told = [line.partition(".jsonl:")[2] for line in result.stderr.splitlines() if line.startswith("not migrated, ")]
@@ -324,7 +324,7 @@ def test_columns_in_another_order_are_found_and_unknown_ones_are_told(tmp_path: 
 
 def test_the_command_reports_what_it_did_and_never_overwrites_a_file(tmp_path: Path) -> None:
     v1 = write_v1(tmp_path / "v1.csv", v1_row(), v1_row(error="boom"))
-    words = ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")]
+    words = ["pipeline", "check", str(v1), "--out", str(tmp_path / "v2.csv")]
     (tmp_path / "v2.errors.jsonl").write_text("mine", encoding="utf-8")
     refused = CliRunner().invoke(main, words)
     assert (refused.exit_code, "v2.errors.jsonl' exists already" in refused.stderr) == (1, True)
@@ -332,7 +332,7 @@ def test_the_command_reports_what_it_did_and_never_overwrites_a_file(tmp_path: P
     result = CliRunner().invoke(main, words)
     assert (result.exit_code, result.stdout) == (0, "")
     assert "answers 1, errors 1" in result.stderr
-    assert f"Next: citejury pipeline check {tmp_path / 'v2.csv'}" in result.stderr
+    assert f"Next: citejury pipeline sources {tmp_path} " in result.stderr
     with pytest.raises(OutputError, match="exists already"):
         migrate_file(v1, tmp_path / "v2.csv")
 

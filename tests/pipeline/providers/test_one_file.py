@@ -155,7 +155,7 @@ def run(copy: Path, *commands: str, code: str = COMMANDS, **variables: str) -> s
 def test_a_sixth_provider_is_one_file_and_one_entry_from_being_asked_to_a_blind_record(copy: Path) -> None:
     asking = "pipeline ask narratives.csv --out run --replay payloads"
     reading = "pipeline sources run --out records.jsonl --offline"
-    run(copy, asking, "pipeline check run", "pipeline reparse run", reading)
+    run(copy, asking, "pipeline check run --reparse", reading)
     for blind in map(json.loads, run(copy, "run", "records.jsonl", code=BLIND).splitlines()):
         assert (blind["speaking"], blind["model"]) == (1, "acme")  # the one that says who it is stays out
         assert "The Moon is rock." in json.dumps(blind["shown"])

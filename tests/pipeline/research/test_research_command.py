@@ -63,7 +63,7 @@ def test_a_topic_gives_a_report_files_that_cannot_be_read_are_named_and_the_same
     for said in ("write: ", "empty.txt", "1 file is neither PDF nor HTML nor text, and is left out."):
         assert said in done.stderr
     assert "Next: citejury annotation push runs/x\n" in done.stderr
-    assert CliRunner().invoke(main, ["pipeline", "runs", "x"]).exit_code == 0
+    assert CliRunner().invoke(main, ["pipeline", "research", "--list", "--run-id", "x"]).exit_code == 0
     log = folder.read_log()
     again = command("--run-id", "x")
     assert (again.exit_code, again.stdout, folder.read_log()) == (0, done.stdout, log)
@@ -92,7 +92,7 @@ def test_a_report_that_says_nothing_is_not_for_the_jury_and_documents_are_read_o
     assert (done.exit_code, done.stdout) == (3, "runs/empty/final/report.md\n")
     for said in (
         "0 passages from 0 sources",
-        "Next: citejury pipeline runs empty\n",
+        "Next: citejury pipeline research --run-id empty --list\n",
         "\naudit: nothing to check\n",
         "No page that was read says anything on it that could be shown; try other pages, or ask in other words.",
     ):

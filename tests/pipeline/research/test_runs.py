@@ -73,7 +73,9 @@ def finished_run(runs_dir: Path, run_id: str = "sun_1") -> RunFolder:
 
 
 def runs(*words: str, runs_dir: Path, answer: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["pipeline", "runs", *words, "--runs-dir", str(runs_dir)], input=answer)
+    given = ["--run-id", *words] if words and not words[0].startswith("--") else words
+    words = (*given, "--list", "--runs-dir", str(runs_dir))
+    return CliRunner().invoke(main, ["pipeline", "research", *words], input=answer)
 
 
 def row_of(run_id: str, listed: Result) -> list[str]:
