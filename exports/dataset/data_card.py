@@ -149,7 +149,7 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
         figures={each.task: _figure_table(agreement.tasks[each.task]) for each in facts},
         sources=_source_table(facts),
         files=[*manifest.sources, *([manifest.decisions] if manifest.decisions else [])],
-        shares=", ".join(f"{split} {getattr(shares, split):.0%}" for split in SPLITS),
+        shares=", ".join(f"{split} {100 * getattr(shares, split):.0f} %" for split in SPLITS),
     )
 
 

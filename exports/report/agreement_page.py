@@ -137,7 +137,7 @@ def agreement_sections(
     yield from audit_sections(agreement.audit)
     yield from control_sections(controls)
     if place != "report":
-        told = (agreement_methods(agreement, controls), *([results_methods(results)] if results else []))
+        told = (agreement_methods(agreement, controls), *([results_methods(results, controls)] if results else []))
         yield methods_of(*told)
 
 
@@ -347,7 +347,7 @@ def methods_section(
     terms = Table([("Term", "meaning"), first, *methods, *others], left=2)
     files: Rows = [("File", "rows", "SHA-256")]
     files += [(found.file, f"{found.rows:,}", found.sha256) for found in agreement.inputs]
-    told = (agreement_methods(agreement, controls), *([results_methods(results)] if results else []))
+    told = (agreement_methods(agreement, controls), *([results_methods(results, controls)] if results else []))
     return methods_of(*told)._replace(
         parts=(
             Section("What the figures of agreement mean", tables=(terms,), folded=True),

@@ -224,13 +224,13 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
         _write_results(results, work, spreadsheet_safe)
 
 
-def _write_results(results: Results, work: Path, spreadsheet_safe: bool) -> None:
+def _write_results(results: Results, work: Path, safe: bool, controls: Sequence[AnnotatorScores] = ()) -> None:
     (work / RESULTS_FILE).write_bytes(results_json(results).encode())
-    sections = [*results_sections(results), methods_of(results_methods(results))]
+    sections = [*results_sections(results), methods_of(results_methods(results, controls))]
     for name, text in _pages(_COMMAND, "results", sections):
         (work / name).write_bytes(text.encode())
     for name, table in results_tables(results).items():
-        (work / name).write_bytes(table.csv(spreadsheet_safe))
+        (work / name).write_bytes(table.csv(safe))
 
 
 def _pages(command: str, name: str, sections: Sequence[Section]) -> Iterator[tuple[str, str]]:
@@ -360,7 +360,7 @@ def _write(measured: Measured, disagreements: Sequence[Disagreement], folder: Pa
     agreement, _, remarks, results, controls = measured
     with _replaced_files(folder) as work:
         if results:
-            _write_results(results, work, spreadsheet_safe)
+            _write_results(results, work, spreadsheet_safe, controls)
         sections = list(agreement_sections(agreement, controls=controls))
         (work / "agreement.json").write_bytes(agreement_json(agreement).encode())
         for name, text in _pages("exports agreement", "agreement", sections):

@@ -60,7 +60,7 @@ def agreement_methods(agreement: agreement_schema.Agreement, controls: Sequence[
     )
 
 
-def results_methods(results: results_schema.Results) -> str:
+def results_methods(results: results_schema.Results, controls: Sequence[AnnotatorScores] = ()) -> str:
     drawn = "cluster" if RATINGS in results.tasks else "narrative"
     shown = [figure.found for figure in figures(results)]
     rates = [rate for found in shown for rate in (found, *found.groups)]
@@ -75,6 +75,7 @@ def results_methods(results: results_schema.Results) -> str:
         _TEXTS["answers"].format(records=results.n_records, narratives=results.n_narratives),
         *_guidelines(results.inputs),
         _discarded(discards),
+        _controls(controls),
         value_sentences(results),
         *([_TEXTS["weighted"]] if results.weighted else []),
         _TEXTS["rate_intervals"].format(methods=_counts(intervals), none=len(rates) - intervals.total()),

@@ -228,7 +228,7 @@ def _conduct_sections(figures: TaskAgreement) -> Iterator[Section]:
     if rules or any(discards.values()):
         rows: Rows = [("Annotator", "discarded", *rules)]
         for name in sorted({*figures.annotators, *discards}):
-            share = f"{discards[name]:.1%}" if name in discards else UNDEFINED
+            share = f"{100 * discards[name]:.1f} %" if name in discards else UNDEFINED
             rows.append((name, share, *(f"{broken.get(rule, {}).get(name, 0):,}" for rule in rules)))
         meaning = "Discarded: share of all their answers" + (
             "; beside it how many of them break each rule." if rules else "."

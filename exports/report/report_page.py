@@ -220,7 +220,7 @@ def _text(title: str, name: str, text: str) -> Text:
 def _facts(item: Disagreement) -> Iterator[str]:
     influence = "undefined: without this unit there is no α" if item.influence is None else f"{item.influence:+.4f}"
     yield f"influence {minus(influence)}"
-    yield f"{item.contribution:.1%} of the label's disagreement"
+    yield f"{100 * item.contribution:.1f} % of the label's disagreement"
     if item.pattern_count > 1:
         yield f"this pattern {counted(item.pattern_count, 'time')}"
     if item.posterior is not None:

@@ -45,7 +45,7 @@ _EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}  # warni
 
 
 def percent(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.0%}"
+    return UNDEFINED if value is None else f"{100 * value:.0f} %"
 
 
 def minus(text: str) -> str:
@@ -194,10 +194,10 @@ def discard_sentence(discards: schema.Discards | None) -> str:
     if discards is None or not discards.n_responses:
         return ""
     order = sorted(discards.by_annotator.items(), key=lambda entry: (-entry[1], entry[0]))
-    people = ", ".join(f"{name} {share:.1%}" for name, share in order if share)
+    people = ", ".join(f"{name} {100 * share:.1f} %" for name, share in order if share)
     return (
-        f"{counted(discards.n_responses, 'answer')} discarded, {discards.share:.1%} of all ({people}): α does not see "
-        "them."
+        f"{counted(discards.n_responses, 'answer')} discarded, {100 * discards.share:.1f} % of all ({people}): α does "
+        "not see them."
     )
 
 

@@ -493,16 +493,15 @@ def _sheet(ratings: Ratings, values: Values, judged: Judged, places: Mapping[str
 
 def _refusal(task: TaskName, gap: Gap, weighted: bool) -> str:
     where = f"`{gap.column}` is {gap.name!r}" if gap.name else f"`{gap.column}` is not known"
-    shares = f"{gap.share:.0%} of the records where {where} and {gap.elsewhere:.0%} of the others"
+    here, elsewhere = (f"{100 * share:.0f} %" for share in (gap.share, gap.elsewhere))
+    shares = f"{here} of the records where {where} and {elsewhere} of the others"
     if not weighted:
         return (
             f"{task}: people labelled {shares}: no random part of what the judge judged, so there are no rates with "
             "its help. Give the inclusion probabilities with --weights sample.csv, or label the same share of each."
         )
     if gap.column == _PROBABILITY:
-        shares = (
-            f"{gap.share:.0%} of the sample where the probability is {gap.name} and {gap.elsewhere:.0%} of the rest"
-        )
+        shares = f"{here} of the sample where the probability is {gap.name} and {elsewhere} of the rest"
         return f"{task}: people labelled {shares}: no random part of it, so there are no rates with the judge's help."
     return (
         f"{task}: by their inclusion probabilities the labelled records stand for {shares}: they are no random part of "
@@ -514,7 +513,7 @@ def _refusal_by_score(task: TaskName, leaning: Leaning) -> str:
     label = LABELS[task][leaning.label]
     what = f"P(yes) of `{label}` further from one half" if leaning.by_certainty else f"P(yes) of `{label}` higher"
     return (
-        f"{task}: the judge has its {what} for what people labelled than for the rest in {leaning.share:.0%} of pairs, "
-        "and chance would be 50%: no random part of what the judge judged, so there are no rates with its help. Label "
-        "a part that is drawn without its scores (`citejury annotation plan`)."
+        f"{task}: the judge has its {what} for what people labelled than for the rest in {100 * leaning.share:.0f} % "
+        "of pairs, and chance would be 50 %: no random part of what the judge judged, so there are no rates with its "
+        "help. Label a part that is drawn without its scores (`citejury annotation plan`)."
     )

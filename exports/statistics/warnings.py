@@ -29,8 +29,8 @@ ADVICE: dict[schema.LabelWarning | schema.TaskWarning, str] = {
     "RARE_CLASS": f"One of the two values was given fewer than {_RARE_CLASS} times on units rated twice: a single unit "
     "can turn alpha. Add units on which the rare value is likely.",
     "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {_TARGET_ALPHA} at this share of yes.",
-    "UNDEFINED_RESAMPLES": f"More than {schema.UNDEFINED_SHARE:.0%} of the resamples had no variation, so alpha has no "
-    "interval: the rare value hangs on very few records. Rate more units twice.",
+    "UNDEFINED_RESAMPLES": f"More than {100 * schema.UNDEFINED_SHARE:.0f} % of the resamples had no variation, so "
+    "alpha has no interval: the rare value hangs on very few records. Rate more units twice.",
     "CONSTANT_RATER": f"An annotator gave one value only in {_CONSTANT_RATER} ratings or more: kappa with them tells "
     "nothing, whatever the others say. Ask whether they understood the label.",
     "PARADOX": "High agreement, low alpha: one value is rare, so much agreement is expected by chance. Read positive "

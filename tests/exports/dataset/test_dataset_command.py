@@ -115,7 +115,7 @@ def test_a_dataset_has_guidelines_discards_and_pseudonyms_of_its_export(
     assert len(place) == 2
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert all(f"- {task}: {versions[task]}" in card for task in TASKS)
-    assert card.count("1 answer discarded, 14.3%") == 3
+    assert card.count("1 answer discarded, 14.3 %") == 3
     assert not any(name in card for name in (*names, "wrong language"))
 
 

@@ -49,7 +49,7 @@ def test_tables_hold_every_figure_the_same_columns_without_rows_and_hostile_name
 
 def test_no_name_has_power_in_markdown() -> None:
     page = agreement_markdown(agreement(retrieval=RICH))
-    assert "| misleading | 169 | .74 \\[.62, .83\\] | 10% | .80 | 89% | .92 | .83 | 69% |" in page
+    assert "| misleading | 169 | .74 \\[.62, .83\\] | 10 % | .80 | 89 % | .92 | .83 | 69 % |" in page
     assert "\x1b" not in page
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1

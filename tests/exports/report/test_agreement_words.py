@@ -42,7 +42,7 @@ def test_warnings_people_who_cannot_be_told_apart_and_discards_come_in_words() -
     pair = tuple(against_rest(name, 0.1, 0.0, 0.2).model_copy(update=untold) for name in ("anna", "ben"))
     (sentence,) = words.warning_sentences(task({}, annotators_vs_rest=pair))
     assert sentence.startswith("Whether an annotator stands out cannot be told")
-    assert words.discard_sentence(RICH.discards).startswith("4 answers discarded, 2.4% of all (=HYPERLINK")
+    assert words.discard_sentence(RICH.discards).startswith("4 answers discarded, 2.4 % of all (=HYPERLINK")
     assert words.discard_sentence(Discards(n_responses=0, share=0.0, by_annotator={"anna": 0.0})) == ""
     assert words.discard_sentence(None) == ""
 
@@ -81,7 +81,7 @@ def test_those_who_stand_out_most_are_named_and_nobody_for_an_interval_alone() -
     (told,) = words.annotator_sentences(RICH)
     assert told.startswith("=HYPERLINK")
     assert told.endswith(
-        " reads misleading differently: 31% of the others' answers differ from theirs, 17 points [10, 24] more than "
+        " reads misleading differently: 31 % of the others' answers differ from theirs, 17 points [10, 24] more than "
         "the others differ among themselves (permutation test, p = .002 after Holm). Look at r1, r2, r3: either side "
         "may be right."
     )

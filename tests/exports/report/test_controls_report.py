@@ -51,12 +51,12 @@ def test_reports_show_each_annotators_controls_and_agreement_is_the_same(told: P
     part = page.partition('id="controls"')[2].partition("<section")[0]
     assert 'href="#controls"' in page
     assert SLY not in page
-    for there in ("gives the same answer to <code>helpful</code>", "100%", "50%"):  # self-consistency: one of two
+    for there in ("gives the same answer to <code>helpful</code>", "100 %", "50 %"):  # self-consistency: one of two
         assert there in part
     text = (told / "agreement.md").read_text(encoding="utf-8").partition("## Controls")[2]
     (line,) = [line for line in text.splitlines() if line.startswith("| anna")]
     cells = [cell.split()[0] for cell in line.strip("|").split("|")]
-    assert cells[1:6] == ["10", "100%", "100%", "2", "50%"]
+    assert cells[1:6] == ["10", "100", "100", "2", "50"]
     (tmp_path / "bare").mkdir()
     assert measured(tmp_path / "bare", []).exit_code == 0
     bare = tmp_path / "bare" / "out"

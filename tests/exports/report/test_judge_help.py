@@ -201,7 +201,7 @@ def test_labels_chosen_by_the_judges_own_score_are_refused(tmp_path: Path) -> No
         for options in ((), ("--sample", "sample.csv")):
             printed, label = helped(*study, *options)
             assert (label["judge_help"]["undefined"], "rate_ppi" in label) == ("not_a_random_part", False)
-            assert "of pairs, and chance would be 50%: no random part of what the judge judged" in told(printed)
+            assert "of pairs, and chance would be 50 %: no random part of what the judge judged" in told(printed)
             assert ("further from one half" in told(printed)) == (chosen == "the least certain")
 
 

@@ -43,6 +43,7 @@ def test_a_paragraph_says_who_judged_what_by_which_statistic_interval_test_and_c
     assert len(tested) == 3
     for part in (
         "These are 60 answers to 12 narratives.",
+        "No responses to controls are known.",
         "An answer or passage counts by the share",
         "Holm's correction",
     ):

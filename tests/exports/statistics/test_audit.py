@@ -25,7 +25,7 @@ def test_controls_are_right_before_and_after_by_hand() -> None:
     assert (label.before.n_right, label.before.n, label.after.n_right) == (3, 5, 3)
     first, second = audit_sentences(found)
     assert first.startswith("Labels votes+0123456789ab: 4 decisions of adjudicators, 2 of them where a judge")
-    assert "60%" in second
+    assert "60 %" in second
     assert second.endswith("2 of 3 decided against the majority, 1 left out because annotators tie.")
     nothing = measure_audit({}, {("r1", "", "helpful"): True}, 0, SHA)
     assert nothing.labels == ()

@@ -94,7 +94,7 @@ def test_agreement_writes_and_prints_it(copy: Path) -> None:
     texts = {name: (out / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html")}
     for text in (printed, *texts.values()):
         assert "pooled" in text
-        assert "70%" in text
+        assert "70 %" in text
     assert "pooled: over all pairs." in texts["agreement.md"]
     assert "The share of agreeing pairs among the pairs of all units." in texts["report.html"]
     schema = json.loads(citejury(copy, "results", "--schema", "agreement"))
@@ -109,7 +109,7 @@ def test_notebook_and_data_card_show_it(copy: Path) -> None:
     citejury(copy, "dataset", "dataset", "--from", "export")
     card = (copy / "dataset" / "README.md").read_text(encoding="utf-8")
     assert "| pooled |" in card
-    assert "| 70% |" in card
+    assert "| 70 % |" in card
 
 
 def test_contract_and_readme_say_it(copy: Path) -> None:
