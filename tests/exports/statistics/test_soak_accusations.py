@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from annotation.argilla.labels import TASKS
-from exports.statistics.agreement import SIGNIFICANT
+from exports.report.words import annotator_sentences
+from exports.statistics.agreement import SIGNIFICANT, measure_agreement
 from exports.statistics.agreement_schema import LEAST_EXCESS
 from exports.statistics.annotators import Exchange, measure_exchange
 from exports.statistics.ratings import Ratings, ScaledLabel
+from tests.support.agreement_data import ratings_of_matrix
 from tests.support.juries import Jury, jury_ratings
 
 SEED = 20261122
@@ -126,3 +128,22 @@ def test_one_who_errs_in_a_third_of_57_units_is_found_in_nine_studies_of_ten(jur
     share = found_share(replace(jury, prevalence=prevalence, **CARELESS), REPORTS)
     sys.stdout.write(f"found: {share:.3f}\n")
     assert share >= (LEAST_FOUND if prevalence else 0.75)  # one label, of which six people share less
+
+
+def misread(units: int, random: np.random.Generator) -> Ratings:
+    """Four people, one label: three take the same .3 of the units for yes that are no, the first one does not."""
+    truth = random.random((units, 1)) < 0.4
+    said = truth | (random.random((units, 1)) < 0.3)
+    votes = np.concatenate([truth, said, said, said], axis=1) ^ (random.random((units, 4)) < 0.05)
+    return ratings_of_matrix(votes.astype(np.float64))
+
+
+@pytest.mark.soak
+def test_one_right_reader_among_four_is_said_to_read_differently_with_three_units() -> None:
+    random, sentences = np.random.default_rng(SEED), []
+    for _ in range(REPORTS // 4):
+        (found,) = measure_agreement([misread(57, random)], (), 200).tasks.values()
+        sentences.append([each for each in annotator_sentences(found) if each.startswith("a000")])
+    named = [each for (each,) in filter(None, sentences)]
+    sys.stdout.write(f"reads differently: {len(named) / len(sentences):.3f}; {named[0]}\n")
+    assert all(" reads proper_action differently: " in each and each.count("r0000") == 3 for each in named)

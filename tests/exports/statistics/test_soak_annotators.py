@@ -8,7 +8,9 @@ import pytest
 from exports.statistics.distributions import holm
 from exports.statistics.exchange import Held, Side, exchange_p
 from exports.statistics.ratings import FloatArray, IntArray
+from exports.statistics.results import measure_results
 from tests.support.annotator_simulation import DESIGNS, differences, drawn, false_reports
+from tests.support.drawn_studies import draw_votes, study_of_votes
 
 HARDEST = ("two of three on each model", "the lenient one on one model only")
 
@@ -63,7 +65,7 @@ def is_found(design: str, rates: tuple[float, float], studies: int) -> float:
 
 @pytest.mark.soak
 def test_from_5_to_25_percent_is_found_where_all_judge_all() -> None:
-    found = is_found("all three judge everything", (0.05, 0.25), 500)
+    found = is_found("all three judge everything", (0.05, 0.25), 2_000)
     tell("5 to 25 %", found)
     assert found >= 0.8
 
@@ -131,3 +133,40 @@ def test_unequal_numbers_of_answers_tell_no_equal_groups_apart(answers: tuple[in
         found = unequal_reports(answers, rate, n_narratives, 600)
         tell("unequal", answers, rate, n_narratives, found)
         assert found <= 0.07
+
+
+GROUPS = {  # The answers that a narrative has in each group, by the groups' values
+    "arms": {("plain",): 1, ("pages",): 5},
+    "months": {("2026-01",): 1, ("2026-02",): 3, ("2026-03",): 1, ("2026-04",): 10},
+    "models by language": {("a", "de"): 1, ("a", "en"): 3, ("b", "de"): 5, ("b", "en"): 1},
+}
+
+
+def grouped_reports(groups: dict[tuple[str, ...], int], rate: float, n_narratives: int, studies: int) -> list[float]:
+    """How often any of five labels of equal groups stands out: in each family of tests, then in any."""
+    generator, found = np.random.default_rng([sum(groups.values()), n_narratives]), []
+    names = [values for values, count in groups.items() for _ in range(count)]
+    by = ("model_name", "language")[: len(names[0])]
+    for _ in range(studies):
+        votes = draw_votes(generator, np.full((len(names), 5), rate), n_narratives)
+        study = study_of_votes({"generation": votes})
+        told = {record: dict(zip(by, names[int(record.split("-")[1])], strict=True)) for record in study.provenance}
+        successive = frozenset(by[:1] if ("2026-01",) in groups else ())
+        results = measure_results(study._replace(provenance=told, successive=successive), findings={}, by=by)
+        compared = [each for label in results.tasks["generation"].labels.values() for each in label.differences]
+        families = sorted({(each.by, bool(each.within)) for each in compared})
+        found.append([
+            any(each.stands_out for each in compared if (each.by, bool(each.within)) == family) for family in families
+        ])  # fmt: skip
+    return [*np.mean(found, axis=0).tolist(), float(np.mean(np.any(found, axis=1)))]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("rate", [0.05, 0.5])
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+def test_equal_arms_months_and_crossed_groups_are_told_apart_rarely(
+    groups: dict[tuple[str, ...], int], rate: float
+) -> None:
+    *families, anywhere = grouped_reports(groups, rate, 60, 400)
+    tell("groups", *groups, rate, *families, anywhere)
+    assert max(families) <= 0.07

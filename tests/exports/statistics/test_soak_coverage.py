@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from exports.statistics.agreement_schema import Interval
+from exports.report.words import THRESHOLDS
+from exports.statistics.agreement_schema import Interval, RefusedReason
 from exports.statistics.ratings import IntArray
 from exports.statistics.resampling import Estimator, alpha_interval, alpha_support, bootstrap, interval
 from exports.statistics.table import alphas
@@ -76,10 +77,11 @@ def cells() -> Iterator[Cell]:
             yield Cell(records, passages, raters, yes, alpha_by_record(records, raters, yes, split), split)
 
 
-def held(cell: Cell, studies: int, resamples: int, seed: int) -> tuple[list[bool], list[bool]]:
-    """Of each study with an interval whether it holds alpha; then the same of what resampling alone would give."""
+def intervals(
+    cell: Cell, studies: int, resamples: int, seed: int
+) -> Iterator[tuple[Interval | RefusedReason, Interval | RefusedReason]]:
+    """Of each study the interval of alpha, and the one that resampling alone would give; or why there is none."""
     random = np.random.default_rng(seed)
-    told, resampled = [], []
     for study in range(studies):
         ones, ratings = (each.ravel() for each in (by_record if cell.split else one_by_one)(cell, random))
         zeros = ratings - ones
@@ -88,10 +90,16 @@ def held(cell: Cell, studies: int, resamples: int, seed: int) -> tuple[list[bool
         sums = np.stack([np.bincount(records, column, cell.records) for column in columns], axis=1)
         estimator = Estimator(sums, alphas, np.ones(cell.records, dtype=np.bool_))
         replicates = bootstrap([estimator], resamples, study)[estimator]
-        support = alpha_support(zeros, ones, records, cell.records)
-        for found, kept in ((alpha_interval(replicates, 0, support), told), (interval(replicates, 0), resampled)):
-            if isinstance(found, Interval):
-                kept.append(found.low - 1e-12 <= cell.alpha <= found.high + 1e-12)
+        yield alpha_interval(replicates, 0, alpha_support(zeros, ones, records, cell.records)), interval(replicates, 0)
+
+
+def held(cell: Cell, studies: int, resamples: int, seed: int) -> tuple[list[bool], list[bool]]:
+    """Of each study with an interval whether it holds alpha; then the same of what resampling alone would give."""
+    both = zip(*intervals(cell, studies, resamples, seed), strict=True)
+    told, resampled = (
+        [each.low - 1e-12 <= cell.alpha <= each.high + 1e-12 for each in found if isinstance(each, Interval)]
+        for found in both
+    )
     return told, resampled
 
 
@@ -132,3 +140,21 @@ def test_every_interval_that_is_given_holds_alpha_in_at_least_92_of_100_studies(
         if share >= GIVEN and np.mean(every) < 0.92:
             low.append(f"{group}: {np.mean(every):.3f} of {len(every)}")
     assert not low, "\n".join(low)
+
+
+def unfit_share(cell: Cell, studies: int) -> float:
+    """Share of the studies whose verdict is "Not fit for use"."""
+    told = [each for each, _ in intervals(cell, studies, 399, SEED)]
+    return float(np.mean([isinstance(each, Interval) and each.high < THRESHOLDS[0] for each in told]))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("records", [50, 100, 200])
+@pytest.mark.parametrize("raters", [2, 3])
+@pytest.mark.parametrize("yes", [0.1, 0.2, 0.3])
+def test_guessers_are_not_fit_for_use_and_annotators_who_may_be_are(yes: float, raters: int, records: int) -> None:
+    guessed, usable, firm = (unfit_share(Cell(records, 1, raters, yes, alpha), 1_000) for alpha in (0.0, 0.667, 0.8))
+    sys.stdout.write(f"not fit, {yes} yes, {raters} raters, {records}: {guessed:.3f} {usable:.3f} {firm:.3f}\n")
+    assert guessed >= 0.95
+    assert usable <= 0.08
+    assert firm <= 0.02
