@@ -122,7 +122,7 @@ def push(
     refused: tuple[str, ...] = ()
     with kept_records() as kept:
         checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude), kept.keep)
-        _tell_checked(checked, campaign.tasks if campaign else OWN_TASKS)
+        _tell_checked(checked, campaign.tasks if campaign else OWN_TASKS, dry_run)
         with open_argilla(settings) as argilla, ProgressBars() as bars:
             asked = partial(_takes_known, bars, known, dry_run)
             options = PushOptions(dry_run, revise, show, progress, checked.without_passages, asked)
@@ -149,7 +149,7 @@ def push(
         raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
 
 
-def _tell_checked(checked: "CheckedPaths", tasks: "Sequence[TaskName]") -> None:
+def _tell_checked(checked: "CheckedPaths", tasks: "Sequence[TaskName]", dry_run: bool) -> None:
     from annotation.argilla.display import needs_passages
 
     if checked.unchosen:
@@ -168,11 +168,14 @@ def _tell_checked(checked: "CheckedPaths", tasks: "Sequence[TaskName]") -> None:
     speaking = len(checked.speaking)
     skipped = "; `--skip-self-naming` leaves these out" if speaking else ""
     skipped = " and are left out" if checked.left_out.intersection(checked.speaking) else skipped
-    _log_lines(
+    what = (
         "answers name their own model or its maker, perhaps only as their topic, so that annotators see it ("
-        f"{speaking} of them speak as it{skipped})",
-        checked.naming,
+        f"{speaking} of them speak as it{skipped})"
     )
+    if dry_run:
+        _log_lines(what, checked.naming)
+    elif checked.naming:
+        log(f"{len(checked.naming)} {what}; `--dry-run` lists them.")
 
 
 def _tell_languages(checked: "CheckedPaths", report: "PushReport", is_named: bool, most: int | None) -> None:

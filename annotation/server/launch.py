@@ -69,6 +69,8 @@ def start_server(
     OutputError.
     """
     python = server_python()
+    if not home.exists():  # a taken port leaves no home behind
+        listen(host, port).close()
     home = folder.open_home(home)
     lock = folder.take_lock(home)
     try:

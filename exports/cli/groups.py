@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -24,6 +24,7 @@ from pipeline.core.terminal import ProgressBars, counted, interrupted_by, printa
 
 if TYPE_CHECKING:
     from annotation.argilla.client import Argilla
+    from annotation.campaign.file import Campaign
     from annotation.campaign.teardown import Teardown
 
 
@@ -45,8 +46,7 @@ for command in (csv_command, dataset, results, adjudicate):
 @annotation.command()
 @click.option(
     "--workspace",
-    help="Argilla workspace; the setting `workspace` (citejury) if not given, or the workspaces of all languages where "
-    "the campaign in citejury.toml has one for each.",
+    help="Argilla workspace; all of the campaign in citejury.toml, or that of the setting `workspace`, if not given.",
 )
 @several("--dataset", "datasets", metavar="NAME", help="Remove only this dataset, and keep the workspace")
 @flag("--users", help="Remove the members too, but no owner, and nobody who works elsewhere.")
@@ -63,9 +63,9 @@ for command in (csv_command, dataset, results, adjudicate):
 def teardown(
     workspace: str | None, datasets: tuple[str, ...], users: bool, yes: bool, folder: Path, api_url: str | None
 ) -> None:
-    """Remove a workspace with its datasets, after everything that was answered is exported.
+    """Remove a campaign's workspaces with their datasets, after everything that was answered is exported.
 
-    What would be lost is shown first, and the workspace's name has to be typed; `--yes` does not ask. Then submitted
+    Its adjudicators' workspaces go with it. What would be lost is shown first, and the workspace's name has to be typed; `--yes` does not ask. Then submitted
     and discarded responses are exported with everything there is about them, and the files are counted against the
     server; history.csv beside them has every change of every response. Only then is anything removed, the history of
     what is removed too, and no dataset in which somebody worked meanwhile. Drafts, and records that
@@ -79,12 +79,13 @@ def teardown(
         citejury annotation teardown --dataset calibration-1-retrieval-en --yes
     """
     from annotation.argilla.client import open_argilla
+    from annotation.campaign.file import read_campaign
     from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down
     from pipeline.settings import read_settings
 
-    settings = read_settings(workspace=workspace, api_url=api_url)
+    settings, campaign = read_settings(workspace=workspace, api_url=api_url), read_campaign()
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as argilla:
-        names = [settings.workspace] if workspace else _doomed_workspaces(argilla, settings.workspace)
+        names = _doomed_workspaces(argilla, None if workspace else campaign, settings.workspace, bool(datasets))
         if datasets and len(names) > 1:
             raise InputError(f"Say with `--workspace` where the dataset {datasets[0]!r} is: {', '.join(names)}.")
         plans = [plan_teardown(argilla, name, datasets, users, names) for name in names]
@@ -100,16 +101,16 @@ def teardown(
         tear_down(argilla, plans, lambda line: log(printable(line)))
 
 
-def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
-    """The workspace of the settings; where each language of the campaign has its own, all that are still there."""
-    from annotation.campaign.file import read_campaign
-    from annotation.campaign.routing import as_it_stands, standing_workspaces
+def _doomed_workspaces(argilla: "Argilla", campaign: "Campaign | None", workspace: str, alone: bool) -> list[str]:
+    """Those of the campaign, or the one named, that are still there; unless `alone`, their adjudicators' too."""
+    from annotation.campaign.routing import standing_workspaces
+    from exports.adjudicate.adjudication import AdjudicationKind, adjudication_workspace
 
-    campaign = read_campaign()
-    if campaign is None or not as_it_stands(argilla, campaign, workspace).parts_languages:
-        return [workspace]
+    homes = standing_workspaces(argilla, campaign, workspace)
+    kinds = () if alone else get_args(AdjudicationKind)
+    beside = [adjudication_workspace(home, kind) for home in homes for kind in kinds]
     known = argilla.workspaces()
-    return [name for name in standing_workspaces(argilla, campaign, workspace) if name in known] or [workspace]
+    return [name for name in (*homes, *beside) if name in known] or [workspace]
 
 
 def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:

@@ -90,8 +90,10 @@ def test_answers_that_speak_as_their_model_are_listed_and_left_out_on_request(ow
     said = push("--dry-run").stderr
     assert "1 answers name their own model or its maker" in said
     assert "(1 of them speak as it; `--skip-self-naming` leaves these out):" in said
+    assert "r1: 'Claude' in" in said
     said = push("--skip-self-naming").stderr
-    assert "(1 of them speak as it and are left out):" in said
+    assert "(1 of them speak as it and are left out); `--dry-run` lists them." in said
+    assert "r1: " not in said
     assert "Records read: 1." in said
     assert [each["external_id"] for each in held(owner, ready)] == ["r2"]
 

@@ -169,6 +169,7 @@ def test_a_start_is_refused_by_what_is_in_its_way(tmp_path: Path, argilla_server
         with pytest.raises(error, match=said):
             start_server(place, **options).__enter__()
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["thesis.txt"]
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("command", ["annotation serve", "demo --exit"])

@@ -193,6 +193,10 @@ def test_who_labelled_a_unit_is_refused_as_its_adjudicator_unless_that_is_said(s
     (row,) = read_csv(Path("decisions.csv"))
     assert (row["label"], row["own"]) == ("helpful", "True")
     assert read_decisions(Path("decisions.csv")).rows[0].own
+    said = study.run("annotation", "teardown", "--export", "kept", "--yes").stderr
+    assert f"the workspace '{home}'" in said
+    assert [name for name in study.owner.workspaces() if name.startswith(study.workspace)] == []
+    assert len(list(Path("kept").glob(f"{home}-*/generation.csv"))) == 1  # what was decided is exported first
 
 
 def test_units_refused_for_one_reason_are_counted_and_not_all_listed() -> None:
