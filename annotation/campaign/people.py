@@ -168,7 +168,7 @@ def find_user(argilla: Argilla, name: str) -> _User:
         if user.name == name:
             return user
     raise NotFoundError(
-        f"Argilla at {argilla.api_url} has no user {name!r}. `citejury annotation users list` shows who is there."
+        f"Argilla at {argilla.api_url} has no user {name!r}. `citejury annotation users` shows who is there."
     )
 
 

@@ -12,7 +12,7 @@ from annotation.cli.push import push
 from annotation.cli.serve import backup, install, restore, serve
 from annotation.cli.setup import setup, share
 from annotation.cli.status import reply, status
-from annotation.cli.users import users
+from annotation.cli.users import forget, users
 
 
 @click.group()
@@ -22,6 +22,6 @@ def annotation() -> None:
 
 for command in (
     *(setup, share, judge, plan, push, practice, controls),
-    *(status, reply, install, serve, users, backup, restore),
+    *(status, reply, install, serve, users, forget, backup, restore),
 ):
     annotation.add_command(command)

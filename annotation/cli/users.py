@@ -1,13 +1,13 @@
-"""The group `users`: who is on the server, and who joins, leaves and is forgotten."""
+"""The commands `users`, for people whom citejury.toml does not name, and `forget`, which takes a name off for good."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from annotation.cli.options import FILE, api_url_option, confirm_by_name, flag, named_server, preset, several
-from pipeline.cli.options import log
+from annotation.cli.options import FILE, api_url_option, confirm_by_name, flag, named_server, several
+from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
 from pipeline.core.terminal import printable
@@ -17,56 +17,84 @@ if TYPE_CHECKING:
     from annotation.campaign.file import Annotator, Campaign, Member
     from annotation.campaign.people import NewUser, Revocation
 
-_passwords_option = click.option(
-    "--passwords",
-    type=FILE,
-    metavar="FILE",
-    help="Keep the password in this file, which only you can read, instead of printing it.",
-)
+Role = Literal["annotator", "admin", "adjudicator"]
 _DONE = {"created": "created", "added": "added", "kept": "there already"}
 _OUT_OF_REACH = """What this cannot reach:
-  - exports, sheets and password files written so far; an export with --anonymize, made again, also takes her name
+  - exports, sheets and password files written so far; an export with --anonymize, made again, also takes their name
     out of its key file;
   - backups of the server;
   - the server's logs, until it has been started twice;
-  - notes in which somebody wrote her name, and citejury.toml."""
+  - notes in which somebody wrote their name, and citejury.toml."""
 
 
-@click.group()
-def users() -> None:
-    """Look after the people on the server; works with any Argilla."""
-
-
-@users.command("add")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.command(cls=SectionedCommand, rare="--role --workspace --api-url")
+@several("--add", "added", metavar="NAME", help="Make this user where missing, and let them join")
+@click.option("--password", "renewed", metavar="NAME", help="Give this user a new password.")
+@click.option("--remove", "removed", metavar="NAME", help="Take this user out of the workspaces; answers stay.")
+@click.option(
+    "--passwords",
+    type=FILE,
+    metavar="FILE",
+    help="Keep new passwords in this file, which only you can read, instead of printing them.",
+)
+@click.option(
+    "--role",
+    type=click.Choice(["annotator", "admin", "adjudicator"]),
+    help="Role of a new user, annotator if not given; an admin may read what the others answer, an adjudicator joins "
+    "no workspace of annotators.",
+)
 @several(
     "--workspace",
     "workspaces",
     metavar="NAME",
-    help="Workspace to join; those of the campaign in citejury.toml for the people that it lists, else the setting "
-    "`workspace` (citejury).",
+    help="Workspace to join or to leave; if not given, to join those of the campaign in citejury.toml, else that of "
+    "the setting `workspace`, and to leave all",
 )
-@preset(
-    "--role",
-    type=click.Choice(["annotator", "admin", "adjudicator"]),
-    default="annotator",
-    help="Role of a new user; an admin may read what the others answer, an adjudicator joins no workspace of "
-    "annotators.",
-)
-@_passwords_option
 @api_url_option
-def add(
-    names: tuple[str, ...], workspaces: tuple[str, ...], role: str, passwords: Path | None, api_url: str | None
+def users(
+    added: tuple[str, ...],
+    renewed: str | None,
+    removed: str | None,
+    passwords: Path | None,
+    role: Role | None,
+    workspaces: tuple[str, ...],
+    api_url: str | None,
 ) -> None:
-    """Make users where they are missing, and let them join workspaces.
+    """Print every user with role and workspaces, or change one on any Argilla.
 
-    A new user's password is printed once unless `--passwords` names a file to keep it. Run again, it changes nothing.
-    The API key comes from ARGILLA_API_KEY; it must be an owner's.
+    The people of a campaign stand in citejury.toml, and `citejury annotation setup` makes them, lets them join and
+    takes them out. This is for all others. `--add` run again changes nothing, and takes back in whom `--remove` took
+    out, with the password that they have. On our own server, all log-ins of who is removed or gets a new password end,
+    and their API key too; any other Argilla has no way to end either. The API key of an owner comes from
+    ARGILLA_API_KEY.
 
     \b
-    Example:
-        citejury annotation users add ana ben --passwords passwords.json
+    Examples:
+        citejury annotation users
+        citejury annotation users --add ana --add ben --passwords passwords.json
+        citejury annotation users --password ana
+        citejury annotation users --remove ana
     """
+    if sum(map(bool, (added, renewed, removed))) > 1:
+        raise click.UsageError("`--add`, `--password` and `--remove` are one at a time.")
+    if (role and not added) or (workspaces and not (added or removed)) or (passwords and not (added or renewed)):
+        raise click.UsageError(
+            "`--role` goes with `--add`, `--workspace` with `--add` or `--remove`, and `--passwords` with `--add` or "
+            "`--password`."
+        )
+    if added:
+        _add(added, workspaces, role or "annotator", passwords, api_url)
+    elif renewed:
+        _renew_password(renewed, passwords, api_url)
+    elif removed:
+        _remove(removed, workspaces, api_url)
+    else:
+        _list(api_url)
+
+
+def _add(
+    names: tuple[str, ...], workspaces: tuple[str, ...], role: Role, passwords: Path | None, api_url: str | None
+) -> None:
     from annotation.campaign.file import Annotator
     from annotation.campaign.people import Passwords, checked_names
     from annotation.campaign.setup import add_users
@@ -81,7 +109,7 @@ def add(
     click.echo(Table([("user", "workspace", "done"), *rows]).terminal())
     for person in people:
         if roles[person.name] != ("admin" if role == "admin" else "annotator"):
-            log(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.")
+            log(f"{printable(person.name)} stays {roles[person.name]}: `--add` changes nobody's role.")
     if passwords and passwords.exists():
         log(f"Passwords are in {passwords}, which only you can read.")
     listed = {each.name for each in campaign.annotators} if campaign else set()
@@ -93,7 +121,7 @@ def add(
 def _memberships(
     argilla: "Argilla", people: "Sequence[Annotator]", named: Sequence[str], workspace: str, campaign: "Campaign | None"
 ) -> "list[Member]":
-    """Who is to be where: in the workspaces that are named, else where the campaign has her, else in the common one."""
+    """Who is to be where: in the workspaces that are named, else those of the campaign, else the common one."""
     from annotation.campaign.file import Member, members
     from annotation.campaign.routing import as_it_stands
 
@@ -101,31 +129,21 @@ def _memberships(
     listed = [each for each in members(standing, workspace) if not each.person.left] if standing else []
     found: list[Member] = []
     for person in people:
-        hers = [each for each in listed if each.person.name == person.name]
-        if standing and standing.parts_languages and not hers and person.role != "adjudicator":
+        own = [each for each in listed if each.person.name == person.name]
+        if standing and standing.parts_languages and not own and person.role != "adjudicator":
             raise InputError(
                 f"citejury.toml does not list {person.name!r}, and each language of its campaign has a workspace of "
-                "its own. Write her into `[campaign]` and run `citejury annotation setup`, or name a `--workspace`."
+                "its own. Write them into `[campaign]` and run `citejury annotation setup`, or name a `--workspace`."
             )
-        if person.role == "adjudicator" and not hers:
+        if person.role == "adjudicator" and not own:
             found += [Member(name, person) for name in named] or [Member("", person, belongs=False)]
             continue
-        belonging = [each for each in hers if each.belongs] or hers[:1]
+        belonging = [each for each in own if each.belongs] or own[:1]
         found += belonging or [Member(name, person) for name in named or (workspace,)]
     return found
 
 
-@users.command("list")
-@api_url_option
-def show(api_url: str | None) -> None:
-    """Print every user with role and workspaces.
-
-    The API key comes from ARGILLA_API_KEY; it must be an owner's.
-
-    \b
-    Example:
-        citejury annotation users list
-    """
+def _list(api_url: str | None) -> None:
     from annotation.campaign.people import list_users
 
     with named_server(api_url=api_url) as (argilla, _, _):
@@ -135,21 +153,7 @@ def show(api_url: str | None) -> None:
     log("Next: citejury annotation status")
 
 
-@users.command("passwd")
-@click.argument("name")
-@_passwords_option
-@api_url_option
-def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
-    """Give a user a new password.
-
-    It is printed once unless `--passwords` names a file to keep it. On our own server all that she is logged in with
-    ends and her API key is a new one; any other Argilla has no way to do either. The API key of an owner comes from
-    ARGILLA_API_KEY.
-
-    \b
-    Example:
-        citejury annotation users passwd ana
-    """
+def _renew_password(name: str, passwords: Path | None, api_url: str | None) -> None:
     from annotation.campaign.people import Passwords, renew_password
 
     with named_server(api_url=api_url) as (argilla, _, _):
@@ -157,29 +161,16 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     if passwords:
         log(f"The password is in {passwords}, which only you can read.")
     if revocation.ended:
-        log(f"{printable(name)} has to log in again, wherever she is logged in.")
+        log(f"{printable(name)} has to log in again, wherever they are logged in.")
     if revocation.new_key:
-        log("If she uses an API key: it is a new one, which Argilla shows her under My settings.")
+        log("If they use an API key: it is a new one, which Argilla shows them under My settings.")
     _say_what_stays(revocation, name)
     if revocation.role == "owner":
         log("What was written down at the server's first start as an owner's password is not changed.")
-    log(f"Next: give it to {printable(name)}; her old password no longer opens anything.")
+    log(f"Next: give it to {printable(name)}; the old password no longer opens anything.")
 
 
-@users.command("remove")
-@click.argument("name")
-@several("--workspace", "workspaces", metavar="NAME", help="Workspace to leave; all of them if not given.")
-@api_url_option
-def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
-    """Take a user out of the workspaces; everything that she answered stays, under her name.
-
-    `users add` takes her back in, with the password that she has. On our own server all that she is logged in with
-    ends, and her API key too. The API key of an owner comes from ARGILLA_API_KEY.
-
-    \b
-    Example:
-        citejury annotation users remove ana
-    """
+def _remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     from annotation.campaign.people import remove_user, still_in_campaign
     from annotation.campaign.routing import standing_workspaces
 
@@ -191,14 +182,14 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     who = printable(name)
     log(f"{who} left: {', '.join(left)}." if left else f"{who} was in none of the workspaces.")
     if revocation.ended:
-        log("All that she was logged in with has ended, and her API key opens nothing.")
+        log("All that they were logged in with has ended, and their API key opens nothing.")
     _say_what_stays(revocation, name)
     if joins_again:
-        log("Set `left = true` for her in citejury.toml, or the next set-up takes her back in.")
+        log("Set `left = true` for them in citejury.toml, or the next set-up takes them back in.")
     log("Next: citejury annotation status")
 
 
-@users.command("forget")
+@click.command()
 @click.argument("name")
 @click.option(
     "--as", "pseudonym", metavar="NAME", help="The pseudonym; a random one such as former-4f7a21c0 if not given."
@@ -206,27 +197,27 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
 @flag("--yes", help="Do not ask.")
 @api_url_option
 def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> None:
-    """Replace a user's names by a pseudonym on the server, for good, and take her out of the workspaces.
+    """Replace a user's names by a pseudonym on the server, for good, and take them out of the workspaces.
 
-    Her answers stay and remain one person's: each later export has the pseudonym where her name was. Exports with
-    `--anonymize` go on with the pseudonym that they gave her. The API key of an owner comes from ARGILLA_API_KEY.
+    Their answers stay and remain one person's: each later export has the pseudonym where their name was. Exports with
+    `--anonymize` go on with the pseudonym that they gave them. The API key of an owner comes from ARGILLA_API_KEY.
 
     \b
     Example:
-        citejury annotation users forget ana
+        citejury annotation forget ana
     """
     from annotation.campaign.people import checked_names, find_user, forget_user, refuse_owner, still_in_campaign
 
     checked = checked_names([pseudonym])[0] if pseudonym is not None else None
     with named_server(api_url=api_url) as (argilla, _, campaign):
         refuse_owner(find_user(argilla, name))
-        confirm_by_name(name, yes, "Type her name to forget it for good", "Nobody was forgotten")
+        confirm_by_name(name, yes, "Type the name to forget it for good", "Nobody was forgotten")
         chosen, revocation = forget_user(argilla, name, checked)
     click.echo(chosen)
     _say_what_stays(revocation, name)
     log(_OUT_OF_REACH)
     if campaign and still_in_campaign(campaign.annotators, name):
-        log("Take her out of citejury.toml, or the next set-up makes a new user of her name.")
+        log("Take them out of citejury.toml, or the next set-up makes a new user of that name.")
     log("Next: citejury exports csv export")
 
 

@@ -227,7 +227,7 @@ def find_members(
         way = (
             "Run `citejury annotation setup`, which makes the campaign's adjudicators."
             if missing[0] in of_campaign
-            else f"Make the user with `citejury annotation users add {shlex.quote(missing[0])} --role adjudicator`."
+            else f"Make the user with `citejury annotation users --add {shlex.quote(missing[0])} --role adjudicator`."
         )
         raise InputError(f"Argilla at {argilla.api_url} has no user {missing[0]!r}. {way}")
     knowing = [name for name in names if users[name]["role"] != "annotator"]

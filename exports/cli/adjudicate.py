@@ -128,7 +128,7 @@ def push(
     for name, people in pushed.adjudicators.items():
         log(f"Adjudicators of {name!r}: {', '.join(map(printable, people))}.")
     for name, home in pushed.knowing:
-        undo = printable(f"citejury annotation users remove {shlex.quote(name)} --workspace {shlex.quote(home)}")
+        undo = printable(f"citejury annotation users --remove {shlex.quote(name)} --workspace {shlex.quote(home)}")
         log(f"{printable(name)} would settle her own answers. Let somebody else do it: {undo}")
     again = f" --workspace {shlex.quote(workspace)}" if workspace else ""
     log(f"Next, once they have answered: citejury exports adjudicate read{again} --out decisions.csv")

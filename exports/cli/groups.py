@@ -65,12 +65,12 @@ def teardown(
 ) -> None:
     """Remove a campaign's workspaces with their datasets, after everything that was answered is exported.
 
-    Its adjudicators' workspaces go with it. What would be lost is shown first, and the workspace's name has to be typed; `--yes` does not ask. Then submitted
-    and discarded responses are exported with everything there is about them, and the files are counted against the
-    server; history.csv beside them has every change of every response. Only then is anything removed, the history of
-    what is removed too, and no dataset in which somebody worked meanwhile. Drafts, and records that
-    nobody answered, are in no export. Killed and run again, it removes the rest; an earlier export is never touched.
-    The API key comes from ARGILLA_API_KEY; it must be an owner's.
+    Its adjudicators' workspaces go with it. What would be lost is shown first, and the workspace's name has to be
+    typed; `--yes` does not ask. Then submitted and discarded responses are exported with everything there is about
+    them, and the files are counted against the server; history.csv beside them has every change of every response. Only
+    then is anything removed, the history of what is removed too, and no dataset in which somebody worked meanwhile.
+    Drafts, and records that nobody answered, are in no export. Killed and run again, it removes the rest; an earlier
+    export is never touched. The API key comes from ARGILLA_API_KEY; it must be an owner's.
 
     \b
     Examples:

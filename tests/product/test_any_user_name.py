@@ -130,7 +130,7 @@ def check_pages(folder: Path) -> None:
         "annotation share --out OUT --workspace W",
         "annotation status --workspace W",
         "annotation status --workspace W --html OUT/status.html",
-        "annotation users list",
+        "annotation users",
         "annotation practice --workspace W",
         "annotation controls --workspace W",
         "exports adjudicate push --one-more --workspace W",
@@ -163,18 +163,18 @@ def test_commands_print_any_name(study: Study, tmp_path: Path, command: str) -> 
 )
 def test_commands_take_any_name(study: Study, tmp_path: Path, kind: str) -> None:
     name, workspace = study.names[kind], study.bench.workspace
-    run(study, "annotation", "users", "add", "--workspace", workspace, "--", name)
+    run(study, "annotation", "users", "--workspace", workspace, f"--add={name}")
     passwords = tmp_path / "passwords.json"
-    done = run(study, "annotation", "users", "passwd", "--passwords", str(passwords), "--", name)
+    done = run(study, "annotation", "users", "--passwords", str(passwords), f"--password={name}")
     assert done.exit_code == 0, done.output
     run(study, "annotation", "setup", "--workspace", workspace, "--dry-run", f"--annotator={name}")
     done = run(study, "exports", "csv", str(tmp_path / "csv"), "--workspace", workspace, f"--annotator={name}")
     assert done.exit_code == 0, done.output
     adjudicating = ("--workspace", f"{workspace}-a", f"--annotator={name}")
     run(study, "exports", "adjudicate", "push", str(study.export), *adjudicating)
-    assert run(study, "annotation", "users", "remove", "--", name).exit_code == 0
-    odd = run(study, "annotation", "users", "forget", "--yes", f"--as={name}?", "--", name)
+    assert run(study, "annotation", "users", f"--remove={name}").exit_code == 0
+    odd = run(study, "annotation", "forget", "--yes", f"--as={name}?", "--", name)
     if odd.exit_code:  # such a pseudonym is none
-        assert run(study, "annotation", "users", "forget", "--yes", "--", name).exit_code == 0
+        assert run(study, "annotation", "forget", "--yes", "--", name).exit_code == 0
     events = (study.bench.server.home / EVENTS_FILE).read_text(encoding="utf-8")
     assert not [line for line in events.split("\n") if not line.isprintable()]

@@ -95,7 +95,7 @@ def test_where_the_server_is_not_installed_one_line_says_what_to_type(tmp_path: 
         ("annotation ask", "Did you mean `citejury pipeline ask`?"),
         ("exports resluts", "Did you mean `citejury exports results`?"),
         ("exports feedback out --from export", "disagreements.csv of `citejury exports results`"),
-        ("annotation users ad", "Did you mean `citejury annotation users add`"),
+        ("annotation users add ana", "use `citejury annotation users --add NAME`"),
         ("pipeline xyzzy", "`citejury pipeline --help` lists those that there are."),
         ("annotation push --dryrun", "'--dry-run'"),
         ("--verison", "Did you mean '--version'?"),

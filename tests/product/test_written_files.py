@@ -37,8 +37,7 @@ FILES = {
     "annotation judge --out": "annotation judge records.jsonl --out HERE",
     "annotation backup FILE": "annotation backup HERE --home home",
     "annotation setup --passwords": "annotation setup SERVER --annotator NEW --passwords HERE --yes",
-    "annotation users add --passwords": "annotation users add NEW SERVER --passwords HERE",
-    "annotation users passwd --passwords": "annotation users passwd KNOWN --passwords HERE",
+    "annotation users --passwords": "annotation users --add NEW SERVER --passwords HERE",
     "annotation status --html": "annotation status SERVER --html HERE",
     "exports csv --history": "exports csv --history HERE SERVER",
 }

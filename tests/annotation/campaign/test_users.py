@@ -19,7 +19,12 @@ pytestmark = pytest.mark.server
 
 @pytest.fixture
 def users(command):
-    return lambda *words, code=0: command("annotation", "users", *words, code=code)
+    """`forget` is a command of its own."""
+
+    def run(*words, code=0):
+        return command("annotation", *(() if words[:1] == ("forget",) else ("users",)), *words, code=code)
+
+    return run
 
 
 @pytest.fixture
@@ -31,7 +36,7 @@ def name(owner: Argilla, workspace: str) -> str:
 
 def listed(users) -> dict[str, list[str]]:
     """Role and workspaces of each user."""
-    rows = [line.split(maxsplit=2) for line in users("list").stdout.splitlines()[1:]]
+    rows = [line.split(maxsplit=2) for line in users().stdout.splitlines()[1:]]
     return {row[0]: row[1:] for row in rows}
 
 
@@ -53,7 +58,7 @@ def test_people_join_get_a_new_password_and_leave_and_everybody_is_listed(users,
         return reply.status_code == 201
 
     for done in ("created", "there already"):
-        added = users("add", name, "--workspace", name, "--passwords", "passwords.json")
+        added = users("--add", name, "--workspace", name, "--passwords", "passwords.json")
         assert added.stdout.splitlines()[1].split(maxsplit=2) == [name, name, done]
     assert Path("passwords.json").stat().st_mode & 0o777 == 0o600
     first = json.loads(Path("passwords.json").read_text(encoding="utf-8"))[name]
@@ -63,18 +68,18 @@ def test_people_join_get_a_new_password_and_leave_and_everybody_is_listed(users,
     assert "is there already" in users("forget", name, "--yes", "--as", "owner", code=1).stderr
     assert listed(users)[name] == ["annotator", name]
 
-    renewed = users("passwd", name)
+    renewed = users("--password", name)
     assert "has to log in again" in renewed.stderr
-    assert "If she uses an API key" in renewed.stderr
+    assert "If they use an API key" in renewed.stderr
     second = renewed.stdout.split("the password ")[1].split()[0]
     assert [logs_in(first), logs_in(second)] == [False, True]
 
-    left = users("remove", name).stderr
+    left = users("--remove", name).stderr
     assert f"{name} left: {name}." in left
-    assert "her API key opens nothing" in left
+    assert "their API key opens nothing" in left
     assert not logs_in(second)
     assert listed(users)[name] == ["annotator", "-"]
-    assert "in none of the workspaces" in users("remove", name).stderr
+    assert "in none of the workspaces" in users("--remove", name).stderr
 
 
 def test_who_left_keeps_answers_who_is_forgotten_under_a_name(command, users, owner: Argilla, workspace: str) -> None:
@@ -91,7 +96,7 @@ def test_who_left_keeps_answers_who_is_forgotten_under_a_name(command, users, ow
     assert annotators_of("anonymous", "--anonymize") == ["annotator-01", "annotator-02"]
     key = Path("anonymous.annotators.json")
     (before,) = [who for who, person in keyed(key).items() if person == name]
-    users("remove", name)
+    users("--remove", name)
     assert annotators_of("removed") == [name, other]
 
     refused = users("forget", name, code=1)
@@ -117,31 +122,31 @@ def keyed(path: Path) -> dict[str, str]:
 
 def test_roles_that_stay_and_campaigns_that_bring_back_are_named_and_any_script_is_in_columns(users, name: str) -> None:
     people = (f"{name}-佐藤", f"{name}-Jürgen")
-    users("add", *people, "--workspace", name)
-    again = users("add", people[0], "--role", "admin", "--workspace", name)
+    users("--add", people[0], "--add", people[1], "--workspace", name)
+    again = users("--add", people[0], "--role", "admin", "--workspace", name)
     assert f"{people[0]} stays annotator" in again.stderr
-    rows = [line for line in users("list").stdout.splitlines() if name in line]
+    rows = [line for line in users().stdout.splitlines() if name in line]
     assert len({cell_len(row[: row.index("annotator")]) for row in rows}) == 1
     campaign = f'[campaign]\nlocales = ["en"]\nannotators = [{{name = "{name}"}}]\n'
     Path("citejury.toml").write_text(campaign, encoding="utf-8")
-    assert f"does not list {name}-c" in users("add", name, f"{name}-c", "--workspace", name).stderr
-    assert "left = true" in users("remove", name).stderr
-    assert "Take her out of citejury.toml" in users("forget", name, "--yes").stderr
+    assert f"does not list {name}-c" in users("--add", name, "--add", f"{name}-c", "--workspace", name).stderr
+    assert "left = true" in users("--remove", name).stderr
+    assert "Take them out of citejury.toml" in users("forget", name, "--yes").stderr
 
 
 def test_an_owner_hears_that_the_first_password_stays_written_down(users, owner: Argilla, workspace: str) -> None:
     person = {"username": workspace, "first_name": workspace, "role": "owner", "password": "of no use"}
     owner.request("POST", "/users", json=person)
-    said = users("passwd", workspace).stderr
+    said = users("--password", workspace).stderr
     assert "is not changed" in said
     assert "An owner's API key stays" in said
-    assert "If she uses an API key" not in said
+    assert "If they use an API key" not in said
 
 
 def test_what_a_stock_argilla_cannot_end_is_said_in_a_sentence(users, owner: Argilla, name: str) -> None:
-    users("add", name, "--workspace", name)
+    users("--add", name, "--workspace", name)
     with stock_argilla(owner.api_url) as link:
-        for words in (["passwd", name], ["remove", name], ["forget", name, "--yes"]):
+        for words in (["--password", name], ["--remove", name], ["forget", name, "--yes"]):
             said = users(*words, "--api-url", link.url).stderr
             assert "stays so for up to a day, and the API key still works" in said
             assert "log in again" not in said
@@ -150,12 +155,12 @@ def test_what_a_stock_argilla_cannot_end_is_said_in_a_sentence(users, owner: Arg
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["passwd", "nobody-at-all"], "no user 'nobody-at-all'"),
-        (["remove", "nobody-at-all"], "no user 'nobody-at-all'"),
-        (["remove", "owner"], "is an owner"),
+        (["--password", "nobody-at-all"], "no user 'nobody-at-all'"),
+        (["--remove", "nobody-at-all"], "no user 'nobody-at-all'"),
+        (["--remove", "owner"], "is an owner"),
         (["forget", "owner", "--yes"], "is an owner"),
-        (["add", "somebody", "--workspace", "no such place"], "no workspace 'no such place'"),
-        (["add", "some\u202ebody"], "characters that cannot be seen"),
+        (["--add", "somebody", "--workspace", "no such place"], "no workspace 'no such place'"),
+        (["--add", "some\u202ebody"], "characters that cannot be seen"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_line(users, words: list[str], said: str) -> None:

@@ -128,7 +128,7 @@ def test_adjudicators_of_the_campaign_decide_what_is_split_in_their_language_and
     fritz = study.name("fritz")
     missing = study.run(*push, "--annotator", fritz, code=1).stderr
     advice = missing.partition("Make the user with `citejury ")[2].partition("`")[0].split()
-    assert advice == ["annotation", "users", "add", fritz, "--role", "adjudicator"]
+    assert advice == ["annotation", "users", "--add", fritz, "--role", "adjudicator"]
     study.run(*advice, "--passwords", "passwords.json")
     assert study.disputed("fritz") == {}
     study.run(*push, "--annotator", fritz)
@@ -182,8 +182,8 @@ def test_who_labelled_a_unit_is_refused_as_its_adjudicator_unless_that_is_said(s
     add_members(study.owner, create_workspace(study.owner, home), [anna])  # as earlier versions did
     refused = study.run(*one_language, code=1).stderr
     assert f"generation r-en: answered before by {study.name('anna')}, who would settle her own answer." in refused
-    assert f"citejury annotation users remove {study.name('anna')} --workspace {home}" in refused
-    undone = study.run("annotation", "users", "remove", study.name("anna"), "--workspace", home).stderr
+    assert f"citejury annotation users --remove {study.name('anna')} --workspace {home}" in refused
+    undone = study.run("annotation", "users", "--remove", study.name("anna"), "--workspace", home).stderr
     assert f"left: {home}" in undone
     assert "left = true" not in undone  # that would take her out of production
     study.run(*words, "--annotator", study.name("cem"), "--allow-own")
