@@ -96,6 +96,7 @@ SINCE = click.Option(
     "given.",
 )
 @options.spreadsheet_option
+@options.flag("--excel", help="Write the files into one export.xlsx too, every text as a cell of text.")
 @options.flag("--yes", help="Do not ask before rows vanish whose responses are gone from the server.")
 @options.api_url_option
 def csv_command(

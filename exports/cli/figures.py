@@ -252,8 +252,9 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @several("--fail-label", "fail_labels", metavar="LABEL", help="--fail-under looks at this label only")
 @flag(
     "--spreadsheet-safe",
-    help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
+    help="Begin the CSV tables with a BOM, by which Excel knows UTF-8; no cell of them starts a formula anyway.",
 )
+@flag("--excel", help="Write all tables into one results.xlsx too, every text as a cell of text.")
 @click.option(
     "--schema",
     type=click.Choice([*_JSON_FILES]),
@@ -296,6 +297,7 @@ def results(
         results.tex, agreement.tex                            for a paper (XeLaTeX or LuaLaTeX)
         labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, conditional.csv
         disagreements.csv every unit on which annotators differ, those that weigh most first
+        results.xlsx      all these tables, with --excel
     With --runs also:
         runs.csv          questions asked, refused, failed    citations.csv     citations and sites by group
         sites.csv         the most cited sites

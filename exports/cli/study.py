@@ -186,7 +186,7 @@ def trend(path: Path) -> None:
         given = results.make_context("results", list(words)).params
         options = FigureOptions.model_validate({name: given[name] for name in ("by", "consensus", "decisions", "seed")})
         found = measure_trend([month for month in begun_months(told) if month.finished], options)
-        write_results(found, out, told.gives("results", "spreadsheet-safe"))
+        write_results(found, out, *(told.gives("results", name) for name in ("spreadsheet-safe", "excel")))
     click.echo(terminal_text(trend_sections(found)))
     tell_next(
         f"citejury study run {printable(shlex.quote(str(path)))}, next month", f"Figures and tables are in {out}."

@@ -1,19 +1,23 @@
 """The export folder: refused when it holds something else, and swapped in as a whole."""
 
+import csv
 import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from annotation.argilla.labels import OWN_TASKS, Task, TaskName, add_task
+from annotation.argilla.labels import LABELS, OWN_TASKS, Task, TaskName, add_task
 from annotation.argilla.task_file import read_task
-from exports.csv.schema import Manifest
+from exports.csv.schema import ExportedFile, Manifest
 from pipeline.core.errors import InputError, OutputError
-from pipeline.core.files import locked_folder
+from pipeline.core.files import locked_folder, sha256_of
+from pipeline.core.spreadsheet import write_workbook
+from pipeline.core.tables import unescaped
 
 MANIFEST_FILE = "manifest.json"
 EVIDENCE_FILE = "evidence.jsonl"
@@ -21,6 +25,7 @@ PROVENANCE_FILE = "provenance.csv"
 CONTROLS_FILE = "controls.csv"
 INDEX_FILE = "index.jsonl"
 HISTORY_FILE = "history.csv"  # Written by a teardown only
+WORKBOOK = "export.xlsx"
 TASKS_FOLDER = "tasks"  # The files of the tasks that do not come with citejury
 _OWN_KEYS = frozenset({"citejury", "datasets", "files"})  # What every manifest of ours has, of whatever version
 
@@ -31,7 +36,7 @@ def file_name(task: TaskName, discarded: bool) -> str:
 
 _OWN_FILES = frozenset(
     (
-        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE, CONTROLS_FILE, INDEX_FILE, HISTORY_FILE),
+        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE, CONTROLS_FILE, INDEX_FILE, HISTORY_FILE, WORKBOOK),
         *(file_name(task, discarded) for task in OWN_TASKS for discarded in (False, True)),
     )
 )
@@ -189,3 +194,25 @@ def _swap(new: Path, target: Path, earlier: Path) -> None:
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
     (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
+
+
+def add_workbook(files: list[ExportedFile], folder: Path, spreadsheet_safe: bool) -> None:
+    """Write the CSV files in the folder as the sheets of one .xlsx file, and list it."""
+    tables = [file for file in files if file.file.endswith(".csv")]
+    sheets = ((Path(each.file).stem, _sheet_rows(folder / each.file, each.task, spreadsheet_safe)) for each in tables)
+    write_workbook(path := folder / WORKBOOK, sheets)
+    rows = sum(each.rows for each in tables)
+    files.append(ExportedFile(file=WORKBOOK, task=None, rows=rows, annotators=0, records=0, sha256=sha256_of(path)))
+
+
+def _sheet_rows(path: Path, task: TaskName | None, spreadsheet_safe: bool) -> Iterator[Sequence[object]]:
+    """Texts, but for the labels that are yes or no."""
+    csv.field_size_limit(sys.maxsize)
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        rows = csv.reader(stream)
+        yield (header := next(rows))
+        told = {"True": True, "False": False}
+        typed = [name in (LABELS[task] if task else ()) for name in header]
+        for row in rows:
+            cells = map(unescaped, row) if spreadsheet_safe else row
+            yield [told.get(cell, cell) if is_label else cell for cell, is_label in zip(cells, typed, strict=True)]

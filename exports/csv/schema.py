@@ -334,6 +334,8 @@ class ExportFilters(Frozen):
     """Whether pseudonyms stand for the annotators' names; `response_id` is empty then."""
     spreadsheet_safe: bool = False
     """Whether cells that a spreadsheet takes for a formula begin with an apostrophe, and files with a BOM."""
+    excel: bool = False
+    """Whether the CSV files are also the sheets of one .xlsx file."""
 
 
 class ExportedFile(Frozen):
@@ -342,7 +344,7 @@ class ExportedFile(Frozen):
     file: str
     """Its name in the export folder."""
     task: TaskName | None
-    """Its task; null for `provenance.csv` and `controls.csv`, which are about all."""
+    """Its task; null for `provenance.csv`, `controls.csv` and `export.xlsx`, which are about all."""
     rows: int
     """Rows without the header, or lines."""
     annotators: int

@@ -23,6 +23,7 @@ from exports.csv.folder import (
     EVIDENCE_FILE,
     MANIFEST_FILE,
     PROVENANCE_FILE,
+    add_workbook,
     file_name,
     has_filter,
     mapping,
@@ -460,4 +461,6 @@ def _write_files(
             write(CONTROLS_FILE, None, schema.CONTROL_COLUMNS, chain([first], controls))
         files += [_described_task(task, folder) for task in tasks if task not in OWN_TASKS]
         index.finish(spool, b"".join(update.earlier.lines_of(update.kept)) if update else b"", files, datasets)
+    if filters.excel:
+        add_workbook(files, folder, bom)
     return files

@@ -1,6 +1,5 @@
 """Disagreements and files: texts, notes and links out of an export, and the ranked list as CSV."""
 
-import codecs
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +20,7 @@ from exports.reading.input_files import csv_rows
 from exports.reading.read import Response, ResponseReader, TableRows, export_files, read_responses, task_of
 from exports.statistics.agreement_schema import RATINGS, MeasuredTask
 from exports.statistics.disagreements import Disagreement
-from pipeline.core.errors import InputError, OutputError
-from pipeline.core.files import output_errors, staged_file
+from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
 from pipeline.records.run import numbered_lines
 
@@ -176,22 +174,13 @@ def said_vote(vote: bool | str) -> str:
     return vote if isinstance(vote, str) else "yes" if vote else "no"
 
 
-def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], spreadsheet_safe: bool = False) -> None:
-    """Write the list as CSV (RFC 4180, UTF-8) in its order, with a column of votes for each annotator, and of marks.
+def disagreements_table(disagreements: Sequence[Disagreement]) -> Table:
+    """The list in its order, with a column of votes for each annotator, and of marks.
 
     A vote is `True`, `False` or a value of its scale, or empty where the annotator gave none; what is undefined is
     empty. Of labels on a scale `values` has how many gave each.
     """
-    with output_errors(f"`{path}` cannot be written", "Choose another `--out`."):
-        if path.is_file():  # a pipe or a device holds nothing, and whoever reads it waits for ever
-            with path.open("rb") as file:
-                head = file.readline().removeprefix(codecs.BOM_UTF8)
-            if not head.startswith(Table([_COLUMNS]).csv().rstrip()):
-                raise OutputError(
-                    f"`{path}` holds something else than a list of disagreements. Choose another `--out`."
-                )
-        with staged_file(path) as file:
-            file.write(Table(list(_table_rows(disagreements))).csv(spreadsheet_safe))
+    return Table(list(_table_rows(disagreements)))
 
 
 def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[object]]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.reading.study import Judging, read_study
 from exports.report.agreement_page import agreement_sections
-from exports.report.disagreement_files import with_details, write_disagreements_csv
+from exports.report.disagreement_files import disagreements_table, with_details
 from exports.report.latex import latex_mark, latex_text
 from exports.report.methods import methods_of, results_methods
 from exports.report.report_page import render_report
@@ -43,8 +43,11 @@ from exports.statistics.study import Consensus, Study
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder, output_errors
 from pipeline.core.schema import Frozen
+from pipeline.core.spreadsheet import is_own_workbook, write_workbook
+from pipeline.core.tables import Table
 
 _DISAGREEMENTS_FILE, REPORT_FILE, RESULTS_FILE = "disagreements.csv", "report.html", "results.json"
+WORKBOOK = "results.xlsx"
 DISAGREEMENTS_KEPT = 10_000
 """So many of a task are described: more would take memory without bound, and nobody reads them."""
 _ALWAYS = "model_name"
@@ -74,6 +77,7 @@ _MARKS: dict[str, bytes | tuple[str, ...]] = {
     "annotators.csv": b"task,label,rater,",
     "slices.csv": b"task,kind,name,",
     "conditional.csv": b"task,rule,premise,",
+    WORKBOOK: b"PK",  # and more: `is_own_workbook`
 }
 """By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
 _FORMER = {
@@ -91,6 +95,8 @@ def _is_ours(path: Path, mark: bytes | tuple[str, ...]) -> bool:
         except ValueError:
             return False
         return isinstance(found, dict) and set(mark) <= found.keys()
+    if path.name == WORKBOOK:
+        return is_own_workbook(path)
     with path.open("rb") as file:
         head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
     return mark in head if path.name == REPORT_FILE else head.startswith(mark)
@@ -156,6 +162,9 @@ class FigureOptions(Frozen):
     least_excess: float = LEAST_EXCESS
     """By how large a share a person has to differ from the others to be named, down to the interval's lower end."""
     spreadsheet_safe: bool = False
+    """Whether CSV tables begin with a BOM; no cell of theirs begins a formula in any case."""
+    excel: bool = False
+    """Whether the tables are written as sheets of one .xlsx file too."""
 
 
 def results_of_files(paths: Sequence[Path], options: FigureOptions, tables: ReadTables | None = None) -> Results:
@@ -218,19 +227,25 @@ def _results_of_ratings(paths: Sequence[Path], options: FigureOptions, tables: R
     return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
 
 
-def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False) -> None:
+def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False, excel: bool = False) -> None:
     """Write the files of results alone to `folder`, which is made; each takes the place of an earlier one of ours."""
     with _replaced_files(folder) as work:
-        _write_results(results, work, spreadsheet_safe)
+        _write_results(results, work)
+        _write_tables(results_tables(results), work, spreadsheet_safe, excel)
 
 
-def _write_results(results: Results, work: Path, safe: bool, controls: Sequence[AnnotatorScores] = ()) -> None:
+def _write_results(results: Results, work: Path, controls: Sequence[AnnotatorScores] = ()) -> None:
     (work / RESULTS_FILE).write_bytes(results_json(results).encode())
     sections = [*results_sections(results), methods_of(results_methods(results, controls))]
     for name, text in _pages(_COMMAND, "results", sections):
         (work / name).write_bytes(text.encode())
-    for name, table in results_tables(results).items():
-        (work / name).write_bytes(table.csv(safe))
+
+
+def _write_tables(tables: Mapping[str, Table], work: Path, bom: bool, excel: bool) -> None:
+    for name, table in tables.items():
+        (work / name).write_bytes(table.csv(bom))
+    if excel:
+        write_workbook(work / WORKBOOK, ((name.removesuffix(".csv"), table.rows) for name, table in tables.items()))
 
 
 def _pages(command: str, name: str, sections: Sequence[Section]) -> Iterator[tuple[str, str]]:
@@ -294,7 +309,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path | None, options: Figur
     disagreements, more = collect_disagreements(measured.tables, paths if is_ours else ())
     measured = measured._replace(remarks=[*measured.remarks, *more, *left_out_pairs(measured.agreement)])
     if folder is not None:
-        _write(measured, disagreements, folder, options.spreadsheet_safe)
+        _write(measured, disagreements, folder, options)
     return measured
 
 
@@ -356,18 +371,18 @@ def collect_disagreements(
     return with_details(found, export_files(paths)) if paths else found, remarks
 
 
-def _write(measured: Measured, disagreements: Sequence[Disagreement], folder: Path, spreadsheet_safe: bool) -> None:
+def _write(measured: Measured, disagreements: Sequence[Disagreement], folder: Path, options: FigureOptions) -> None:
     agreement, _, remarks, results, controls = measured
     with _replaced_files(folder) as work:
         if results:
-            _write_results(results, work, spreadsheet_safe, controls)
+            _write_results(results, work, controls)
         sections = list(agreement_sections(agreement, controls=controls))
         (work / "agreement.json").write_bytes(agreement_json(agreement).encode())
         for name, text in _pages("exports agreement", "agreement", sections):
             (work / name).write_bytes(text.encode())
-        for name, table in agreement_tables(agreement).items():
-            (work / name).write_bytes(table.csv(spreadsheet_safe))
-        write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
+        tables = {**(results_tables(results) if results else {}), **agreement_tables(agreement)}
+        tables[_DISAGREEMENTS_FILE] = disagreements_table(disagreements)
+        _write_tables(tables, work, options.spreadsheet_safe, options.excel)
         report = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
         (work / REPORT_FILE).write_bytes(report.encode())
 

@@ -1,10 +1,13 @@
-"""A sheet of an .xlsx file as rows of text, and what in it is no text that one could rely on."""
+"""A sheet of an .xlsx file as rows of text, with what in it is no text that one could rely on; tables as such files."""
 
+import re
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time, timedelta
 from functools import partial
+from itertools import chain, islice
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
@@ -131,3 +134,64 @@ def _text_of(cell: Any) -> str:
     else:
         return text
     return DoubtfulCell(text, why)
+
+
+_LONGEST = 32_767  # characters of UTF-16 that Excel holds in a cell
+_CREATOR = "citejury"
+_UNFIT = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
+"""What XML cannot hold, and what turns the direction of writing, so that a text would read as another."""
+_ESCAPE = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # Excel would read `_x003D_` as `=`
+
+
+def write_workbook(path: Path, sheets: Iterable[tuple[str, Iterable[Sequence[object]]]]) -> None:
+    """Write named tables, the heading first in each, as sheets of an .xlsx file; what one cannot hold is in the next.
+
+    Every text is a cell of text, whatever it looks like. `�` stands for what no cell holds and for what turns the
+    direction of writing; a text that is too long ends in saying that it is cut.
+    """
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+
+    book = Workbook(write_only=True)
+    book.properties.creator = _CREATOR
+    for name, table in sheets:
+        rows, sheet = iter(table), None
+        heading, first = next(rows), [*islice(rows, 1)]
+        while sheet is None or first:
+            sheet = book.create_sheet(name)  # with a number behind a name that is taken
+            sheet.freeze_panes = "A2"
+            text = WriteOnlyCell(sheet)
+            text.number_format = "@"  # also after somebody edits it
+            for row in chain([heading], first, islice(rows, _MOST["rows"] - 2)):
+                sheet.append(_cells(row, text))
+            first = [*islice(rows, 1)]
+    book.save(path)
+
+
+def _cells(row: Sequence[object], text: Any) -> Iterator[object]:
+    """Numbers as they are, and all else in the one cell `text`, which is written before the next is asked for."""
+    for value in row:
+        if value is None or (isinstance(value, int | float) and isfinite(value)):
+            yield value
+        else:
+            text.value = _fitting(str(value))
+            text.data_type = "s"
+            yield text
+
+
+def _fitting(value: str) -> str:
+    value = _ESCAPE.sub("_x005F_", _UNFIT.sub("�", value.replace("\r\n", "\n").replace("\r", "\n")))
+    units = value.encode("utf-16-le")
+    if len(units) <= 2 * _LONGEST:
+        return value
+    told = f" … [cut: Excel holds {_LONGEST:,} of {len(units) // 2:,} characters; the CSV file has all]"
+    return units[: 2 * (_LONGEST - len(told))].decode("utf-16-le", "ignore") + told
+
+
+def is_own_workbook(path: Path) -> bool:
+    """Whether `write_workbook` wrote the file."""
+    try:
+        with ZipFile(path) as packed, packed.open("docProps/core.xml") as about:
+            return f">{_CREATOR}<".encode() in about.read(4096)
+    except _BROKEN:
+        return False

@@ -65,17 +65,16 @@ class Table(NamedTuple):
         left = columns if self.left is None else self.left
         return "\n".join([head, "|---" * left + "|--:" * (columns - left) + "|", *rows])
 
-    def csv(self, spreadsheet_safe: bool = False) -> bytes:
+    def csv(self, bom: bool = False) -> bytes:
         """RFC 4180 in UTF-8: lines end in CRLF, numbers are in full precision, None is an empty cell.
 
-        With `spreadsheet_safe` texts that a spreadsheet takes for formulas begin with an apostrophe, and the file with
-        a BOM.
+        Texts that a spreadsheet would take for formulas begin with an apostrophe.
         """
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         for row in self.rows:
-            writer.writerow([spreadsheet_cell(c) if spreadsheet_safe and isinstance(c, str) else c for c in row])
-        return text.getvalue().encode("utf-8-sig" if spreadsheet_safe else "utf-8")
+            writer.writerow([spreadsheet_cell(cell) if isinstance(cell, str) else cell for cell in row])
+        return text.getvalue().encode("utf-8-sig" if bom else "utf-8")
 
 
 def _cut(text: str, columns: int) -> str:

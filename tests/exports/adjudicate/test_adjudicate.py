@@ -22,7 +22,7 @@ from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from exports.reading.decisions import read_decisions, score_annotators
 from exports.reading.read import export_files, read_tables
-from exports.report.disagreement_files import with_details, write_disagreements_csv
+from exports.report.disagreement_files import disagreements_table, with_details
 from exports.statistics.consensus import consensus
 from exports.statistics.disagreements import find_disagreements, rank_together
 from pipeline.core.errors import InputError
@@ -55,7 +55,7 @@ def jury(argilla_server: ServerHandle, owner: Argilla, people: dict[str, dict[st
 def listed(jury: Jury, folder: Path) -> list[dict[str, str]]:
     """The rows of disagreements.csv as an agreement has them."""
     found = rank_together(map(find_disagreements, read_tables(export_files([jury.export])).tables))
-    write_disagreements_csv(folder / "list.csv", with_details(found, [jury.export]))
+    (folder / "list.csv").write_bytes(disagreements_table(with_details(found, [jury.export])).csv())
     return read_csv(folder / "list.csv")
 
 

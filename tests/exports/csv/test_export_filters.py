@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from click.testing import CliRunner
 
 from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.server.launch import ServerHandle
 from exports.cli.csv import csv_command
 from exports.csv.fetch import check_server
@@ -126,7 +128,7 @@ def test_a_formula_is_text_in_a_spreadsheet_safe_export_only(bench: Bench, tmp_p
         response = bench.response("anna", **answers("generation"), notes=text)
         bench.put("generation", record("generation", f"r{number}", response, originals={"answer": text}))
     plain = bench.export(tmp_path / "plain")["generation"]
-    bench.export(tmp_path / "safe", spreadsheet_safe=True)
+    bench.export(tmp_path / "safe", spreadsheet_safe=True, excel=True)
     assert (tmp_path / "safe" / "generation.csv").read_bytes().startswith(codecs.BOM_UTF8)
     with (tmp_path / "safe" / "generation.csv").open(encoding="utf-8-sig", newline="") as stream:
         safe = list(csv.DictReader(stream))
@@ -134,6 +136,16 @@ def test_a_formula_is_text_in_a_spreadsheet_safe_export_only(bench: Bench, tmp_p
     marked = [{"answer": f"'{text}", "notes": f"'{text}"} for text in texts]
     assert safe == [row | each for row, each in zip(plain, marked, strict=True)]
     assert tuple(safe[0]) == COLUMNS["generation"]
+    head, *cells = openpyxl.load_workbook(tmp_path / "safe" / "export.xlsx")["generation"].values
+    shown = [dict(zip(head, map(str, row), strict=True)) for row in cells]
+    # A carriage return is no character of a cell.
+    assert [row["notes"] for row in shown] == [text.replace("\r", "\n") for text in texts]
+    assert [[row[label] for label in LABELS["generation"]] for row in shown] == [
+        [row[label] for label in LABELS["generation"]] for row in plain
+    ]
+    assert manifest_of(tmp_path / "safe")["files"][-1]["file"] == "export.xlsx"
+    bench.export(tmp_path / "safe")
+    assert not (tmp_path / "safe" / "export.xlsx").exists()
 
 
 @pytest.mark.parametrize(

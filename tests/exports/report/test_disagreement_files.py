@@ -7,10 +7,10 @@ from annotation.argilla.labels import LABELS as LABEL_COLUMNS
 from exports.csv.rows import csv_line
 from exports.csv.schema import COLUMNS, EvidenceRow
 from exports.reading.read import export_files, read_tables
-from exports.report.disagreement_files import count_patterns, with_details, write_disagreements_csv
+from exports.report.disagreement_files import count_patterns, disagreements_table, with_details
 from exports.report.report_page import render_report
 from exports.statistics.disagreements import Disagreement, find_disagreements
-from pipeline.core.errors import InputError, OutputError
+from pipeline.core.errors import InputError
 from tests.support.report_data import drawn_agreement
 from tests.support.report_page import Page
 
@@ -54,13 +54,6 @@ def test_newest_texts_and_notes_are_filled_in_patterns_counted_and_earlier_lists
     rows += [row("anna", "False", "r3"), row("ben", "True", "r3")]
     patterns = count_patterns(found_in(write_export(tmp_path / "generation.csv", *rows)))
     assert [(each.n_units, each.pattern) for each in patterns] == [(2, "anna yes; ben no"), (1, "ben yes; anna no")]
-    path = tmp_path / "list.csv"
-    for safe in (False, True, False):
-        write_disagreements_csv(path, [], spreadsheet_safe=safe)
-    path.write_text("task,label\n")
-    with pytest.raises(OutputError, match="holds something else"):
-        write_disagreements_csv(path, [])
-    assert path.read_text() == "task,label\n"
 
 
 def write_grounding(path: Path, *records: str) -> Path:
@@ -79,7 +72,7 @@ def write_grounding(path: Path, *records: str) -> Path:
 def test_marked_words_stand_beside_the_disagreement_as_text(tmp_path: Path) -> None:
     path, out = write_grounding(tmp_path / "grounding.csv", "r1"), tmp_path / "list.csv"
     (before,) = found_in(path)
-    write_disagreements_csv(out, [before])
+    out.write_bytes(disagreements_table([before]).csv())
     assert (before.marks, read(out)[0].get("marks")) == ({}, None)
     marks = [
         mark("anna", "</p><script>alert(1)</script>"),
@@ -91,7 +84,7 @@ def test_marked_words_stand_beside_the_disagreement_as_text(tmp_path: Path) -> N
     (tmp_path / "evidence.jsonl").write_text("".join(f"{each.model_dump_json()}\n" for each in marks))
     (found,) = found_in(path)
     assert found.marks == {"anna": ("supports: </p><script>alert(1)</script>", "contradicts: =2+2")}
-    write_disagreements_csv(out, [found])
+    out.write_bytes(disagreements_table([found]).csv())
     (written,) = read(out)
     assert written["marks"] == "anna: supports: </p><script>alert(1)</script>\nanna: contradicts: =2+2"
     report = render_report(drawn_agreement(read_tables([path]).tables), [found])
@@ -121,21 +114,19 @@ def test_an_answer_that_is_split_in_grounding_has_its_records_query_beside_it(tm
     (grounding,) = (table for table in read_tables(export_files([tmp_path])).tables if table.task == "grounding")
     found = with_details(find_disagreements(grounding), [tmp_path])
     assert {item.record_uuid: item.query for item in found} == {"r1": HOSTILE, "r2": ""}
-    write_disagreements_csv(tmp_path / "list.csv", found)
-    assert "zwei" not in (tmp_path / "list.csv").read_text(encoding="utf-8")
+    assert b"zwei" not in disagreements_table(found).csv()
     page = Page(render_report(drawn_agreement([grounding]), found))
     assert [text for _, text in page.all("h4")].count("Query") == 1
 
 
-def test_the_list_keeps_hostile_text_as_data_and_one_for_spreadsheets_holds_no_formula(tmp_path: Path) -> None:
+def test_the_list_keeps_hostile_text_as_data_and_holds_no_formula(tmp_path: Path) -> None:
     path, out = write_export(tmp_path / "generation.csv", row("=anna", "True"), row("ben", "False")), tmp_path / "l.csv"
-    write_disagreements_csv(out, found_in(path))
+    out.write_bytes(disagreements_table(found_in(path)).csv())
     (listed,) = read(out)
-    assert (listed["text_pair"], listed["vote of =anna"], listed["vote of ben"]) == (HOSTILE, "True", "False")
+    assert (listed["text_pair"], listed["vote of =anna"], listed["vote of ben"]) == (f"'{HOSTILE}", "True", "False")
     rows = [row(who, helpful, record, query="@SUM(A1)") for record in ("r1", "r2") for who, helpful in PAIRS]
     rows += [row(who, "True", "r3") for who in ("anna", "ben")]
-    write_disagreements_csv(out, found_in(write_export(path, *rows)), spreadsheet_safe=True)
-    assert out.read_bytes().startswith(b"\xef\xbb\xbf")
+    out.write_bytes(disagreements_table(found_in(write_export(path, *rows))).csv())
     safe = read(out)
     assert {each["text"] for each in safe} == {"'@SUM(A1)"}
     assert all(float(each["influence"]) < 0 for each in safe)

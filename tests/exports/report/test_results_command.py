@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import jsonschema
+import openpyxl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -177,7 +178,18 @@ def test_adjudicators_decide_and_a_hostile_model_name_steers_neither_spreadsheet
         helpful = next(row for row in table(Path("out/results.csv")) if row["label"] == "helpful")
         assert (helpful["rate"], helpful["n_units"], helpful["n_undecided"]) == expected
     export = write_export(tmp_path / "export", campaign(("=1+1\x1b[31m\u202e", "gemini")))
-    printed = run(export, "--out", "out", "--spreadsheet-safe")
+    Path("out/results.xlsx").write_bytes(b"PK somebody's own")
+    refused = run(export, "--out", "out", "--spreadsheet-safe", "--excel")
+    assert "`out/results.xlsx` is not a file of `exports results`" in refused.output
+    Path("out/results.xlsx").unlink()
+    printed = run(export, "--out", "out", "--spreadsheet-safe", "--excel")
     assert printed.exit_code == 0, printed.output
     assert not {"\x1b", "\u202e"} & {*printed.output}
     assert any(row["by_model_name"].startswith("'=1+1") for row in table(Path("out/results.csv")))
+    book = openpyxl.load_workbook("out/results.xlsx")
+    assert {f"{sheet.title}.csv" for sheet in book} == {path.name for path in Path("out").glob("*.csv")}
+    cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
+    assert "f" not in {cell.data_type for cell in cells}
+    assert "=1+1�[31m�" in {cell.value for cell in cells}
+    assert run(export, "--out", "out").exit_code == 0
+    assert not Path("out/results.xlsx").exists()

@@ -27,7 +27,7 @@ def test_what_runs_tell_says_what_stands_out_and_hostile_names_stay_text() -> No
     found = surveyed((HOSTILE_MODEL, "plain"))
     assert not {"\x1b", "\u202e"} & {*results_markdown(found)}
     assert "<img" not in results_markdown(found)
-    safe = results_tables(found)["runs.csv"].csv(spreadsheet_safe=True).decode("utf-8-sig")
+    safe = results_tables(found)["runs.csv"].csv().decode()
     assert [row["model_name"][:4] for row in csv.DictReader(io.StringIO(safe))] == ["'=1+", "plai"]
 
 

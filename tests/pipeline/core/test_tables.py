@@ -1,5 +1,11 @@
+from pathlib import Path
+
+import openpyxl
+import pytest
 from rich.cells import cell_len
 
+from pipeline.core import spreadsheet
+from pipeline.core.spreadsheet import is_own_workbook, write_workbook
 from pipeline.core.tables import Table
 
 HOSTILE = "a|b_*c*\x1b[31m\n<img src=x>\\input{x} & 50% \u202e@you"
@@ -35,7 +41,34 @@ def test_nothing_in_a_cell_steers_a_terminal_or_is_markdown() -> None:
     ]
 
 
-def test_csv_keeps_texts_and_numbers_as_they_are() -> None:
-    table = Table([("a", "n"), ("=1+1", -0.1), (None, True)])
-    assert table.csv() == b"a,n\r\n=1+1,-0.1\r\n,True\r\n"
-    assert table.csv(spreadsheet_safe=True) == b"\xef\xbb\xbfa,n\r\n'=1+1,-0.1\r\n,True\r\n"
+def test_csv_keeps_numbers_as_they_are_and_no_text_is_a_formula() -> None:
+    table = Table([("=a", "n"), ("=1+1", -0.1), (None, True)])
+    assert table.csv() == b"'=a,n\r\n'=1+1,-0.1\r\n,True\r\n"
+    assert table.csv(bom=True) == b"\xef\xbb\xbf" + table.csv()
+
+
+def test_a_workbook_holds_every_text_as_text_says_what_it_cut_and_goes_on_in_a_next_sheet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ('=HYPERLINK("http://evil.example")', "=cmd|'/C calc'!A0", "@SUM(A1)", "#N/A", "007", " a\nb ", "#1/2")
+    changed = {"a\0b\x0b": "a�b�", "a\r\nb\rc": "a\nb\nc", "a\u202eb\u2066": "a�b�", "\ud800\ufffe": "��"}
+    changed["_x003D_1"] = "_x005F_x003D_1"  # which Excel shows as `_x003D_1`
+    path = tmp_path / "book.xlsx"
+    texts = [*kept, *changed, "é" * 32_767, "é" * 32_768, "😀" * 20_000]
+    write_workbook(path, [("=texts", [("n", "=text"), *enumerate(texts)]), ("empty", [("a",)])])
+    book = openpyxl.load_workbook(path)
+    rows = [[each.value for each in row] for row in book["=texts"].iter_rows()]
+    cells = [row[1] for row in book["=texts"].iter_rows()]
+    assert {(each.data_type, each.number_format, each.hyperlink) for each in cells} == {("s", "@", None)}
+    assert [rows[0], *(row[1] for row in rows[1:-3])] == [["n", "=text"], *kept, *changed.values()]
+    whole, cut, wide = (row[1] for row in rows[-3:])
+    assert (whole, rows[1][0], [row[0].value for row in book["empty"].iter_rows()]) == ("é" * 32_767, 0, ["a"])
+    for text, length in ((cut, 32_768), (wide, 40_000)):
+        assert text.endswith(f"[cut: Excel holds 32,767 of {length:,} characters; the CSV file has all]")
+        assert 32_765 <= len(text.encode("utf-16-le")) // 2 <= 32_767
+    assert is_own_workbook(path)
+    openpyxl.Workbook().save(path)
+    assert not is_own_workbook(path)
+    monkeypatch.setitem(spreadsheet._MOST, "rows", 3)
+    write_workbook(path, [("t", [("n",), *((number,) for number in range(4))])])
+    assert [[row[0] for row in sheet.values] for sheet in openpyxl.load_workbook(path)] == [["n", 0, 1], ["n", 2, 3]]
