@@ -7,7 +7,6 @@ import click
 
 from annotation.cli.controls import controls, practice
 from annotation.cli.judge import judge
-from annotation.cli.plan import plan
 from annotation.cli.push import push
 from annotation.cli.serve import backup, install, restore, serve
 from annotation.cli.setup import setup, share
@@ -21,7 +20,7 @@ def annotation() -> None:
 
 
 for command in (
-    *(setup, share, judge, plan, push, practice, controls),
+    *(setup, share, judge, push, practice, controls),
     *(status, reply, install, serve, users, forget, backup, restore),
 ):
     annotation.add_command(command)

@@ -36,7 +36,7 @@ _SHOWN = 20
     "--sample",
     type=PATH,
     metavar="FILE",
-    help="Only the records that this CSV file names, such as the sample.csv of `annotation plan`.",
+    help="Only the records that this CSV file names, such as the sample.csv of `study plan`.",
 )
 @click.option(
     "--exclude",

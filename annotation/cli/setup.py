@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -248,8 +249,8 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
         names = ", ".join(map(printable, written.without_work))
         log(f"No record is there yet for {names}; push first, then write the sheets again.")
     if is_loopback(urlsplit(settings.api_url).hostname or ""):
-        log(
+        said = (
             f"Warning: the sheets say {settings.api_url}, which opens on this computer only. Write them again with the "
-            "address that annotators reach: `--api-url https://…`."
         )
-    log("Next: send each annotator her sheet with the guideline pages of her language.")
+        log(fill(f"{said}address that annotators reach: `--api-url https://…`.", 80, break_on_hyphens=False))
+    tell_next("send each annotator her sheet with the guideline pages of her language.")

@@ -46,7 +46,7 @@ def _read_ids(path: Path) -> frozenset[str]:
     if header.count(_COLUMN) != 1:
         raise InputError(
             f"`{path}` needs the column `{_COLUMN}` once, found it {header.count(_COLUMN)} times. Name the "
-            "sample.csv that `citejury annotation plan` wrote, or any CSV file with that column."
+            "sample.csv that `citejury study plan` wrote, or any CSV file with that column."
         )
     place = header.index(_COLUMN)
     found = set()

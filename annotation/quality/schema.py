@@ -84,6 +84,8 @@ class DatasetStatus(Frozen):
     unreachable: int
     """Pending records with fewer annotators left, who have neither submitted nor discarded them, than are wanting;
     people who have not passed the practice count as left."""
+    stuck: tuple[str, ...] = ()
+    """Their ids."""
     closed_early: int
     """Pending records that Argilla hands out to nobody any more, as after a change of the overlap."""
     done: int

@@ -101,7 +101,8 @@ class Tally:
     def __init__(self, watched: WatchedDataset) -> None:
         self.watched = watched
         self.records = self.apart = self.reached = self.closed_early = 0
-        self.needed = self.reachable = self.kept_out = self.unreachable = 0
+        self.needed = self.reachable = self.kept_out = 0
+        self.unreachable: list[str] = []
         self.waits_for: Counter[str] = Counter()
         self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.by_model: defaultdict[str, Counter[str]] = defaultdict(Counter)  # what each person submitted
@@ -148,7 +149,7 @@ class Tally:
             self.reachable += min(wanting, left)
             self.kept_out += max(0, min(wanting, len(takers)) - left)
             self.waits_for.update(out if wanting > left else ())
-            self.unreachable += wanting > len(takers)
+            self.unreachable += [unit.external_id] * (wanting > len(takers))
             self.closed_early += not unit.is_open
 
     def _add_answer(self, unit: Unit, each: Answer, is_apart: bool) -> None:

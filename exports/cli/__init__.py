@@ -41,7 +41,7 @@ COMMANDS = (
     _Command(
         "exports.cli.study",
         "study",
-        "Repeat a study every month: ask, put the answers before the jury, and see what moved.",
+        "Carry a study from a file of narratives to its report: once, or every month.",
     ),
 )
 
@@ -52,6 +52,7 @@ FORMER = {
     "annotation controls push": _CONTROLS.format("known"),
     "annotation controls repeat": _CONTROLS.format("repeats"),
     "annotation escalate": "use `citejury exports adjudicate push --one-more`",
+    "annotation plan": "use `citejury study plan`",
     "annotation practice open": "use `citejury annotation practice --open NAME`",
     "annotation practice show": "use `citejury annotation practice`",
     "annotation users add": "use `citejury annotation users --add NAME`",
@@ -65,6 +66,7 @@ FORMER = {
     "pipeline parse": "`citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR` reads stored payloads",
     "pipeline reparse": "use `citejury pipeline check RUN --reparse`",
     "pipeline runs": "use `citejury pipeline research --list`, and `--run-id RUN_ID` with it or with `--delete`",
+    "study trend": "`citejury study run` says what moved, from the second month on",
 }
 """What takes the place of commands that are gone."""
 

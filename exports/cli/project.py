@@ -20,7 +20,7 @@ from annotation.argilla.wording import locales, read_wording
 from annotation.campaign.file import campaign_from, read_campaign
 from annotation.cli.serve import check_has_server, port_of
 from exports.csv.fetch import check_server
-from exports.study import STUDY_FILE
+from exports.study.file import STUDY_FILE
 from pipeline.core.errors import CitejuryError, OutputError, ServerStartError
 from pipeline.core.files import SETTINGS_FILE, output_errors, staged_file
 from pipeline.core.schema import PROVIDERS

@@ -1,24 +1,29 @@
-"""The commands `study run` and `study trend`: a study that is repeated every month, made of the other commands."""
+"""The commands `study plan`, `run` and `status`: a study from its narratives to its report, made of other commands."""
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
 from annotation.cli.options import flag
-from pipeline.cli.options import STUDY, log, tell_next
-from pipeline.core.errors import CitejuryError, InputError
+from exports.cli.plan import plan
+from pipeline.cli.options import STUDY, log
+from pipeline.core.errors import BadRowsError, CitejuryError, InputError
 from pipeline.core.terminal import SIGNAL_EXITS, counted, printable
 
 if TYPE_CHECKING:
-    from exports.study import Incomplete, Month, Part, StudyFile, Words
+    from exports.study.file import Part, StudyFile, Wave, Words
+    from exports.study.work import Incomplete
 
 _WIDTH = 80
+_MONTHS = 12  # that `study status` shows of those that are finished
+_KEY = Path("citejury-home/env")  # as `annotation serve` writes it, if started here
 _study_argument = click.argument(
     "path", metavar="[STUDY.toml]", type=click.Path(path_type=Path, dir_okay=False), default=Path("study.toml")
 )
@@ -26,90 +31,132 @@ _study_argument = click.argument(
 
 @click.group()
 def study() -> None:
-    """Repeat a study every month: ask, put the answers before the jury, and see what moved."""
+    """Carry a study from a file of narratives to its report: once, or every month."""
+
+
+study.add_command(plan)
 
 
 @study.command()
 @_study_argument
-@click.option("--month", "only", metavar="YYYY-MM", help="Only this month; one that has not begun begins.")
-@flag("--as-is", help="Wait neither for calls that failed nor for annotators.")
-@flag("--dry-run", help="Show the commands of the month, and run none.")
+@click.option("--month", "only", metavar="YYYY-MM", help="Of a monthly study, only this month.")
+@flag("--as-is", help="Wait neither for calls that failed nor for people.")
+@flag("--dry-run", help="Show the commands, and run none.")
 @click.pass_context
 def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: bool) -> None:
-    """Do all of this month's study that can be done now, and of earlier months what is left.
+    """Do all of the study that can be done now; started again, it goes on from there.
 
-    The commands of a month are run one after the other, each shown as you would type it: `pipeline ask` and `sources`,
-    `annotation plan`, which draws the sample, `setup` and `push` into a round of the month's name, and, when the
-    annotators are done, `exports csv` and `results`; from the second month on `study trend`. Where people are needed
-    the command says so and ends, and so it does where calls are missing, then with exit code 1. Started again, by you
-    or every night, it goes on from there; a month that has its results is finished. The present month is that of UTC.
+    The commands are run one after the other, each shown as you would type it: `pipeline ask` and `sources`, `study
+    plan`, which draws the sample, `annotation setup`, `push` and `share`, and, when the annotators are done, `exports
+    csv`, `exports adjudicate` where the campaign has an adjudicator, and `exports results`. Where nobody is left who
+    may answer some units, these are named, and the report is interim.
+
+    Exit codes, for a nightly job: 0 done, 3 people are waited for, 1 something is wrong or calls are missing.
 
     STUDY.toml names the narratives and has a table of options for each command; `citejury init` writes one. Paths in
-    it are from its folder, and so is citejury.toml. The same narratives and seed draw the same sample every month, so
-    that months can be compared narrative by narrative.
+    it are from its folder, and so is citejury.toml; the key of a server that runs there is found. With `months` in it
+    the study is asked again every month (UTC), of the same narratives, earlier months are finished first, and from the
+    second one on it says what moved.
 
     \b
     Examples:
         citejury study run
         citejury study run study.toml --dry-run
-        citejury study run study.toml --month 2026-11 --as-is
+        citejury study run --month 2026-11 --as-is
     """
-    from exports import study as monthly
+    from exports.study import file as of_file
+    from exports.study.work import WAITS
     from pipeline.core.files import locked_folder
 
-    now = monthly.month_now()
-    only = monthly.checked_month(only, now) if only else None
+    now = of_file.month_now()
     with _folder_of(path) as file:
-        told = monthly.read_study_file(file)
-        _check_options(told, file, monthly.Month(Path(told.months) / (only or now)))
-        if not Path(told.narratives).is_file():
-            raise InputError(
-                f"`narratives` in `{file}` is {told.narratives!r}, and there is no such file. A path in it is from its "
-                "folder."
-            )
+        told = of_file.read_study_file(file)
+        if only and not told.monthly:
+            raise click.UsageError(f"`{file}` is of a study that is asked once; `--month` is for one with `months`.")
+        shown = of_file.wave_of(told, of_file.checked_month(only, now) if only else now)
+        _check_options(told, file, shown)
         if dry_run:
-            for part in monthly.PARTS:
-                words = monthly.command_words(told, part, monthly.Month(Path(told.months) / (only or now)))
-                click.echo(f"citejury {printable(shlex.join(words))}")
+            settled = of_file.has_adjudicators(of_file.people_of(told))
+            for part in of_file.PARTS:
+                if settled or part not in ("adjudicate", "decisions"):
+                    click.echo(f"citejury {printable(shlex.join(of_file.command_words(told, part, shown)))}")
             log("Nothing was run. Next: the same command without `--dry-run`")
             return
-        with locked_folder(Path(told.months), "study run"):
-            waiting, failed = _work(ctx, told, monthly.months_to_do(told, now, only), as_is)
-            finished = [month for month in monthly.begun_months(told) if month.finished]
-            if _trend_is_due(told, finished):
-                _run(ctx, ("study", "trend", file.name))
-        _tell_end(waiting, failed, finished)
-    if failed or any(each.exit_code for each in waiting):
-        ctx.exit(1)
+        of_file.people_of(told)
+        with locked_folder(Path(told.folder), "study run"):
+            waiting, failed = _work(ctx, told, of_file.waves_to_do(told, now, only), as_is)
+            finished = [wave for wave in of_file.begun_waves(told) if wave.finished]
+            _tell_trend(told, finished)
+        _tell_end(told, waiting, failed, finished)
+    codes = [1 for _ in failed] + [each.exit_code for each in waiting]
+    if any(codes):
+        ctx.exit(1 if 1 in codes else WAITS)
+
+
+@study.command()
+@_study_argument
+def status(path: Path) -> None:
+    """Show how far the study is, who is waited for, and what to run next; of a monthly one the newest months.
+
+    Nothing is run. How far each person is and what needs a look says `citejury annotation status`.
+
+    \b
+    Example:
+        citejury study status
+    """
+    from exports.report.files import REPORT_FILE
+    from exports.study.file import begun_waves, month_now, people_of, read_study_file, wave_of
+    from exports.study.work import steps_of
+    from pipeline.core.tables import Table
+
+    with _folder_of(path) as file:
+        told = read_study_file(file)
+        waves = begun_waves(told) or [wave_of(told, month_now())]
+        finished = [each for each in waves if each.finished]
+        for wave in finished[-_MONTHS:] if told.monthly else []:
+            click.echo(f"{wave.name}  finished: {wave.results / REPORT_FILE}")
+        for wave in [each for each in waves if not each.finished] or waves[-1:]:
+            steps = steps_of(told, wave)
+            click.echo(f"{wave.name}\n{Table([(step, said or '–') for step, said in steps], left=2).terminal()}")
+        people_of(told)
+    if not any(said for _, said in steps):
+        log("Next: citejury study plan")
+    elif wave.finished:
+        log(f"Next: open {wave.results / REPORT_FILE}")
+    else:
+        waits = any("waits for" in said for _, said in steps)
+        log(f"Next{', when they are done' if waits else ''}: citejury study run")
 
 
 def _work(
-    ctx: click.Context, told: "StudyFile", months: "list[Month]", as_is: bool
-) -> "tuple[list[Incomplete], list[Month]]":
-    """Go through the months; what each waits for, and those that something stopped, which keep no other waiting."""
+    ctx: click.Context, told: "StudyFile", waves: "list[Wave]", as_is: bool
+) -> "tuple[list[Incomplete], list[Wave]]":
+    """Go through the waves; what each waits for, and those that something stopped, which keep no other waiting."""
     from exports.cli import plain_error
-    from exports.study import CommandFailedError, month_now, work_at
+    from exports.study.file import month_now
+    from exports.study.work import CommandFailedError, work_at
 
     waiting, failed = [], []
     now = month_now()
-    for month in months:
-        if month.name < now and not month.sample.exists():
-            log(f"{month.name} is over: what is asked for it now is answered in {now}.")
+    for wave in waves:
+        if wave.month and wave.month < now and not wave.sample.exists():
+            log(f"{wave.month} is over: what is asked for it now is answered in {now}.")
         try:
-            incomplete = work_at(told, month, lambda words: _run(ctx, words), as_is)
+            incomplete = work_at(told, wave, lambda words: _run(ctx, words), as_is, lambda line: log(printable(line)))
         except (CommandFailedError, CitejuryError, click.ClickException) as error:
-            failed.append(month)
+            failed.append(wave)
             if not isinstance(error, CommandFailedError):
                 (error if isinstance(error, click.ClickException) else plain_error(error)).show()
             continue
         if incomplete:
             waiting.append(incomplete)
-            log(fill(f"{incomplete.said} {incomplete.as_is}", _WIDTH))
+            log(fill(printable(f"{incomplete.said} {incomplete.as_is}"), _WIDTH, break_on_hyphens=False))
     return waiting, failed
 
 
 def _run(ctx: click.Context, words: "Words") -> None:
-    from exports.study import CommandFailedError
+    from exports.study.file import COMMANDS
+    from exports.study.work import CommandFailedError
 
     root = ctx.find_root()
     log(f"\n$ citejury {printable(shlex.join(words))}")
@@ -125,6 +172,12 @@ def _run(ctx: click.Context, words: "Words") -> None:
             f"`citejury {' '.join(words[:2])}` asks something, and nobody is here to answer. Run the command that is "
             "shown above yourself first; then the study goes on."
         ) from error
+    except click.ClickException as error:
+        # Units that an adjudicator labelled stay out, whenever they are pushed; everything else is in.
+        if words[:3] != COMMANDS["adjudicate"] or not isinstance(error.__cause__, BadRowsError):
+            raise
+        error.show()
+        return
     if code in SIGNAL_EXITS.values():
         log("Next: the same command goes on")
         raise click.exceptions.Exit(code)
@@ -132,65 +185,49 @@ def _run(ctx: click.Context, words: "Words") -> None:
         raise CommandFailedError
 
 
-def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:
-    from exports.report.files import RESULTS_FILE
-    from exports.study import TREND
+def _tell_trend(told: "StudyFile", finished: "Sequence[Wave]") -> None:
+    """Write and print what moved between the months, where two are finished and one of them since it was written."""
+    from exports.cli.figures import results
+    from exports.report.files import RESULTS_FILE, FigureOptions, check_results_folder, write_results
+    from exports.report.results_page import trend_sections
+    from exports.report.sections import terminal_text
+    from exports.study.file import TREND, command_words
+    from exports.study.trend import measure_trend
 
-    trend = Path(told.months) / TREND / RESULTS_FILE
-    if len(finished) < 2:
-        return False
+    out = Path(told.folder) / TREND
+    if len(finished) < 2 or not told.monthly:
+        return
     newest = max((month.results / RESULTS_FILE).stat().st_mtime_ns for month in finished)
-    return not trend.exists() or trend.stat().st_mtime_ns < newest
+    if (out / RESULTS_FILE).exists() and (out / RESULTS_FILE).stat().st_mtime_ns >= newest:
+        return
+    check_results_folder(out)
+    words = command_words(told, "results", finished[-1])[2:]  # its decisions are those of all months
+    given = results.make_context("results", list(words)).params
+    options = FigureOptions.model_validate({name: given[name] for name in ("by", "consensus", "decisions", "seed")})
+    found = measure_trend(finished, options)
+    write_results(found, out, *(told.gives("results", name) for name in ("spreadsheet-safe", "excel")))
+    click.echo(terminal_text(trend_sections(found)))
+    log(f"What moved between the months is in {out}.")
 
 
-def _tell_end(waiting: "list[Incomplete]", failed: "list[Month]", finished: "list[Month]") -> None:
+def _tell_end(
+    told: "StudyFile", waiting: "list[Incomplete]", failed: "Sequence[Wave]", finished: "Sequence[Wave]"
+) -> None:
+    from exports.report.files import REPORT_FILE
+
     if finished:
-        log(f"\n{counted(len(finished), 'month')} finished; the newest is in {finished[-1].results}")
+        many = (
+            f"{counted(len(finished), 'month')} finished; the newest report" if told.monthly else "Finished: the report"
+        )
+        log(f"\n{many} is {finished[-1].results / REPORT_FILE}")
     if failed:
-        names = ", ".join(month.name for month in failed)
+        names = ", ".join(wave.name for wave in failed)
         said = f"Stopped: {names}. Next: mend what is said above, and start again"
         log(fill(said, _WIDTH, break_on_hyphens=False))
     elif waiting:
-        log(f"Next: {waiting[-1].next_step}")
-    else:
+        log(fill(f"Next: {waiting[-1].next_step}", _WIDTH))
+    elif told.monthly:
         log("Next: the same command again next month")
-
-
-@study.command()
-@_study_argument
-def trend(path: Path) -> None:
-    """Say what moved between the months that have results: rates by month, and changes beyond chance.
-
-    Each month is compared with the one before it and with the first, all answers together and within each group of
-    `by` in the table [results], on the narratives that both months have; p is corrected for all of these comparisons
-    (Holm). Written to the folder `trend` beside the months, with the same files as `exports results`, in which the
-    month is one column more. Where other people labelled, other guidelines held, or something else was asked, that is
-    said: what changed may be these.
-
-    \b
-    Example:
-        citejury study trend study.toml
-    """
-    from exports.cli.figures import results
-    from exports.report.files import FigureOptions, check_results_folder, write_results
-    from exports.report.results_page import trend_sections
-    from exports.report.sections import terminal_text
-    from exports.study import TREND, Month, begun_months, command_words, measure_trend, month_now, read_study_file
-
-    with _folder_of(path) as file:
-        told = read_study_file(file)
-        _check_options(told, file, Month(Path(told.months) / month_now()))
-        out = Path(told.months) / TREND
-        check_results_folder(out)
-        words = command_words(told, "results", Month(Path(told.months)))[2:]
-        given = results.make_context("results", list(words)).params
-        options = FigureOptions.model_validate({name: given[name] for name in ("by", "consensus", "decisions", "seed")})
-        found = measure_trend([month for month in begun_months(told) if month.finished], options)
-        write_results(found, out, *(told.gives("results", name) for name in ("spreadsheet-safe", "excel")))
-    click.echo(terminal_text(trend_sections(found)))
-    tell_next(
-        f"citejury study run {printable(shlex.quote(str(path)))}, next month", f"Figures and tables are in {out}."
-    )
 
 
 @contextmanager
@@ -200,20 +237,46 @@ def _folder_of(path: Path) -> Iterator[Path]:
         raise InputError(f"There is no study {str(path)!r}. `citejury init` writes one to begin with.")
     if path.parent.resolve() != Path.cwd():
         log(f"$ cd {printable(shlex.quote(os.fspath(path.parent)))}")
-    with chdir(path.parent):
+    with chdir(path.parent), _key_of_home():
         yield Path(path.name)
 
 
-def _check_options(told: "StudyFile", file: Path, month: "Month") -> None:
-    """Check before anything is run that each command takes the options that the file gives it."""
-    from exports.study import PARTS
+@contextmanager
+def _key_of_home() -> Iterator[None]:
+    """Where no key is given, that of the server whose home is here, as its `serve` says to take it."""
+    from annotation.argilla.client import is_loopback
+    from pipeline.settings import read_settings
+
+    settings = read_settings()
+    is_here = _KEY.is_file() and is_loopback(urlsplit(settings.api_url).hostname or "")
+    found = {}
+    if is_here and not settings.api_key and "ARGILLA_API_URL" not in os.environ:
+        log(f"$ set -a; . ./{_KEY}; set +a")
+        told = shlex.split(_KEY.read_text(encoding="utf-8"))
+        found = {name: value for name, sign, value in (word.partition("=") for word in told) if sign}
+    try:
+        os.environ.update(found)
+        yield
+    finally:
+        for name in found:
+            del os.environ[name]
+
+
+def _check_options(told: "StudyFile", file: Path, wave: "Wave") -> None:
+    """Check before anything is run that the narratives are there and each command takes the options that it gets."""
+    from exports.study.file import PARTS
 
     for part in PARTS:
-        _check_part(told, part, file, month)
+        _check_part(told, part, file, wave)
+    if not Path(told.narratives).is_file():
+        raise InputError(
+            f"`narratives` in `{file}` is {told.narratives!r}, and there is no such file. A path in it is from its "
+            "folder."
+        )
 
 
-def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> None:
-    from exports.study import COMMANDS, command_words
+def _check_part(told: "StudyFile", part: "Part", file: Path, wave: "Wave") -> None:
+    from exports.study.file import COMMANDS, command_words
 
     words, where = COMMANDS[part], f"`[{part}]` in `{file}`"
     command = _command_of(words)
@@ -221,7 +284,7 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
         name.removeprefix("--"): param
         for param in command.params
         if isinstance(param, click.Option) and not param.hidden and not param.is_eager
-        for name in param.opts
+        for name in (*param.opts, *param.secondary_opts)
     }
     given = told.options.get(part, ())
     for option in given:
@@ -237,7 +300,7 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
         if not param.multiple and sum(each.name == option.name for each in given) > 1:
             raise InputError(f"{where}: `{option.name}` can be given once, found a list. Write one value.")
     try:
-        command.make_context(part, list(command_words(told, part, month)[2:]))
+        command.make_context(part, list(command_words(told, part, wave)[len(words) :]))
     except click.UsageError as error:
         raise InputError(f"{where} cannot be used: {printable(error.format_message())}") from error
 

@@ -515,5 +515,5 @@ def _refusal_by_score(task: TaskName, leaning: Leaning) -> str:
     return (
         f"{task}: the judge has its {what} for what people labelled than for the rest in {100 * leaning.share:.0f} % "
         "of pairs, and chance would be 50 %: no random part of what the judge judged, so there are no rates with its "
-        "help. Label a part that is drawn without its scores (`citejury annotation plan`)."
+        "help. Label a part that is drawn without its scores (`citejury study plan`)."
     )

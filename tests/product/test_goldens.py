@@ -177,7 +177,7 @@ def test_records_verdicts_and_judgements(made: Path) -> None:
         "pipeline verify report.md --offline --out new/report.json",
         "pipeline verify answers/claude.csv --offline --out new/claude.jsonl",
         "annotation judge campaign/records.jsonl --out new/judgements.jsonl --concurrency 1",
-        "annotation plan records.jsonl --out new/plan --overlap 2",
+        "study plan records.jsonl --out new/plan --overlap 2",
         "pipeline check answers",
         "pipeline check answers --reparse",
         "pipeline research --list --runs-dir runs",

@@ -595,7 +595,7 @@ def test_results_and_sample_of_the_old_export_and_records_are_the_same(made: Pat
         old = [{name: row[name] for name in row if not name.startswith("interval_")} for row in old]
         known = {row.get("label") for row in old}
         assert holds_all([row for row in new if row.get("label") in known], old)
-    run("annotation", "plan", "records.jsonl", "--out", "planned", "--overlap", "2")
+    run("study", "plan", "records.jsonl", "--out", "planned", "--overlap", "2")
     assert Path("planned/sample.csv").read_bytes() == Path("plan/sample.csv").read_bytes()
     words = ("--resamples", "200", "--judge", "runs/burns/judgements.jsonl")
     run("exports", "results", "export", "--out", "judged", *words)

@@ -239,7 +239,7 @@ def test_a_study_from_its_plan_to_its_last_label(
 
         # The plan, and its sample.
         study.seconds.clear()
-        study.run("annotation", "plan", "records.jsonl", "--out", "plan", "--hours", "4")
+        study.run("study", "plan", "records.jsonl", "--out", "plan", "--hours", "4")
         study.run("annotation", "push", "records.jsonl", "--sample", "plan/sample.csv")
 
         # Practice: who says yes to everything does not pass, and the lead lets them in all the same.
@@ -257,7 +257,7 @@ def test_a_study_from_its_plan_to_its_last_label(
         study.act("", 20, *workers)
         sampled = {row["record_uuid"] for row in read_rows(Path("plan/sample.csv"))}
         write_planned(Path("sampled.jsonl"), [each for each in records if each.record_uuid in sampled])
-        study.run("annotation", "plan", "sampled.jsonl", "--out", "measured", "--from", argilla_server.url)
+        study.run("study", "plan", "sampled.jsonl", "--out", "measured", "--from", argilla_server.url)
         study.act("", 1000, *workers)
         labelled = study.seconds.pop("label") / 3600
         study.run("annotation", "push", "records.jsonl", "--sample", "plan/sample.csv")

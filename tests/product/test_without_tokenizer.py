@@ -46,7 +46,7 @@ def _without_tokenizer(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("annotation", "setup", "--help"),
         ("annotation", "serve", "--help"),
         ("annotation", "judge", "records.jsonl", "--out", "OUT"),
-        ("annotation", "plan", "records.jsonl", "--out", "OUT"),
+        ("study", "plan", "records.jsonl", "--out", "OUT"),
         ("exports", "results", "export", "--out", "OUT", "--resamples", "100"),
         ("exports", "results", "export", "--out", "OUT"),
         ("doctor",),

@@ -45,7 +45,7 @@ FILES = {
 STREAMED = ("pipeline verify", "pipeline sources", "annotation status", "exports adjudicate", "exports csv --history")
 """These write to a device or a pipe; the others refuse them."""
 FOLDERS = {
-    "annotation plan --out": "annotation plan records.jsonl --out HERE",
+    "study plan --out": "study plan records.jsonl --out HERE",
     "annotation restore --home": "annotation restore backup.zip --home HERE",
     "annotation serve --home": "annotation serve --home HERE --port 0",
     "annotation share --out": "annotation share SERVER --out HERE",
@@ -72,7 +72,6 @@ ELSEWHERE = {
 READ = {
     "annotation backup": "--home",
     "annotation judge": "RECORDS",
-    "annotation plan": "PATHS",
     "annotation push": "--exclude --sample PATHS",
     "exports adjudicate push": "--disputes EXPORT",
     "exports adjudicate read": "--export",
@@ -83,8 +82,9 @@ READ = {
     "pipeline research": "--documents",
     "pipeline sources": "RUN",
     "pipeline verify": "PATH",
+    "study plan": "PATHS",
     "study run": "PATH",
-    "study trend": "PATH",
+    "study status": "PATH",
 }
 """Read, or a folder in which only what is known is removed or rewritten."""
 

@@ -212,7 +212,7 @@ def findings(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_a_plan_counts_the_campaigns_own_task(project: tuple[Path, dict[str, str]]) -> None:
     folder, _ = project
     records = write_records(folder / "records.jsonl", *(answered(f"claims-{number}") for number in range(3)))
-    planned = run("annotation", "plan", str(records), "--out", "plan").stdout
+    planned = run("study", "plan", str(records), "--out", "plan").stdout
     assert [line.split()[:4] for line in planned.splitlines() if line.startswith("claims")] == [
         ["claims", "en", "3", "6"]
     ]

@@ -1,4 +1,4 @@
-"""The command `annotation plan`: what it writes, what it says, and what it refuses."""
+"""The command `study plan`: what it writes, what it says, and what it refuses."""
 
 import csv
 import hashlib
@@ -36,7 +36,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def run(*words: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, ["annotation", "plan", *words])
+    result = CliRunner().invoke(main, ["study", "plan", *words])
     assert result.exit_code == code, result.output
     return result
 

@@ -30,7 +30,7 @@ FIRST = 20
 
 @pytest.fixture
 def run(command):
-    return lambda *words, code=0: command("annotation", *words, code=code)
+    return lambda *words, code=0: command(*([] if words[0] == "study" else ["annotation"]), *words, code=code)
 
 
 class Crew:
@@ -108,8 +108,8 @@ def test_the_demos_hours_are_within_a_quarter_at_last(argilla_server, owner: Arg
                 clocks[person] += timedelta(seconds=seconds) + coffee
                 crew.submit(person, task, record_id, place % 2 == 0, clocks[person])
     crew.act()
-    run("plan", "answers", "--out", "assumed")
-    result = run("plan", "answers", "--out", "plan", "--from", argilla_server.url, "--workspace", ready)
+    run("study", "plan", "answers", "--out", "assumed")
+    result = run("study", "plan", "answers", "--out", "plan", "--from", argilla_server.url, "--workspace", ready)
     hours = planned()["hours"]
     assert hours["expected"] == pytest.approx(total / 3600, rel=0.25)
     assert hours["low"] <= total / 3600 <= hours["high"]
@@ -139,6 +139,6 @@ def test_pauses_interruptions_and_controls_are_not_timed(argilla_server, owner: 
 def test_a_server_without_our_datasets_is_refused_in_a_line(argilla_server, owner: Argilla, workspace, run) -> None:
     owner.request("POST", "/workspaces", json={"name": workspace})
     write_planned(Path("records.jsonl"), planned_study(12))
-    words = ("plan", "records.jsonl", "--out", "plan", "--from", argilla_server.url, "--workspace", workspace)
+    words = ("study", "plan", "records.jsonl", "--out", "plan", "--from", argilla_server.url, "--workspace", workspace)
     assert "no pace can be measured" in run(*words, code=1).stderr
     assert not Path("plan").exists()

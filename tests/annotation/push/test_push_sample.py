@@ -41,7 +41,7 @@ def test_a_bad_sample_is_refused_and_the_plans_goes_in_and_then_the_rest(push, o
     Path("sample.csv").write_text("record_uuid\nN0001-openai\n", encoding="utf-8")
     assert "none is left to push" in push("--sample", "sample.csv", "--exclude", "sample.csv", code=1)
     assert ids(owner, ready) == set()
-    command("annotation", "plan", "records.jsonl", "--out", "plan", "--hours", "1")
+    command("study", "plan", "records.jsonl", "--out", "plan", "--hours", "1")
     sampled = {line.split(",")[0] for line in Path("plan/sample.csv").read_text(encoding="utf-8").splitlines()[1:]}
     assert 0 < len(sampled) < 80
     said = push("--sample", "plan/sample.csv")

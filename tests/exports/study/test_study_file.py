@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from exports.cli.project import project_files, start_project
-from exports.study import Month, checked_month, command_words, read_study_file
+from exports.study.file import Wave, checked_month, command_words, read_study_file
 from pipeline.core.errors import InputError
 
 
@@ -24,16 +24,36 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_month_is_shown_as_typed_without_control_characters_and_every_commented_option_works(project: Path) -> None:
+    once = run("--dry-run")
+    assert once.stdout.splitlines() == [
+        "citejury pipeline ask narratives.csv --out study/answers --replay payloads",
+        "citejury pipeline sources study/answers --out study/records.jsonl --offline",
+        "citejury study plan study/records.jsonl --out study/plan",
+        "citejury annotation setup --passwords passwords.json",
+        "citejury annotation push study/records.jsonl --sample study/plan/sample.csv",
+        "citejury annotation share --out sheets",
+        "citejury exports csv study/export",
+        "citejury exports results study/export --sample study/plan/sample.csv --runs study/answers "
+        "--runs study/records.jsonl --out study/results",
+    ]
+    assert "`--month` is for one with `months`" in run("--month", "2026-01").stderr
+    made = Path("study.toml").read_text(encoding="utf-8")
+    Path("study.toml").write_text(made.replace('folder = "study"', 'months = "months"'), encoding="utf-8")
+    with open("citejury.toml", "a", encoding="utf-8") as campaign:
+        campaign.write('\n[[campaign.annotators]]\nname = "dora"\nrole = "adjudicator"\n')
     result = run("--dry-run", "--month", "2026-01")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         "citejury pipeline ask narratives.csv --out months/2026-01/answers --replay payloads",
         "citejury pipeline sources months/2026-01/answers --out months/2026-01/records.jsonl --offline",
-        "citejury annotation plan months/2026-01/records.jsonl --out months/2026-01/plan --round 2026-01 --overlap 2",
-        "citejury annotation setup --round 2026-01 --passwords passwords.json --overlap 2",
+        "citejury study plan months/2026-01/records.jsonl --out months/2026-01/plan --round 2026-01 --overlap 2",
+        "citejury annotation setup --round 2026-01 --overlap 2 --passwords passwords.json",
         "citejury annotation push months/2026-01/records.jsonl --sample months/2026-01/plan/sample.csv --round 2026-01 "
         "--known push",
+        "citejury annotation share --out sheets",
         "citejury exports csv months/2026-01/export --round 2026-01",
+        "citejury exports adjudicate push months/2026-01/export --blind",
+        "citejury exports adjudicate read --out months/2026-01/decisions.csv --export months/2026-01/export",
         "citejury exports results months/2026-01/export --sample months/2026-01/plan/sample.csv "
         "--runs months/2026-01/answers --runs months/2026-01/records.jsonl --out months/2026-01/results",
     ]
@@ -53,7 +73,7 @@ def test_a_month_is_shown_as_typed_without_control_characters_and_every_commente
     text = project_files()["study.toml"].decode()
     options = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
     opened = [line.removeprefix("# ") if line.startswith("# [") else line for line in options]
-    kept = [line for line in opened if not line.startswith("replay")]  # as its comment says of it
+    kept = [line for line in opened if not line.startswith(("replay", "months"))]  # as their comments say
     Path("study.toml").write_text("\n".join(kept), encoding="utf-8")
     result = run("--dry-run")
     assert result.exit_code == 0, result.output
@@ -100,6 +120,7 @@ def test_a_month_is_shown_as_typed_without_control_characters_and_every_commente
         ('"a\\u001b[31m\\nb" = 1', "`study.toml` has `a�[31m�b`, which is no key"),
         ("", "`narratives` in `study.toml` is 'narratives.csv', and there is no such file."),
         ("ask = 2", "`ask` in `study.toml` is no table."),
+        ("months = 'm'\nfolder = 'f'", "`study.toml` has `folder`, for a study that is asked once, and `months`"),
         ("months = 3", "`months` in `study.toml` names a path, found 3."),
         ("months = [", "`study.toml` is not a TOML file"),
     ],
@@ -136,4 +157,4 @@ def test_only_a_month_that_has_begun_counts_and_options_become_what_one_would_ty
     study = read_study_file(path)
     assert study.words("ask") == ("--arm", "a:a.toml", "--arm", "b:b.toml", "--batch", "--max-cost", "2.5")
     assert study.words("sources") == ("--add", "https://a.example/", "a.pdf")
-    assert command_words(study, "results", Month(Path("2026-01")))[-2:] == ("--by", "model_name,arm")
+    assert command_words(study, "results", Wave(Path("2026-01"), "2026-01"))[-2:] == ("--by", "model_name,arm")

@@ -18,7 +18,8 @@ from annotation.argilla.tasks import round_of, task_of
 from annotation.server.launch import ServerHandle
 from exports.cli import main
 from exports.cli.project import start_project
-from exports.study import CommandFailedError, Month, Words, read_study_file, work_at
+from exports.study.file import Wave, Words, read_study_file
+from exports.study.work import WAITS, CommandFailedError, work_at
 from pipeline.asking.run_folder import read_manifest
 from pipeline.core.files import locked_folder
 from pipeline.core.schema import PROVIDERS
@@ -27,7 +28,7 @@ from tests.support.batch_servers import BatchServers
 from tests.support.provider_server import Good, Hang, ProviderServer, Status
 
 ARMS = ("neutral", "leading")
-MONTH = Month(Path("months/2026-01"))
+MONTH = Wave(Path("months/2026-01"), "2026-01")
 
 
 class _KilledError(Exception):
@@ -47,6 +48,8 @@ def too_wide(log: str) -> list[str]:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     start_project(tmp_path / "mine")
     monkeypatch.chdir(tmp_path / "mine")
+    text = Path("study.toml").read_text(encoding="utf-8")
+    Path("study.toml").write_text(text.replace('folder = "study"', 'months = "months"'), encoding="utf-8")
     return tmp_path / "mine"
 
 
@@ -60,7 +63,7 @@ def said_of(run_command: Callable[[Words], None], as_is: bool = False) -> str:
     """What the month of the study here waits for."""
     stopped = work_at(read_study_file(Path("study.toml")), MONTH, run_command, as_is)
     assert stopped
-    assert stopped.exit_code == ("people are needed" not in stopped.said)
+    assert stopped.exit_code == (WAITS if "people are needed" in stopped.said else 1)
     return stopped.said
 
 
@@ -256,7 +259,8 @@ def two_arms(project: Path) -> None:
         shutil.copytree(project / "payloads/claude", project / "payloads" / arm / "claude")
     text = (project / "study.toml").read_text(encoding="utf-8")
     arms = json.dumps([f"{arm}:arms/{arm}.toml" for arm in ARMS])
-    (project / "study.toml").write_text(text.replace("[ask]", f"[ask]\narm = {arms}"), encoding="utf-8")
+    text = text.replace("[setup]", "[setup]\noverlap = 2").replace("[ask]", f"[ask]\narm = {arms}")
+    (project / "study.toml").write_text(text, encoding="utf-8")
 
 
 @pytest.mark.server
@@ -274,9 +278,10 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
 
     begun = run("--month", "2026-01")
-    assert begun.exit_code == 0, begun.output
+    assert begun.exit_code == WAITS, begun.output
     assert "2026-01: people are needed: " in begun.stderr
-    assert "citejury annotation status --round 2026-01; when they are done" in begun.stderr.splitlines()[-1]
+    assert "Next: send each annotator their sheet in `sheets`; when they are done" in begun.stderr
+    assert len(list(Path("sheets").glob("sheet-*.html"))) == len(names)
     assert begun.stderr.count("Next:") == 1
     assert not too_wide(begun.stderr)
     before = files_of_month()
@@ -295,7 +300,6 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     assert not too_wide(done.stderr)
     assert "$ citejury pipeline ask" not in done.stderr
     assert "$ citejury exports results months/2026-01/export" in done.stderr
-    assert "$ citejury study trend" not in done.stderr
     assert done.stderr.splitlines()[-1] == "Next: the same command again next month"
     assert files_of_month() == before
     results = json.loads(Path("months/2026-01/results/results.json").read_text(encoding="utf-8"))
@@ -308,7 +312,7 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     label_everything(argilla_server, owner, workspace, "2026-02", names[2:])
     second = run("--month", "2026-02", "--as-is")
     assert second.exit_code == 0, second.output
-    assert "$ citejury study trend study.toml" in second.stderr
+    assert "What moved between the months is in months/trend." in second.stderr
     assert "Cannot be told: with at most 2 narratives in common" in " ".join(second.stdout.split())
     said = " ".join(second.stdout.split())
     assert "2026-01 and 2026-02 cannot be compared" in said

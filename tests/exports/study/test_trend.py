@@ -18,18 +18,19 @@ from exports.report.files import RESULTS_FILE, FigureOptions
 from exports.report.results_page import change_sentences
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results
-from exports.study import MONTH, Month, measure_trend
+from exports.study.file import Wave
+from exports.study.trend import MONTH, measure_trend
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import ArmAsked
 from pipeline.asking.run_folder import ProviderCounts, RunManifest, read_manifest, write_manifest
-from pipeline.core.errors import InputError
 from pipeline.core.schema import AskOptions, ProviderName
+from tests.support.batch_runs import write_narratives
 from tests.support.drawn_studies import draw_votes, study_of_votes
 from tests.support.export_folders import Answer, campaign, write_export, write_rows
 
 
-def finished_month(folder: Path, name: str, answers: Sequence[Answer], model: str = "m-1") -> Month:
-    month = Month(folder / "months" / name)
+def finished_month(folder: Path, name: str, answers: Sequence[Answer], model: str = "m-1") -> Wave:
+    month = Wave(folder / "months" / name, name)
     write_export(month.export, answers)
     rows = [{"record_uuid": each.record, "inclusion_probability": "0.5"} for each in answers]
     write_rows(month.sample, rows)
@@ -146,11 +147,11 @@ def test_what_grew_worse_is_said_to_have_risen_and_what_else_changed(tmp_path: P
     }
 
 
-def asked(month: Month, **otherwise: object) -> None:
+def asked(month: Wave, **otherwise: object) -> None:
     write_manifest(month.answers, read_manifest(month.answers).model_copy(update=otherwise))
 
 
-def read_rules(month: Month, version: str) -> None:
+def read_rules(month: Wave, version: str) -> None:
     told = {"datasets": [{"task": task, "guideline_version": version} for task in ("grounding", "generation")]}
     (month.export / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
 
@@ -189,11 +190,12 @@ def test_what_was_otherwise_in_a_month_is_said_and_nothing_else(tmp_path: Path) 
 
 def test_the_command_writes_results_by_month_in_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    write_narratives(tmp_path, 1)
     Path("study.toml").write_text('narratives = "narratives.csv"\n', encoding="utf-8")
     for number in range(1, 5):
         answers = campaign(MODELS, 24, f"m{number}")
         finished_month(Path(), f"2026-0{number}", without_findings(answers) if number == 4 else answers)
-    result = CliRunner().invoke(main, ["study", "trend"])
+    result = CliRunner().invoke(main, ["study", "run", "--month", "2026-04"])
     assert result.exit_code == 0, result.output
     assert max(map(len, result.stdout.splitlines())) <= 80
     heading = next(line for line in result.stdout.splitlines() if line.startswith("  ") and "2026-01" in line)
@@ -201,9 +203,10 @@ def test_the_command_writes_results_by_month_in_80_columns(tmp_path: Path, monke
     assert "What changed beyond chance\n* Serious problem" in result.stdout
     told = json.loads(Path("months/trend/results.json").read_text(encoding="utf-8"))
     assert told["by"] == ["month", "model_name"]
-    assert CliRunner().invoke(main, ["study", "trend"]).exit_code == 0  # over its own files
-    with pytest.raises(InputError, match="needs two months with results, and there is one"):
-        measure_trend([Month(Path("months/2026-01"))], FigureOptions())
+    again = CliRunner().invoke(main, ["study", "run", "--month", "2026-04"])
+    assert (again.exit_code, again.stdout) == (0, "")  # nothing has come since
+    former = CliRunner().invoke(main, ["study", "trend"])
+    assert (former.exit_code, "`study trend` is gone: `citejury study run` says" in former.stderr) == (2, True)
 
 
 class Cell(NamedTuple):

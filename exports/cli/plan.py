@@ -94,9 +94,9 @@ def plan(
 
     \b
     Examples:
-        citejury annotation plan records.jsonl --out plan --hours 100 --overlap 2
-        citejury annotation plan records.jsonl --out plan --power .1
-        citejury annotation plan records.jsonl --out plan --hours 60 --from http://127.0.0.1:6900
+        citejury study plan records.jsonl --out plan --hours 100 --overlap 2
+        citejury study plan records.jsonl --out plan --power .1
+        citejury study plan records.jsonl --out plan --hours 60 --from http://127.0.0.1:6900
     """
     from annotation.argilla.client import open_argilla
     from annotation.argilla.tasks import PRODUCTION
