@@ -396,7 +396,8 @@ def _alpha_interval(replicates: Replicates, column: int, support: Support, defin
         return found
     update: dict[str, object] = {"conservative": support.split < _FEW_SPLIT}
     low = min(max(found.low, support.least_of_few), support.least)
-    high = max(found.high, support.most) if support.carried < _MANY_CARRIED else found.high
+    own = found.high if support.carried >= _FEWEST_CARRIED_OF_FEW else -1.0
+    high = max(own, support.most) if support.carried < _MANY_CARRIED else own
     if (low, high) != (found.low, found.high):
         update |= {"low": rounded(low), "high": rounded(high), "method": "bounded"}
     return found.model_copy(update=update)

@@ -167,6 +167,6 @@ def grouped_reports(groups: dict[tuple[str, ...], int], rate: float, n_narrative
 def test_equal_arms_months_and_crossed_groups_are_told_apart_rarely(
     groups: dict[tuple[str, ...], int], rate: float
 ) -> None:
-    *families, anywhere = grouped_reports(groups, rate, 60, 400)
+    *families, anywhere = grouped_reports(groups, rate, 60, 250)
     tell("groups", *groups, rate, *families, anywhere)
     assert max(families) <= 0.07
