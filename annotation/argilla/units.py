@@ -127,6 +127,7 @@ class Unit(NamedTuple):
     answers: tuple[Answer, ...]
     assignment: Assignment = COMMON
     model: str = ""  # who wrote the answer, where somebody responded and its provenance tells; nothing for annotators
+    unreached: int = 0  # sources of the answer whose pages could not be reached
 
     @property
     def settled(self) -> frozenset[str]:
@@ -178,8 +179,11 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
                 for user, status, at, is_first, value in responses
             )
             assignment = assigned.get(record_id, COMMON)
-            model = page.get("models", {}).get(record_id, "")  # an earlier version tells none
-            yield Unit(record_id, external_id or record_id, bool(is_open), _in_order(answers), assignment, model)
+            # Which servers of earlier versions do not tell.
+            model = page.get("models", {}).get(record_id, "") if responses else ""
+            unreached = page.get("unreached", {}).get(record_id, 0)
+            named = external_id or record_id
+            yield Unit(record_id, named, bool(is_open), _in_order(answers), assignment, model, unreached)
         if page["next"] is None:
             return
         page = rows_page(argilla, dataset_id, page["next"])
@@ -201,9 +205,10 @@ def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
                 is_first = last - first < AT_ONCE
                 answers.append(Answer(each["user_id"], each["status"], last, as_answers(labels), question, is_first))
             external_id, is_open = record["external_id"] or record["id"], record["status"] == "pending"
-            told = ((record.get("metadata") or {}).get("citejury") or {}).get("provenance") or {}
-            model = told.get("model_name", "") if answers else ""
-            yield Unit(record["id"], external_id, is_open, _in_order(answers), assignment_of(record), model)
+            ours = (record.get("metadata") or {}).get("citejury") or {}
+            model = (ours.get("provenance") or {}).get("model_name", "") if answers else ""
+            unreached = (ours.get("sources") or {}).get("unreached", 0)
+            yield Unit(record["id"], external_id, is_open, _in_order(answers), assignment_of(record), model, unreached)
 
 
 def _in_order(answers: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -1,7 +1,12 @@
 """The commands `status` and `reply`: how far annotators are, and what they ask."""
 
+import signal
+import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,63 +19,86 @@ from annotation.cli.options import (
     workspaces_option,
 )
 from pipeline.cli.options import SectionedCommand, log
-from pipeline.core.terminal import counted, printable
+from pipeline.core.errors import ServerUnreachableError
+from pipeline.core.terminal import counted, interrupted_by, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from annotation.quality.schema import Status
 
 
 @click.command()
 @workspaces_option
 @rounds_option
+@flag("--all", "everything", help="Print everything: all lists, each person's work in each, controls, questions.")
 @flag("--json", "as_json", help="Print everything as JSON, with each half-done answer.")
 @click.option(
     "--html", type=FILE, metavar="FILE", help="Write everything as one HTML page, too; an earlier one is replaced."
+)
+@click.option(
+    "--watch",
+    metavar="SECONDS",
+    type=click.IntRange(1),
+    help="Write the `--html` page anew so often, until Ctrl-C; where it is open, it reads itself anew.",
 )
 @flag("--strict", help="Exit with 1 where something needs a look.")
 @api_url_option
 def status(
     workspaces: tuple[str, ...],
     rounds: tuple[str, ...],
+    everything: bool,
     as_json: bool,
     html: Path | None,
+    watch: int | None,
     strict: bool,
     api_url: str | None,
 ) -> None:
-    """Show how far the annotators are: done, pending, pace, expected finish, and what needs a look.
+    """Show what needs you, the lists that have work, and how much is left for whom.
 
-    A record is done when as many different annotators have submitted it as its dataset waits for (`by`). `today` are
-    the 24 hours before now, whatever the time zone; `/h` are records in an hour of one annotator's work, pauses above
-    half an hour left out. The finish takes it that each day brings as much work as the last 24 hours, and that
-    datasets with the same annotators are worked off in the order shown; all of it is finished with the last of them.
-    `queue` are the records that wait for an annotator, `broken` her answers that break a rule between labels.
-    Notes that begin with a question mark are questions to you.
+    First stands what needs you: questions (notes that begin with a question mark), people who are behind or too fast,
+    split labels, sources that were not reached, and more; `--strict` makes that the exit code. A record is done when as
+    many different annotators have submitted it as its list waits for (`by`). `24 h` is what came in the 24 hours before
+    now; a list ends when each day brings as much, and lists of the same people are worked off in the order shown. What
+    is left for people is what they share evenly; hours go by the pace at which they worked so far. `queue` are the
+    records that a person may take.
 
-    What needs a look is said at the end: answers too fast to have been read, many at once, nearly all the same or wrong
-    on controls, empty rounds, records that nobody is left for. `--strict` makes that the exit code. No text is
-    downloaded from `citejury annotation serve`; a stock Argilla sends all of them, which takes longer. The API key
-    comes from ARGILLA_API_KEY.
+    No text is downloaded from `citejury annotation serve`; a stock Argilla sends all of them, which takes longer. The
+    API key comes from ARGILLA_API_KEY.
 
     \b
     Examples:
         citejury annotation status
-        citejury annotation status --round calibration --html status.html
+        citejury annotation status --all --round calibration
+        citejury annotation status --html status.html --watch 60
         citejury annotation status --json --strict
     """
     from datetime import UTC, datetime
 
     from annotation.quality.summary import read_status
-    from annotation.quality.text import status_lines, write_page
+    from annotation.quality.text import all_lines, status_lines, write_page
 
+    if watch and html is None:
+        raise click.UsageError("`--watch` writes a page again and again. Name it with `--html FILE`.")
     warn_once = cache(lambda: log("This Argilla sends all texts along, so it takes longer."))
     with named_workspaces(workspaces, api_url) as (argilla, named, campaign):
         languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
-        found = read_status(argilla, named, datetime.now(UTC), rounds=rounds, languages=languages, slowly=warn_once)
-    if html is not None:
-        write_page(html, found)
-        log(f"Written to {html}.")
-    if as_json:
-        click.echo(found.model_dump_json(indent=2))
-    else:
-        for line in status_lines(found):
-            click.echo(line)
+
+        def look() -> "Status":
+            return read_status(argilla, named, datetime.now(UTC), rounds=rounds, languages=languages, slowly=warn_once)
+
+        found = look()
+        if html is not None:
+            write_page(html, found, watch)
+            log(f"Written to {html}.")
+        if as_json:
+            click.echo(found.model_dump_json(indent=2))
+        else:
+            width = min(get_terminal_size().columns, 120)
+            click.echo("\n".join((all_lines if everything else status_lines)(found, width)))
+        if html is not None and watch:
+            _watch(html, found, watch, look)
+            return
     if not any(each.records + each.apart for each in found.datasets):
         step = "annotation push RECORDS.jsonl"
     else:
@@ -79,6 +107,25 @@ def status(
     log(f"Next: citejury {step}")
     if strict and found.notices:
         raise click.exceptions.Exit(1)
+
+
+def _watch(path: Path, found: "Status", every: int, look: "Callable[[], Status]") -> None:
+    """Look and write again until a signal; a server that does not answer is asked again, and the page grows old."""
+    from annotation.quality.text import write_page
+
+    log(f"Looks again every {every} s. Ctrl-C ends it.")
+    try:
+        with interrupted_by(signal.SIGTERM), suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(every)
+                try:
+                    found = look()
+                except ServerUnreachableError as error:
+                    log(str(error))
+                else:
+                    write_page(path, found, every)
+    finally:
+        write_page(path, found, every, has_ended=True)
 
 
 @click.command(cls=SectionedCommand, rare="--as --workspace --api-url")
@@ -128,7 +175,7 @@ def reply(
         found = read_questions(argilla, named)
         if question is None or text is None:
             waiting = [each.question for each in found if not each.question.reply]
-            click.echo("\n".join(line for each in waiting for line in question_lines(each)), nl=bool(waiting))
+            click.echo("\n".join(question_lines(waiting)), nl=bool(waiting))
             log(f"{counted(len(waiting), 'question')} without a reply, {len(found) - len(waiting)} with one.")
             example = f'reply {waiting[0].id} "…"' if waiting else "status"
             log(f"Next: citejury annotation {example}")

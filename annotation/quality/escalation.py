@@ -11,7 +11,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TaskName
 from annotation.argilla.tasks import PRACTICE
 from annotation.argilla.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
-from annotation.quality.tally import find_watched
+from annotation.quality.tally import find_watched, is_split
 from pipeline.core.errors import InputError
 
 
@@ -48,7 +48,7 @@ def escalate(
             continue
         units = [each for each in read_units(argilla, dataset.id, _refuse_stock) if each.assignment.purpose == "label"]
         goes_on |= any((unit.assignment.needed or 0) > dataset.min_submitted for unit in units)
-        split = [unit for unit in units if _is_split(unit, dataset.min_submitted)]
+        split = [unit for unit in units if is_split(unit, dataset.min_submitted)]
         new = [unit for unit in split if (unit.assignment.needed or 0) <= dataset.min_submitted]
         takers = {unit.record_id: _takers(unit, watched.open_to) for unit in new}
         chosen[dataset.id] = [unit for unit in new if takers[unit.record_id]]
@@ -77,15 +77,6 @@ def _refuse_stock() -> None:
         "This is a stock Argilla, which cannot hand one record to one annotator more. Raise `overlap` for all records, "
         "or go on with `citejury exports adjudicate push EXPORT --blind`."
     )
-
-
-def _is_split(unit: Unit, min_submitted: int) -> bool:
-    """Whether the unit has all the submissions that it waits for, and two of them differ in a label."""
-    said = [each.labels for each in unit.answers if each.status == "submitted"]
-    if len(said) < (unit.assignment.needed or min_submitted):
-        return False
-    given = {pair for labels in said for pair in labels.items()}
-    return len({name for name, _ in given}) < len(given)
 
 
 def _takers(unit: Unit, members: Collection[str]) -> set[str]:

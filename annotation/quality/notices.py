@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from annotation.argilla.client import Argilla
-from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Question
+from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
 from annotation.quality.scores import AnnotatorScores
 from annotation.quality.submissions import Submission, at_once, floor, highest_floor, too_fast
 from annotation.quality.tally import Tally, WatchedDataset
@@ -18,39 +18,65 @@ from pipeline.core.terminal import counted
 
 _TAG = re.compile(r"<[^>]*>")
 _ENOUGH_JUDGED, _UNBALANCED = 20, 0.2  # Submissions, and by how much a share of them may be another than everybody's
+_BEGUN, _MUCH_LEFT = 0.1, 10  # nobody is behind before the others have begun, or with few records left
 _SAMPLE = 100  # records whose texts are read where somebody may have been too fast
 
 
-def notices_of_datasets(watched: Iterable[WatchedDataset], datasets: Sequence[DatasetStatus]) -> Iterator[Notice]:
-    for each in watched:
-        if not each.dataset.is_ready:
-            yield Notice(
-                kind="unfinished",
-                text=f"The dataset '{each.dataset.workspace}/{each.dataset.name}' is not finished, so nobody can work "
-                "in it. Run `citejury annotation setup`.",
-            )
+def notices_of_datasets(watched: Iterable[WatchedDataset], status: Status) -> Iterator[Notice]:
+    unfinished = [each.dataset for each in watched if not each.dataset.is_ready]
+    if unfinished:
+        named = ", ".join(f"'{each.workspace}/{each.name}'" for each in unfinished)
+        yield Notice(
+            kind="unfinished",
+            line=f"{counted(len(unfinished), 'list')} not finished, nobody can work there: citejury annotation setup",
+            text=f"Not finished, so that nobody can work there: {named}. Run `citejury annotation setup`.",
+        )
+    datasets = status.datasets
     empty = [each for each in datasets if not each.records + each.apart and not each.is_superseded]
     if empty and len(empty) == len(datasets):
-        yield Notice(kind="empty", text="No dataset holds a record yet. Run `citejury annotation push RECORDS.jsonl`.")
+        yield Notice(
+            kind="empty",
+            line="no list holds a record yet: citejury annotation push RECORDS.jsonl",
+            text="No dataset holds a record yet. Run `citejury annotation push RECORDS.jsonl`.",
+        )
     elif empty:
         yield Notice(
             kind="empty",
+            line=f"{len(empty)} of {counted(len(datasets), 'list')} without a record",
             text=f"These datasets hold no record, so there is nothing to do in them: {', '.join(map(_name, empty))}. "
             "Push records for them, or leave their round, language or task out of what people are sent.",
         )
-    stuck = [(each, each.unreachable) for each in datasets if each.unreachable]
+    stuck, total = _counts_by_name((each, each.unreachable) for each in datasets)
     if stuck:
         yield Notice(
             kind="unreachable",
-            text="Some records cannot reach their overlap: too few annotators are left who have neither submitted nor "
-            f"discarded them ({_counts_by_name(stuck)}). Add annotators with `citejury annotation setup`.",
+            line=f"{counted(total, 'record')} with too few people left to answer: citejury annotation setup",
+            text="Some records cannot get all their answers: too few annotators are left who have neither submitted "
+            f"nor discarded them ({stuck}). Add annotators with `citejury annotation setup`.",
         )
-    closed = [(each, each.closed_early) for each in datasets if each.closed_early]
+    closed, total = _counts_by_name((each, each.closed_early) for each in datasets)
     if closed:
         yield Notice(
             kind="closed_early",
+            line=f"{counted(total, 'record')} handed out to nobody, though answers are missing",
             text="Argilla hands some records out to nobody, though fewer annotators submitted them than their dataset "
-            f"waits for ({_counts_by_name(closed)}). They were done when the overlap was smaller.",
+            f"waits for ({closed}). They were done when the overlap was smaller.",
+        )
+    split, total = _counts_by_name((each, each.split) for each in datasets)
+    if split:
+        yield Notice(
+            kind="split",
+            line=f"{counted(total, 'record')} with split labels: citejury exports adjudicate push --one-more",
+            text=f"On some records annotators differ in a label ({split}). Give them to one annotator more with "
+            "`citejury exports adjudicate push --one-more`, or export and put them before adjudicators with `citejury "
+            "exports adjudicate push EXPORT`.",
+        )
+    if status.unreached:
+        yield Notice(
+            kind="unreached",
+            line=f"{status.unreached:,} of {counted(status.answers, 'answer')} with sources that were not reached",
+            text=f"Of {status.unreached:,} of {counted(status.answers, 'answer')} some sources were not reached, and "
+            "nobody sees their pages. `citejury pipeline sources` tries them again; push what it finds.",
         )
 
 
@@ -67,6 +93,7 @@ def notices_of_people(
     if bulk:
         yield Notice(
             kind="at_once",
+            line=f"many answers within a second: {_totals(bulk)}",
             text=f"Answers came many at once, each within a second of another: {_by_person(bulk, here)}. Nobody reads "
             "so fast; a script sends so, and so does a browser whose link was down for a while.",
             annotators=tuple(sorted(bulk)),
@@ -87,6 +114,7 @@ def notices_of_people(
         )
         yield Notice(
             kind="too_fast",
+            line=f"faster than anybody reads: {_totals(fast)}",
             text=f"Answers came faster than their texts can be read: {_by_person(fast, here)}; 25 of 30 in a row took "
             f"less than the least time ({limits}). Talk to them, and look at some of these answers.",
             annotators=tuple(sorted(fast)),
@@ -94,7 +122,8 @@ def notices_of_people(
     told = {each.annotator: each.notices for each in scores if each.notices}
     if told:
         said = "; ".join(f"{name} {notice}" for name, found in sorted(told.items()) for notice in found)
-        yield Notice(kind="controls", text=f"Controls show: {said}.", annotators=tuple(sorted(told)))
+        line = f"controls answered oddly by {', '.join(sorted(told))}"
+        yield Notice(kind="controls", line=line, text=f"Controls show: {said}.", annotators=tuple(sorted(told)))
 
 
 def notices_of_practice(tallies: Iterable[Tally], names: Mapping[str, str]) -> Iterator[Notice]:
@@ -110,12 +139,13 @@ def notices_of_practice(tallies: Iterable[Tally], names: Mapping[str, str]) -> I
         )
         for tally in waiting
     )
-    people = tuple(sorted({names.get(user_id, user_id) for tally in waiting for user_id in tally.waits_for}))
+    people = sorted({names.get(user_id, user_id) for tally in waiting for user_id in tally.waits_for})
     yield Notice(
         kind="practice",
+        line=f"{counted(total, 'answer')} missing of people who have not passed the practice: {', '.join(people)}",
         text=f"{counted(total, 'submission')} wait{'s' * (total == 1)} for people who have not passed the practice: "
         f"{parts}. Ask them to practise, or open the list to somebody with `citejury annotation practice --open NAME`.",
-        annotators=people,
+        annotators=tuple(people),
     )
 
 
@@ -124,27 +154,50 @@ def notices_of_questions(questions: Sequence[Question]) -> Iterator[Notice]:
     if waiting:
         yield Notice(
             kind="questions",
+            line=f"{counted(len(waiting), 'question')} without your reply: citejury annotation reply",
             text=f"{counted(len(waiting), 'question')} wait{'s' * (len(waiting) == 1)} for your reply. Answer with "
             f'`citejury annotation reply {waiting[0].id} "…"`.',
             annotators=tuple(sorted({each.annotator for each in waiting})),
         )
 
 
+def notices_of_progress(people: Iterable[AnnotatorStatus]) -> Iterator[Notice]:
+    """Who has done less than half the share of their work that the others have, by the median, done of theirs."""
+    work = {each.annotator: each for each in people if each.is_member and each.done + each.left}
+    shares = {name: each.done / (each.done + each.left) for name, each in work.items()}
+    behind = {}
+    for name, own in shares.items():
+        usual = median([share for other, share in shares.items() if other != name] or [0.0])
+        if own < usual / 2 and usual >= _BEGUN and work[name].left >= _MUCH_LEFT:
+            behind[name] = f"{name} {own:.0%} of their work, the others {usual:.0%}"
+    if behind:
+        yield Notice(
+            kind="behind",
+            line=f"behind the others: {', '.join(f'{name} ({shares[name]:.0%} done)' for name in behind)}",
+            text=f"People are behind the others; done are: {'; '.join(behind.values())}. Ask them, or let others take "
+            "over.",
+            annotators=tuple(behind),
+        )
+
+
 def notices_of_balance(people: Sequence[AnnotatorStatus]) -> Iterator[Notice]:
     """Whose share of some model is far from everybody's."""
     together = sum((Counter(each.by_model) for each in people), Counter[str]())
-    unlike: dict[str, str] = {}
+    unlike: dict[str, float] = {}
     for each in people:
         judged = sum(each.by_model.values())
         for model, count in together.items() if judged >= _ENOUGH_JUDGED else ():
             own, usual = each.by_model.get(model, 0) / judged, count / together.total()
             if abs(own - usual) > _UNBALANCED:
-                unlike.setdefault(each.annotator, f"{own:.0%} of {each.annotator}'s are by {model}, {usual:.0%} of all")
-    if unlike:
+                unlike[each.annotator] = max(unlike.get(each.annotator, 0.0), abs(own - usual))
+    if unlike:  # without names of models: the page may be shown
+        named = ", ".join(f"{name} (up to {share * 100:.0f} points)" for name, share in unlike.items())
         yield Notice(
             kind="unbalanced",
-            text=f"People did not judge the same models: {'; '.join(unlike.values())}. What people make differ then "
-            "looks like what models do. Let everybody judge some answers of each.",
+            line=f"other models judged than by the rest: {', '.join(unlike)}",
+            text=f"People did not judge the same models; shares of one model that differ from everybody's: {named}. "
+            "What people make differ then looks like what models do. Let everybody judge some answers of each; "
+            "`citejury annotation status --all` has the table.",
             annotators=tuple(sorted(unlike)),
         )
 
@@ -167,8 +220,14 @@ def _by_person(found: Mapping[str, Counter[str]], here: Mapping[str, Tally]) -> 
     )
 
 
-def _counts_by_name(found: Iterable[tuple[DatasetStatus, int]]) -> str:
-    return ", ".join(f"{_name(dataset)}: {count}" for dataset, count in found)
+def _totals(found: Mapping[str, Counter[str]]) -> str:
+    return ", ".join(f"{name} {counts.total():,}" for name, counts in sorted(found.items()))
+
+
+def _counts_by_name(counts: Iterable[tuple[DatasetStatus, int]]) -> tuple[str, int]:
+    """In words where there is any, and all together."""
+    found = [each for each in counts if each[1]]
+    return ", ".join(f"{_name(dataset)}: {count}" for dataset, count in found), sum(count for _, count in found)
 
 
 def _name(dataset: DatasetStatus) -> str:

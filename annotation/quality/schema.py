@@ -1,12 +1,29 @@
 """What `citejury annotation status` tells: the fields of its JSON."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from annotation.argilla.labels import TaskName
 from annotation.quality.scores import AnnotatorScores
 from pipeline.core.schema import Frozen
+
+Kind = Literal[
+    "unfinished",
+    "questions",
+    "unreachable",
+    "practice",
+    "closed_early",
+    "behind",
+    "at_once",
+    "too_fast",
+    "controls",
+    "split",
+    "unreached",
+    "unbalanced",
+    "empty",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)  # the most urgent first
 
 
 class AnnotatorStatus(Frozen):
@@ -20,6 +37,10 @@ class AnnotatorStatus(Frozen):
     """Records that she submitted."""
     pending: int
     """Records that wait in her queue; 0 where she cannot go on, or has not passed the practice."""
+    left: float
+    """Submissions still to come from them, where those who may answer a record share evenly what it waits for."""
+    hours_left: float | None
+    """Hours that these take at their own mean pace in each task, else at everybody's; None where none was timed."""
     drafts: int
     """Records with a draft of hers."""
     discarded: int
@@ -88,6 +109,8 @@ class DatasetStatus(Frozen):
     """Their ids."""
     closed_early: int
     """Pending records that Argilla hands out to nobody any more, as after a change of the overlap."""
+    split: int
+    """Records with all their submissions of which two differ in a label, and which no adjudicator has got."""
     done: int
     """Submitted responses."""
     drafts: int
@@ -142,22 +165,14 @@ class Question(Frozen):
 class Notice(Frozen):
     """Something that needs a look."""
 
-    kind: Literal[
-        "unfinished",
-        "empty",
-        "unreachable",
-        "closed_early",
-        "at_once",
-        "too_fast",
-        "controls",
-        "practice",
-        "questions",
-        "unbalanced",
-    ]
-    """`unfinished`: nobody can work in a dataset; `empty`: it holds no record; `unreachable`: too few annotators are
-    left for some records; `closed_early`: some are handed out to nobody; `at_once`, `too_fast`, `controls`:
-    what people's answers look like; `practice`: work waits for people who have not passed it; `questions`: some wait
-    for a reply; `unbalanced`: people judged other models than the rest did."""
+    kind: Kind
+    """`unfinished`: nobody can work in a dataset; `questions`: some wait for a reply; `unreachable`: too few annotators
+    are left for some records; `practice`: work waits for people who have not passed it; `closed_early`: records are
+    handed out to nobody; `behind`: people have done less of their work than the rest; `at_once`, `too_fast`,
+    `controls`: what people's answers look like; `split`: annotators differ; `unreached`: pages of sources are missing;
+    `unbalanced`: people judged other models than the rest did; `empty`: a dataset holds no record."""
+    line: str
+    """It in a few words, names and the next command last."""
     text: str
     """It in plain sentences."""
     annotators: tuple[str, ...] = ()
@@ -180,6 +195,10 @@ class Status(Frozen):
     reachable: int
     """Those of them for which annotators are left who may answer the record and have neither submitted nor discarded
     it."""
+    answers: int
+    """Answers of providers that are to be labelled, each counted once."""
+    unreached: int
+    """Those of them with a source whose page could not be reached."""
     done_today: int
     """Responses submitted in the last 24 hours."""
     finish: str | None

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
+from statistics import fmean
 from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TaskName
@@ -73,6 +74,18 @@ def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[s
 
 def together(works: Iterable[Work]) -> Work:
     return Work(*map(sum, zip(*works, strict=True)))
+
+
+def paces(submissions: Iterable[Submission], tasks: Mapping[str, TaskName]) -> dict[tuple[str, TaskName], float]:
+    """Seconds that a unit of a task took each person, by user id, and everybody, as nobody's id; of all days.
+
+    Without those tasks of which nothing was timed. `tasks` are by dataset id.
+    """
+    found: defaultdict[tuple[str, TaskName], list[float]] = defaultdict(list)
+    for each, taken in times_taken(submissions):
+        for who in (each.user_id, "") if taken is not None else ():
+            found[who, tasks[each.dataset_id]].append(taken or 0.0)
+    return {of: fmean(seconds) for of, seconds in found.items()}
 
 
 def forecasts(backlogs: Sequence[Backlog], now: datetime) -> list[Forecast]:

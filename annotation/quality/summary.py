@@ -8,19 +8,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
+from statistics import fmean
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import is_of_passages
+from annotation.argilla.labels import TaskName, is_of_passages
 from annotation.argilla.tasks import PRACTICE
 from annotation.quality.notices import (
     notices_of_balance,
     notices_of_datasets,
     notices_of_people,
     notices_of_practice,
+    notices_of_progress,
     notices_of_questions,
 )
 from annotation.quality.questions import find_questions
-from annotation.quality.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
+from annotation.quality.schema import KINDS, AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.quality.scores import score_tallies
 from annotation.quality.submissions import (
     KEPT_OUT,
@@ -30,6 +32,7 @@ from annotation.quality.submissions import (
     Work,
     forecasts,
     last_of,
+    paces,
     together,
     work_today,
 )
@@ -57,17 +60,15 @@ def read_status(
     if PRACTICE not in rounds:  # questions asked there are the lead's to answer; its cases are not the jury's work
         kept = tuple(each for each in status.datasets if each.round != PRACTICE)
         status = status.model_copy(update={"datasets": kept})
-    return status.model_copy(
-        update={
-            "notices": (
-                *notices_of_datasets(found, status.datasets),
-                *notices_of_practice(tallies, names),
-                *notices_of_people(tallies, names, status.controls, argilla),
-                *notices_of_questions(status.questions),
-                *notices_of_balance(status.annotators),
-            )
-        }
+    notices = (
+        *notices_of_datasets(found, status),
+        *notices_of_practice(tallies, names),
+        *notices_of_people(tallies, names, status.controls, argilla),
+        *notices_of_questions(status.questions),
+        *notices_of_progress(status.annotators),
+        *notices_of_balance(status.annotators),
     )
+    return status.model_copy(update={"notices": tuple(sorted(notices, key=lambda each: KINDS.index(each.kind)))})
 
 
 def _summed_up(
@@ -85,7 +86,14 @@ def _summed_up(
         for tally, work_there in zip(tallies, today, strict=True)
     ]
     expected = forecasts(backlogs, now)
-    datasets = tuple(map(partial(_dataset_status, names=names, work=work), tallies, today, expected))
+    tasks = {tally.id: tally.watched.dataset.task for tally in tallies}
+    people = partial(
+        _people, names=names, work=work, pace=paces((each for tally in tallies for each in tally.submissions), tasks)
+    )
+    datasets = tuple(map(partial(_dataset_status, people=people), tallies, today, expected))
+    unreached: dict[str, int] = {}
+    for tally in tallies:
+        unreached |= tally.unreached
     last = last_of(expected)
     is_kept_out = last.reason == NOBODY_LEFT and any(each.kept_out for each in tallies)
     return Status(
@@ -95,11 +103,13 @@ def _summed_up(
         workspaces=tuple(dict.fromkeys(workspaces)),
         needed=sum(each.needed for each in datasets),
         reachable=sum(each.reachable for each in datasets),
+        answers=len(unreached),
+        unreached=sum(map(bool, unreached.values())),
         done_today=sum(each.units for each in work.values()),
         finish=_stamp(last.finish) if last.finish else None,
         no_finish=KEPT_OUT if is_kept_out else last.reason,
         datasets=datasets,
-        annotators=_people(tallies, names, work),
+        annotators=people(tallies),
         questions=tuple(questions),
         controls=score_tallies((tally.controls for tally in tallies), names),
         notices=(),
@@ -107,7 +117,7 @@ def _summed_up(
 
 
 def _dataset_status(
-    tally: Tally, here: Work, expected: Forecast, *, names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+    tally: Tally, here: Work, expected: Forecast, *, people: Callable[[Sequence[Tally]], tuple[AnnotatorStatus, ...]]
 ) -> DatasetStatus:
     watched, dataset = tally.watched, tally.watched.dataset
     last = max((each.at for each in tally.submissions), default=None)
@@ -133,6 +143,7 @@ def _dataset_status(
         unreachable=len(tally.unreachable),
         stuck=tuple(tally.unreachable),
         closed_early=tally.closed_early,
+        split=len(tally.split),
         done=tally.total("submitted"),
         drafts=tally.total("draft"),
         discarded=tally.total("discarded"),
@@ -147,12 +158,16 @@ def _dataset_status(
             for record_uuid, reached in passages.items()
             if 0 < sum(reached) < len(reached)
         ),
-        annotators=_people([tally], names, work),
+        annotators=people([tally]),
     )
 
 
 def _people(
-    tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+    tallies: Sequence[Tally],
+    *,
+    names: Mapping[str, str],
+    work: Mapping[tuple[str, str], Work],
+    pace: Mapping[tuple[str, TaskName], float],
 ) -> tuple[AnnotatorStatus, ...]:
     found = []
     for user_id in {user_id for tally in tallies for user_id in (*tally.watched.members, *tally.by_status)}:
@@ -164,6 +179,8 @@ def _people(
             is_member=any(user_id in tally.watched.members for tally in tallies),
             done=counts["submitted"],
             pending=sum(tally.pending_for(user_id) for tally in tallies),
+            left=round(sum(tally.falls_to[user_id] for tally in tallies), 1),
+            hours_left=_hours_left(tallies, user_id, pace),
             drafts=counts["draft"],
             discarded=counts["discarded"],
             done_today=today.units,
@@ -174,6 +191,19 @@ def _people(
         )
         found.append(status)
     return tuple(sorted(found, key=lambda each: each.annotator))
+
+
+def _hours_left(tallies: Sequence[Tally], user_id: str, pace: Mapping[tuple[str, TaskName], float]) -> float | None:
+    """A task of which nothing was timed takes as long as the mean of those of which something was."""
+    known = [seconds for (who, _), seconds in pace.items() if not who]
+    if not known:
+        return None
+    parts = (
+        tally.falls_to[user_id] * pace.get((user_id, task), pace.get(("", task), fmean(known)))
+        for tally in tallies
+        for task in [tally.watched.dataset.task]
+    )
+    return round(sum(parts) / 3600, 2)
 
 
 def _stamp(moment: datetime) -> str:

@@ -97,6 +97,15 @@ def _practices(argilla: Argilla, workspace: str) -> dict[tuple[TaskName, str], d
     return kept_out
 
 
+def is_split(unit: Unit, min_submitted: int) -> bool:
+    """Whether the unit has all the submissions that it waits for, and two of them differ in a label."""
+    said = [each.labels for each in unit.answers if each.status == "submitted"]
+    if len(said) < (unit.assignment.needed or min_submitted):
+        return False
+    given = {pair for labels in said for pair in labels.items()}
+    return len({name for name, _ in given}) < len(given)
+
+
 class Tally:
     def __init__(self, watched: WatchedDataset) -> None:
         self.watched = watched
@@ -104,6 +113,9 @@ class Tally:
         self.needed = self.reachable = self.kept_out = 0
         self.unreachable: list[str] = []
         self.waits_for: Counter[str] = Counter()
+        self.falls_to: defaultdict[str, float] = defaultdict(float)  # `reachable`, shared evenly among who may answer
+        self.split: list[str] = []  # external ids
+        self.unreached: dict[str, int] = {}  # sources without a page by answer
         self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.by_model: defaultdict[str, Counter[str]] = defaultdict(Counter)  # what each person submitted
         self.open = 0
@@ -136,6 +148,9 @@ class Tally:
         self.reached += not wanting
         if is_of_passages(self.watched.dataset.task):
             self.passages[record_uuid].append(not wanting)
+        self.unreached[record_uuid] = unit.unreached
+        if is_split(unit, self.watched.dataset.min_submitted) and not self.watched.is_superseded:
+            self.split.append(unit.external_id)
         if unit.is_open:
             if unit.assignment.users:
                 self.open_for.update(unit.assignment.users)
@@ -144,7 +159,10 @@ class Tally:
         if wanting and not self.watched.is_superseded:
             members, users = self.watched.members, unit.assignment.users
             takers = (members.intersection(users) if users else members) - unit.settled
-            left, out = len(takers & self.watched.open_to), takers & self.watched.kept_out.keys()
+            free, out = takers & self.watched.open_to, takers & self.watched.kept_out.keys()
+            left = len(free)
+            for user_id in free:
+                self.falls_to[user_id] += min(wanting, left) / left
             self.needed += wanting
             self.reachable += min(wanting, left)
             self.kept_out += max(0, min(wanting, len(takers)) - left)
@@ -195,4 +213,20 @@ def read_tallies(
     for tally in tallies:
         for unit in read_units(argilla, tally.id, slowly):
             tally.add(unit)
+    _leave_out_settled(argilla, workspaces, tallies)
     return found, tallies
+
+
+def _leave_out_settled(argilla: Argilla, workspaces: Sequence[str], tallies: Sequence[Tally]) -> None:
+    """What is before adjudicators already is theirs, and split no more."""
+    if not any(tally.split for tally in tallies):
+        return
+    there: defaultdict[TaskName, set[str]] = defaultdict(set)
+    for name, workspace_id in argilla.workspaces().items():
+        home, is_of_adjudicators, _ = name.partition("-adjudication")
+        if is_of_adjudicators and any(each == home or each.startswith(f"{home}-") for each in workspaces):
+            for described in argilla.datasets(workspace_id):
+                if dataset := jury_dataset(described, name):
+                    there[dataset.task].update(unit.external_id for unit in read_units(argilla, dataset.id))
+    for tally in tallies:
+        tally.split = [each for each in tally.split if each not in there[tally.watched.dataset.task]]

@@ -1,13 +1,14 @@
-"""The status for people: tables of some 80 columns for a terminal, and one HTML page.
+"""The status for people: one screen of a terminal, all of it, and an HTML page.
 
 Nothing of names and notes reaches the terminal but characters that can be seen, and in the page they are only text.
 """
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from hashlib import sha256
 from importlib.resources import files
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from textwrap import wrap
@@ -20,94 +21,141 @@ from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Question, 
 from annotation.quality.scores import AnnotatorScores, Share
 from pipeline.core.files import output_errors, staged_file
 from pipeline.core.tables import Table
-from pipeline.core.terminal import printable
+from pipeline.core.terminal import counted, printable
 
 _NOTHING = "-"
-_WIDTH = 80
+_WIDTH, _HEIGHT = 80, 40
 _FEW = 10  # how many half-done answers are named; the JSON has all of them
-ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
-_CONTROLS_MEANING = (
-    "Sensitivity: of known yeses, how many she says yes to; specificity: of known noes, no; self-consistency: of "
-    "answers to repeats, how many are what she said before. In brackets intervals of 95% (Wilson), as if answers were "
-    "independent."
-)
+PERSON_HEAD = ("person", "done", "queue", "drafts", "discarded", "24 h", "an hour", "slips")
+_MEANINGS = {
+    "slips": "Slips: answers that break a rule between labels. An hour: records in an hour of one person's work.",
+    "controls": "Sensitivity: of known yeses, how many they say yes to; specificity: of known noes, no; "
+    "self-consistency: of answers to repeats, how many are what they said before. In brackets intervals of 95% "
+    "(Wilson), as if answers were independent.",
+}
 
 
-def status_lines(status: Status) -> Iterator[str]:
-    yield f"{', '.join(map(printable, status.workspaces))} on {printable(status.server)}, {_minute(status.moment)} UTC"
-    for heading, lines in _blocks(status):
+def status_lines(status: Status, width: int = _WIDTH) -> Iterator[str]:
+    """One screen: what needs the lead, the lists with work, and the people who have some left."""
+    lists, people = _with_work(status)
+    tables: list[str] = []
+    if lists:
+        rows = (_list_row(each, _named(status, each), status.moment) for each in lists)
+        tables += ["", *table(("list", "done", "missing", "24 h", "ends"), rows, width)]
+    if people:
+        tables += [*table(("person", "done", "left", "hours left", "24 h"), map(_work_row, people), width)]
+    others = len(status.datasets) - len(lists)
+    begin = list(_beginning(status, width))
+    room = max(5, _HEIGHT - len(begin) - len(tables) - 2)  # with the line below and the command's own
+    shown = status.notices if len(status.notices) <= room else status.notices[: room - 1]
+    yield from begin
+    yield from (_cut_end(f"! {printable(each.line)}", width) for each in shown)
+    if len(shown) < len(status.notices):
+        yield f"! and {len(status.notices) - len(shown)} more"
+    yield from tables
+    rest = f"{counted(others, 'list')} without work. " if others else ""
+    yield from wrap(f"{rest}Everything: `citejury annotation status --all`.", width)
+
+
+def all_lines(status: Status, width: int = _WIDTH) -> Iterator[str]:
+    """Everything, in the same order."""
+    yield from _beginning(status, width)
+    for notice in status.notices:
+        yield from wrap(printable(notice.text), width, initial_indent="! ", subsequent_indent="  ")
+    columns = ("task", "done", "by", "drafts", "discarded", "24 h", "an hour", "ends")
+    for place, datasets in groupby(status.datasets, key=attrgetter("workspace", "round", "language")):
+        yield from ("", " · ".join(map(printable, place)))
+        yield from table(columns, (_dataset_row(each, status.moment) for each in datasets), width)
+    for heading, lines in _blocks(status, width):
         yield from ("", heading, *lines) if heading else ("", *lines)
 
 
-def _blocks(status: Status) -> Iterator[tuple[str, Iterable[str]]]:
+def _beginning(status: Status, width: int) -> Iterator[str]:
+    of = ", ".join(map(printable, status.workspaces))
+    yield _cut_end(f"{printable(status.server)}, {_minute(status.moment)} UTC: {of}", width)
+    yield from wrap(" ".join((_progress(status), _end(status))), width)
+    if status.notices:
+        yield from ("", f"Needs you first: {len(status.notices)}")
+
+
+def _progress(status: Status) -> str:
+    done, of = (sum(map(attrgetter(name), status.datasets)) for name in ("overlap_reached", "records"))
+    missing = f"{counted(status.needed, 'submission')} missing, {status.done_today:,} came in the last 24 hours."
+    return f"{done:,} of {counted(of, 'record')} done. {missing}"
+
+
+def _end(status: Status) -> str:
+    """When all of it ends, or why that cannot be told."""
+    if status.finish:
+        return f"Ends on {_day(status.finish, status.moment)} if each day is like these."
+    return f"No end can be told: {status.no_finish}."
+
+
+def _with_work(status: Status) -> tuple[list[DatasetStatus], list[AnnotatorStatus]]:
+    return [each for each in status.datasets if each.needed], [each for each in status.annotators if each.left]
+
+
+def _named(status: Status, dataset: DatasetStatus) -> str:
+    """With its workspace where there are several."""
+    return f"{dataset.workspace}/{dataset.dataset}" if len(status.workspaces) > 1 else dataset.dataset
+
+
+def _list_row(of: DatasetStatus, name: str, now: str) -> tuple[str, ...]:
+    done = f"{of.overlap_reached:,} of {of.records:,}"
+    return printable(name), done, f"{of.needed:,}", f"{of.done_today:,}", _day(of.finish, now)
+
+
+def _work_row(of: AnnotatorStatus) -> tuple[str, ...]:
+    return printable(of.annotator), f"{of.done:,}", f"{of.left:,.0f}", _hours(of.hours_left), f"{of.done_today:,}"
+
+
+def _blocks(status: Status, width: int) -> Iterator[tuple[str, Iterable[str]]]:
     """Each heading, which may be empty, with the lines below it."""
-    columns = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
-    for place, datasets in groupby(status.datasets, key=attrgetter("workspace", "round", "language")):
-        yield " · ".join(map(printable, place)), table(columns, map(_dataset_row, datasets))
-    finish = f"Expected finish: {_minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
-    beyond = wrap(_out_of_reach(status), _WIDTH) if status.needed > status.reachable else []
-    wanting = f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
-    yield wanting, [finish, *beyond]
     if status.annotators:
-        yield "", table(ANNOTATOR_HEAD, _annotator_rows(status))
+        yield "", [*table(PERSON_HEAD, _person_rows(status), width), *wrap(_MEANINGS["slips"], width)]
     models = sorted({model for person in status.annotators for model in person.by_model})
     if len(models) > 1:
         judged = ((printable(each.annotator), *_of_models(each, models)) for each in status.annotators if each.by_model)
-        yield "Whose answers each person judged", table(("annotator", *map(printable, models)), judged)
+        yield "Whose answers each person judged", table(("person", *map(printable, models)), judged, width)
     if status.controls:
-        heading = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
-        yield "", [*table(heading, map(_controls_row, status.controls)), *wrap(_CONTROLS_MEANING, _WIDTH)]
-    broken = [
+        heading = ("person", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
+        rows = table(heading, map(_controls_row, status.controls), width)
+        yield "", [*rows, *wrap(_MEANINGS["controls"], width)]
+    slips = [
         f"  {_place(each)}: {rule} {count}×" for each in status.datasets for rule, count in each.broken_rules.items()
     ]
-    if broken:
-        yield "Rules between labels that are broken", broken
+    if slips:
+        yield "Rules between labels that answers break", slips
     for dataset in status.datasets:
         if found := dataset.half_done:
             named = [f"  {printable(each.record_uuid)}: {each.done} of {each.units} passages" for each in found[:_FEW]]
             more = [f"  and {len(found) - _FEW} more; `--json` has all of them"] if len(found) > _FEW else []
             yield f"{len(found)} answers half done in {_place(dataset)}", named + more
-    if status.notices:
-        told = (
-            wrap(printable(each.text), _WIDTH, initial_indent="! ", subsequent_indent="  ") for each in status.notices
-        )
-        yield f"Needs a look: {len(status.notices)}", chain.from_iterable(told)
     waiting = [question for question in status.questions if not question.reply]
     if waiting:
-        yield f"Questions to the lead: {len(waiting)}", chain.from_iterable(map(question_lines, waiting))
+        yield f"Questions to you: {len(waiting)}", question_lines(waiting)
 
 
-def _out_of_reach(status: Status) -> str:
-    kept_out = sum(each.kept_out for each in status.datasets)
-    lacking = status.needed - status.reachable - kept_out
-    parts = [f"{kept_out} of the submissions wait for people who have not passed their practice."] if kept_out else []
-    parts += [f"For {lacking} of the submissions too few annotators are left."] if lacking else []
-    return " ".join(parts)
-
-
-def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
+def _dataset_row(dataset: DatasetStatus, now: str) -> tuple[str, ...]:
     name = dataset.task if dataset.version == 1 else f"{dataset.task} v{dataset.version}"
-    counts = (dataset.overlap_reached, dataset.records, dataset.min_submitted, dataset.drafts, dataset.discarded)
-    finish = "superseded" if dataset.is_superseded else _minute(dataset.finish)
-    return name, *map(str, counts), str(dataset.done_today), _pace(dataset.units_per_hour), finish
+    done = f"{dataset.overlap_reached:,} of {dataset.records:,}"
+    counts = (dataset.min_submitted, dataset.drafts, dataset.discarded, dataset.done_today)
+    end = "superseded" if dataset.is_superseded else _day(dataset.finish, now)
+    return name, done, *map(str, counts), _pace(dataset.units_per_hour), end
 
 
-def _annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
+def _person_rows(status: Status) -> Iterator[tuple[str, ...]]:
     for person in status.annotators:
-        yield _annotator_row(printable(person.annotator) + ("" if person.is_member else " (left)"), person)
-        if len(status.datasets) > 1:
-            several = len({dataset.workspace for dataset in status.datasets}) > 1
-            for dataset in status.datasets:
-                name = f"{dataset.workspace}/{dataset.dataset}" if several else dataset.dataset
-                for work in dataset.annotators:
-                    if work.annotator == person.annotator and work.done + work.drafts + work.discarded:
-                        yield _annotator_row(f" {printable(name)}", work)
+        yield _person_row(printable(person.annotator) + ("" if person.is_member else " (gone)"), person)
+        for dataset in status.datasets if len(status.datasets) > 1 else ():
+            for work in dataset.annotators:
+                if work.annotator == person.annotator and work.done + work.drafts + work.discarded:
+                    yield _person_row(f" {printable(_named(status, dataset))}", work)
 
 
-def _annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
+def _person_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
     counts = (work.done, work.pending, work.drafts, work.discarded, work.done_today)
-    broken = sum(work.broken_rules.values())
-    return name, *map(str, counts), _pace(work.units_per_hour), str(broken), str(work.questions)
+    return name, *map(str, counts), _pace(work.units_per_hour), str(sum(work.broken_rules.values()))
 
 
 def _of_models(work: AnnotatorStatus, models: Sequence[str]) -> Iterator[str]:
@@ -129,18 +177,27 @@ def _controls_row(of: AnnotatorScores) -> tuple[str, ...]:
     return printable(of.annotator), str(of.controls), sensitivity, specificity, str(of.repeats), consistency
 
 
-def question_lines(question: Question) -> Iterator[str]:
-    who, when = printable(question.annotator), _minute(question.at)
-    yield f"  {question.id} {who}, {when} UTC, {_place(question)} ({question.status})"
-    yield f"    record {printable(question.external_id)}"
-    yield from (f"    | {printable(line)}" for line in question.text.strip().splitlines())
+def question_lines(questions: Iterable[Question]) -> Iterator[str]:
+    """What several people ask in the same words stands once."""
+    for text, asked in _by_text(questions).items():
+        for each in asked:
+            yield f"  {each.id} {printable(each.annotator)}, {_minute(each.at)} UTC, {_place(each)} ({each.status})"
+            yield f"    record {printable(each.external_id)}"
+        yield from (f"    | {printable(line)}" for line in text.splitlines())
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _by_text(questions: Iterable[Question]) -> dict[str, list[Question]]:
+    found: dict[str, list[Question]] = {}
+    for each in questions:
+        found.setdefault(each.text.strip(), []).append(each)
+    return found
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = _WIDTH) -> Iterator[str]:
     """Numbers flush right; names are cut to what the columns leave of the width."""
     found = [tuple(head), *map(tuple, rows)]
     taken = sum(2 + max(map(cell_len, column)) for column in list(zip(*found, strict=True))[1:])
-    cut = [(_cut_name(first, _WIDTH - taken), *others) for first, *others in found]
+    cut = [(_cut_name(first, max(8, width - taken)), *others) for first, *others in found]
     yield from Table(cut, left=1).terminal().splitlines()
 
 
@@ -151,52 +208,81 @@ def _cut_name(name: str, width: int) -> str:
     end = name
     while cell_len(end) > width * 2 // 3:
         end = end[1:]
-    begin = name[: -len(end)]
-    while cell_len(begin) + 1 + cell_len(end) > width:
-        begin = begin[:-1]
-    return f"{begin}…{end}"
+    return f"{_cut_end(name[: -len(end)], width - cell_len(end))}{end}"
+
+
+def _cut_end(text: str, width: int) -> str:
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def _pace(units_per_hour: float | None) -> str:
     return _NOTHING if units_per_hour is None else f"{units_per_hour:.0f}"
 
 
+def _hours(hours: float | None) -> str:
+    return _NOTHING if hours is None else f"{hours:,.1f}" if hours >= 0.1 else "< 0.1"
+
+
 def _minute(moment: str | None) -> str:
     return _NOTHING if moment is None else moment[:16].replace("T", " ")
+
+
+def _day(moment: str | None, now: str) -> str:
+    if moment is None:
+        return _NOTHING
+    day = datetime.fromisoformat(moment)
+    return f"{day:%a} {day.day} {day:%b}" + ("" if moment[:4] == now[:4] else f" {day.year}")
 
 
 _BAR_WIDTH = 170  # width of a bar, in its own units
 
 
-def write_page(path: Path, status: Status) -> None:
-    """Write the page; an earlier one is replaced as a whole."""
+def write_page(path: Path, status: Status, every: int | None = None, *, has_ended: bool = False) -> None:
+    """Write the page, as `render_page` has it; an earlier one is replaced as a whole."""
     with output_errors(f"`{path}` cannot be written", "Name another `--html`."), staged_file(path) as file:
-        file.write(render_page(status).encode())
+        file.write(render_page(status, every, has_ended=has_ended).encode())
 
 
-def render_page(status: Status) -> str:
-    several = len(status.workspaces) > 1
-
-    def name_of(dataset: DatasetStatus) -> str:
-        """With its workspace where there are several."""
-        return f"{dataset.workspace}/{dataset.dataset}" if several else dataset.dataset
-
-    style = files("annotation.quality").joinpath("status_page.css").read_text(encoding="utf-8")
-    digest = b64encode(sha256(style.encode()).digest()).decode()
+def render_page(status: Status, every: int | None = None, *, has_ended: bool = False) -> str:
+    """A page that reads itself anew after so many seconds, and without them one that holds no script."""
+    style, script = (
+        files("annotation.quality").joinpath(f"status_page.{kind}").read_text(encoding="utf-8")
+        for kind in ("css", "js")
+    )
+    lists, people = _with_work(status)
     return render(
         "annotation.quality",
         "status_page.html",
         status=status,
-        style=Markup(style),  # our own file
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
-        name_of=name_of,
+        style=Markup(style),  # our own files
+        script=Markup(script) if every else "",
+        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; base-uri 'none'; "
+        "form-action 'none'",
+        every=every,
+        has_ended=has_ended,
+        lists=lists,
+        other_lists=[each for each in status.datasets if each not in lists],
+        people=sorted(status.annotators, key=lambda each: each not in people),
+        progress=_progress(status),
+        end=_end(status),
+        questions=_by_text(each for each in status.questions if not each.reply),
+        meanings=_MEANINGS,
+        name_of=lambda dataset: _named(status, dataset),
+        day=lambda moment: _day(moment, status.moment),
         minute=_minute,
         pace=_pace,
+        hours=_hours,
         share_text=_share_text,
-        out_of_reach=_out_of_reach(status),
-        controls_meaning=_CONTROLS_MEANING,
         bar_parts=_bar_parts,
     )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _bar_parts(done: int, begun: int, total: int) -> list[tuple[str, float, float]]:

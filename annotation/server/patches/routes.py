@@ -39,6 +39,7 @@ Engine = Annotated[SearchEngine, Depends(get_search_engine)]
 Asking = Annotated[User, Security(auth.get_current_user)]  # whoever sends the request, logged in
 
 _MODEL = re.compile(r'"model_name": ?("(?:[^"\\]|\\.)*")')  # Within a text its quotation marks are escaped
+_UNREACHED = re.compile(r'"sources": ?\{[^{}]*"unreached": ?(\d+)')
 _PAGE_CHANGES = 500  # more would keep whoever works at the moment waiting
 _ODD_JSON = {
     "NaN": re.compile(r"[\[:,] ?NaN"),
@@ -230,7 +231,8 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     `items` are lists: id, external id, whether it is pending, and responses, each a list as well: the number of its
     user in `users`, its status, when it was changed last, whether it is as it was first sent, and the number of what it
     says in `values`, of which there are few. `assignments` are by record id, and so are `models`, who wrote the
-    answers, where somebody responded. `annotation.argilla.units` reads them.
+    answers, where somebody responded, and `unreached`, of how many sources no page could be reached.
+    `annotation.argilla.units` reads them.
     """
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
@@ -238,7 +240,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     wanted = select(*as_stored, cast(Record.inserted_at, String)).where(*here)
     records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).tuples().all()
     if not records:
-        return '{"users":[],"values":[],"assignments":{},"models":{},"items":[],"next":null}'
+        return '{"users":[],"values":[],"assignments":{},"models":{},"unreached":{},"items":[],"next":null}'
     last = datetime.fromisoformat(records[-1][3]), UUID(records[-1][0])
     columns = (Answer.record_id, Answer.user_id, Answer.status, Answer.inserted_at, Answer.updated_at, Answer.values)
     answers = select(*(cast(each, String) for each in columns)).join(Record, Record.id == Answer.record_id)
@@ -264,13 +266,17 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     assignments = (await db.execute(assignments_in(dataset_id, page_ids))).tuples()
     assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments)
     responded = Record.id.in_(select(Answer.record_id).join(Record, Record.id == Answer.record_id).where(*here))
-    kept = select(cast(Record.id, String), cast(Record.metadata_, String)).where(*here, place <= last, responded)
-    written = ((hyphenated(each), _MODEL.search(text or "")) for each, text in (await db.execute(kept)).tuples())
-    models = ",".join(f'"{record_id}":{name[1]}' for record_id, name in written if name)
+    told = cast(Record.metadata_, String)
+    kept = select(cast(Record.id, String), told).where(*here, place <= last, responded | told.contains('"unreached"'))
+    written = [(each, text or "") for each, text in (await db.execute(kept)).tuples()]
+    models, unreached = (
+        ",".join(f'"{hyphenated(each)}":{found[1]}' for each, text in written if (found := what.search(text)))
+        for what in (_MODEL, _UNREACHED)
+    )
     following = json.dumps(f"{last[0].isoformat()}_{last[1]}" if len(records) == limit else None)
     return (
         f'{{"users":{json.dumps(list(map(hyphenated, users)))},"values":{json.dumps(read)},'
-        f'"assignments":{{{assigned}}},"models":{{{models}}},"items":[{",".join(items)}],"next":{following}}}'
+        f'"assignments":{{{assigned}}},"models":{{{models}}},"unreached":{{{unreached}}},"items":[{",".join(items)}],"next":{following}}}'
     )
 
 

@@ -1,32 +1,38 @@
 """Status: what it counts and what it says of people, on a real server; names and notes stay text wherever they are."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 from rich.cells import cell_len
+from selenium.webdriver import Chrome
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.argilla.units import read_units, rows_page, units_with_texts
 from annotation.campaign.setup import set_up
 from annotation.quality.escalation import escalate
-from annotation.quality.notices import notices_of_balance
+from annotation.quality.notices import notices_of_balance, notices_of_progress
 from annotation.quality.practice import open_for, practice_datasets
 from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Status
 from annotation.quality.scores import ControlAnswer, score_answers
 from annotation.quality.submissions import Backlog, Submission, Work, forecasts, last_of, work_today
 from annotation.quality.summary import read_status
-from annotation.quality.text import ANNOTATOR_HEAD, render_page, status_lines, table
+from annotation.quality.text import PERSON_HEAD, all_lines, render_page, status_lines, table, write_page
 from annotation.server.launch import ServerHandle
 from pipeline.core.errors import ArgillaError, InputError, NotAllowedError, NotFoundError
-from tests.support.export_bench import Bench, answers, full_bench, make_user, record
-from tests.support.lossy_link import stock_argilla
-from tests.support.page_driver import events, hosts_asked, start_browser
+from tests.support.export_bench import Bench, answers, full_bench, make_dataset, make_user, record
+from tests.support.lossy_link import lossy_link, stock_argilla
+from tests.support.page_driver import events, hosts_asked, shown_text, start_browser, wait
 from tests.support.practice_campaign import Practised, practised
 
 HOSTILE = '? <img src=x onerror="document.title=1">\x1b[31m</p><script>document.title=2</script> \u202egnihtyna'
@@ -59,7 +65,7 @@ def bench(argilla_server: "ServerHandle") -> Iterator[Bench]:
         asking = made.response("ben", "draft", notes=HOSTILE)
         asked = made.response("ana", **answers("grounding"), notes="？どう判断しますか")
         by = [{"model_name": name} for name in ('a "quoted" name', "gpt")]
-        drafted = record("grounding", "r1", asking, provenance=by[0])
+        drafted = record("grounding", "r1", asking, provenance=by[0], sources={"found": 1, "unreached": 2})
         made.put("grounding", drafted, record("grounding", "r2", asked, provenance=by[1]))
         yield made
 
@@ -100,6 +106,19 @@ def test_a_record_is_done_when_enough_annotators_submitted_it_and_unreachable_wh
     ben = found["ben"].annotator  # who labels in another language has nothing pending here
     (elsewhere,) = [each for each in look(bench, languages={ben: ("de",)}).annotators if each.annotator == ben]
     assert (elsewhere.pending, elsewhere.is_member) == (0, False)
+    assert {name: each.left for name, each in found.items()} == {"ana": 1.0, "ben": 1.0, "gone": 0.0}
+    assert (status.unreached, status.answers) == (1, 2)
+
+
+@pytest.mark.server
+def test_what_adjudicators_have_got_is_split_no_more(bench: Bench) -> None:
+    assert [each.split for each in look(bench).datasets] == [1, 0, 0]
+    theirs = bench.client.request("POST", "/workspaces", json={"name": f"{bench.workspace}-adjudication"})["id"]
+    copies = make_dataset(bench.client, theirs, "retrieval", "adjudication")
+    bench._replace(datasets={"retrieval": copies}).put("retrieval", record("retrieval", "r1", rank=1))
+    status = look(bench)
+    assert [each.split for each in status.datasets] == [0, 0, 0]
+    assert "split" not in {each.kind for each in status.notices}
 
 
 RETRIEVAL = {
@@ -109,6 +128,7 @@ RETRIEVAL = {
     "needed": 3,
     "reachable": 2,
     "unreachable": 1,
+    "split": 1,
     "done": 3,
     "drafts": 0,
     "discarded": 1,
@@ -138,18 +158,40 @@ def test_a_stock_argilla_gives_the_same_status_and_takes_longer(bench: Bench, co
     assert counted[0] == counted[1]
     assert [dict(each.by_model) for each in found[0].annotators if each.by_model] == [{"gpt": 1}]
     assert found[0].annotators == found[1].annotators
+    assert (found[0].unreached, found[1].unreached) == (1, 1)
 
 
-def test_who_judged_other_models_than_everybody_is_named() -> None:
-    blank = dict.fromkeys(("done", "pending", "drafts", "discarded", "done_today", "questions"), 0)
-    people = [
-        AnnotatorStatus(annotator=name, is_member=True, units_per_hour=None, broken_rules={}, by_model=by, **blank)
-        for name, by in (("ana", {"a": 30, "b": 30}), ("ben", {"b": 40}), ("new", {"a": 19}))
-    ]
+def person(name: str, **known: object) -> AnnotatorStatus:
+    blank = dict.fromkeys(("done", "pending", "left", "drafts", "discarded", "done_today", "questions"), 0)
+    unknown = {"is_member": True, "units_per_hour": None, "hours_left": None, "broken_rules": {}}
+    return AnnotatorStatus.model_validate({"annotator": name, **blank, **unknown, **known})
+
+
+def test_who_judged_other_models_than_everybody_is_named_and_the_models_are_not() -> None:
+    of = {"ana": {"gpt": 30, "b": 30}, "ben": {"b": 40}, "new": {"gpt": 19}}
+    people = tuple(person(name, by_model=by) for name, by in of.items())
     (notice,) = notices_of_balance(people)
     assert (notice.kind, notice.annotators) == ("unbalanced", ("ben",))
-    assert "0% of ben's are by a, 41% of all" in notice.text
+    assert "ben (up to 41 points)" in notice.text
     assert not list(notices_of_balance(people[:1]))
+    status = EMPTY.model_copy(update={"annotators": people, "notices": (notice,)})
+    assert "other models judged than by the rest: ben" in "\n".join(status_lines(status))
+    assert "gpt" not in "\n".join(status_lines(status)) + render_page(status, 60)
+    assert "30 (50%)" in "\n".join(all_lines(status))
+
+
+def test_who_has_done_less_than_half_of_what_the_others_have_is_behind_once_they_have_begun() -> None:
+    def behind(**work: tuple[int, int]) -> tuple[str, ...]:
+        people = [person(name, done=done, left=left) for name, (done, left) in work.items()]
+        return tuple(name for notice in notices_of_progress(people) for name in notice.annotators)
+
+    assert behind(ana=(80, 20), ben=(39, 61), carl=(80, 20)) == ("ben",)
+    assert behind(ana=(80, 20), ben=(40, 60), carl=(80, 20)) == ()
+    assert behind(ana=(9, 91), ben=(0, 100)) == ()  # nobody has done a tenth
+    assert behind(ana=(9, 0), ben=(0, 9)) == ()
+    assert behind(ben=(0, 100)) == ()
+    others = [person("ana", done=80, left=20), person("gone", left=90, is_member=False)]
+    assert not list(notices_of_progress(others))
 
 
 @pytest.mark.server
@@ -194,9 +236,12 @@ def test_the_command_tells_it_in_tables_json_a_page_and_its_code(bench: Bench, c
     words = ("annotation", "status", "--workspace", bench.workspace)
     shown = command(*words, "--html", "status.html")
     page = (tmp_path / "status.html").read_text(encoding="utf-8")
-    assert re.search(r"^retrieval +1 +3 +2 ", shown.stdout, re.MULTILINE)
-    assert "Questions to the lead: 2" in shown.stdout
-    assert all(line.isprintable() for line in shown.stdout.splitlines())
+    everything = command(*words, "--all").stdout
+    assert re.search(r"^1-retrieval-en +1 of 3 +3 ", shown.stdout, re.MULTILINE)
+    assert re.search(r"^retrieval +1 of 3 +2 ", everything, re.MULTILINE)
+    assert "! 2 questions without your reply: citejury annotation reply" in shown.stdout.splitlines()
+    assert "Questions to you: 2" in everything
+    assert all(line.isprintable() for line in (shown.stdout + everything).splitlines())
     assert "Content-Security-Policy" in page
     printed = command(*words, "--json")
     status = Status.model_validate_json(printed.stdout)
@@ -206,10 +251,11 @@ def test_the_command_tells_it_in_tables_json_a_page_and_its_code(bench: Bench, c
     assert {"empty", "unreachable", "questions"} <= kinds.keys()
     assert f"{bench.workspace}/3-generation-en" in kinds["empty"].text
     assert sorted(map(named, kinds["questions"].annotators)) == ["ana", "ben"]
-    said = " ".join(shown.stdout.split())
+    said = " ".join(everything.split())
     assert all(" ".join(notice.text.split()) in said for notice in status.notices)
-    assert "Needs a look" in page
+    assert all(notice.line in page for notice in status.notices)
     command(*words, "--strict", "--json", code=1)
+    assert "--html FILE" in command(*words, "--watch", "5", code=2).stderr
 
 
 @pytest.mark.rare
@@ -225,6 +271,7 @@ def test_the_page_runs_nothing_asks_nobody_and_fits_a_telephone(bench: Bench, tm
         for name in ("status.html", "without-policy.html"):
             browser.get(f"file://{tmp_path / name}")
             assert browser.title == f"Status: {bench.workspace}"
+            browser.find_element("css selector", "#notice-questions > summary").click()
             assert "onerror" in browser.find_element("tag name", "main").text
             assert not browser.find_elements("css selector", "img, script, a")
         for width, height in ((1400, 1200), (500, 1600), (400, 1600)):
@@ -234,6 +281,66 @@ def test_the_page_runs_nothing_asks_nobody_and_fits_a_telephone(bench: Bench, tm
         assert not hosts_asked(events(browser))
     finally:
         browser.quit()
+
+
+@pytest.mark.server
+def test_a_study_of_twenty_lists_five_people_and_82_questions_is_one_screen(bench: Bench) -> None:
+    client, made = bench.client, bench.client.request("POST", "/workspaces", json={"name": f"{bench.workspace}-large"})
+    users = {name: make_user(client, name)["id"] for name in ("ana", "ben", "carla", "dmitri", "小林 花子\u202e")}
+    for user_id in users.values():
+        client.request("POST", f"/workspaces/{made['id']}/users", json={"user_id": user_id})
+    large = bench._replace(annotators=users, workspace=made["name"])
+    numbers = iter(range(82))
+    for number, task in zip(range(20), cycle(TASKS)):
+        dataset_id = make_dataset(client, made["id"], task, f"2026-{number // 3}", 2)
+        records = []
+        for unit in range(12):
+            said = dict(answers(task), notes=HOSTILE if next(numbers, None) is not None else "")
+            responses = [large.response(who, **said) for who in list(users)[: unit % 3]]
+            records.append(record(task, f"r{number}-{unit}", *responses))
+        large._replace(datasets={task: dataset_id}).put(task, *records)
+    status = read_status(client, [large.workspace], datetime.now(UTC))
+    assert (len(status.datasets), len(status.annotators)) == (20, 5)
+    for width in (60, 80, 100):
+        lines = list(status_lines(status, width))
+        assert len(lines) < 40  # the command has a line of its own
+        assert max(map(cell_len, lines)) <= width
+        assert all(map(str.isprintable, lines))
+        begins = [line.split()[0] for line in lines if line]
+        assert sum(each.startswith("2026-") for each in begins) == 20
+        assert begins.index("!") < begins.index("list") < begins.index("person")
+
+
+@pytest.mark.server
+@pytest.mark.browser
+def test_the_page_of_a_watching_command_stays_fresh_and_in_its_place_and_says_when_it_is_old(
+    bench: Bench, chromium: Chrome, tmp_path: Path
+) -> None:
+    page = tmp_path / "status.html"
+    words = ("annotation", "status", "--workspace", bench.workspace, "--html", str(page), "--watch", "1")
+    with lossy_link(bench.server.url) as link:
+        key = {"ARGILLA_API_URL": link.url, "ARGILLA_API_KEY": bench.server.owner_api_key}
+        command = [sys.executable, "-c", "from exports.cli import main; main()", *words]
+        watching = subprocess.Popen(command, env={**os.environ, **key}, stderr=subprocess.PIPE, text=True)
+        assert watching.stderr
+        wait(chromium, page.exists)
+        chromium.get(page.as_uri())
+        chromium.execute_script("document.getElementById('notice-questions').open = true; scrollTo(0, 120)")
+        bench.put("retrieval", record("retrieval", "r9", rank=9))
+        records = sum(each.records for each in look(bench).datasets)
+        wait(chromium, lambda: f"of {records}" in shown_text(chromium, ".figures"))
+        place = "return [scrollY, [...document.querySelectorAll('details[open]')].map((each) => each.id)]"
+        assert chromium.execute_script(place) == [120, ["notice-questions"]]
+        assert not shown_text(chromium, "#old")
+    assert any("Nothing answers" in line for line in iter(watching.stderr.readline, ""))  # and it goes on
+    watching.send_signal(signal.SIGTERM)
+    watching.communicate()
+    assert watching.returncode == 0
+    wait(chromium, lambda: "The command that writes this page has ended" in shown_text(chromium, "#old"))
+    hours_ago = (datetime.now(UTC) - timedelta(hours=2)).isoformat(timespec="seconds")
+    write_page(page, look(bench).model_copy(update={"moment": hours_ago}), 1)  # as a command leaves it that was killed
+    wait(chromium, lambda: "120 min ago" in shown_text(chromium, "main"))
+    assert "These figures are old" in shown_text(chromium, "#old")
 
 
 def at(minutes: float, user: str = "ana", dataset_id: str = "d") -> Submission:
@@ -287,13 +394,13 @@ def test_the_finish_is_told_at_the_days_pace_or_why_not_and_datasets_of_the_same
 
 def test_a_table_fits_a_narrow_terminal_and_every_field_of_the_json_has_a_sentence() -> None:
     names = ("小林 花子" * 5, "carla-maria.gonzalez@institute.example", " calibration-1-retrieval-en")
-    rows = [(name, "1000", "1000", "100", "100", "1000", "100", "100", "10") for name in names]
-    lines = list(table(ANNOTATOR_HEAD, rows))
+    rows = [(name, "1000", "1000", "100", "100", "1000", "100", "100") for name in names]
+    lines = list(table(PERSON_HEAD, rows))
     assert {cell_len(line) for line in lines} == {80}
-    assert lines[-1].startswith(" calibration-1-retrieval-en  1000")
+    assert "-1-retrieval-en  1000" in lines[-1]
     names = [f" calibration-{number}-{task}-en" for number, task in enumerate(LABELS, 1)]
-    rows = [(name, "1000", "12000", "1000", "1000", "1000", "1234", "1000", "100") for name in names]
-    lines = list(table(ANNOTATOR_HEAD, rows))
+    rows = [(name, "1000", "12000", "1000", "1000", "1000", "1234", "1000") for name in names]
+    lines = list(table(PERSON_HEAD, rows))
     assert max(map(cell_len, lines)) <= 80
     assert all(f"{task}-en" in line for task, line in zip(LABELS, lines[1:], strict=True))
     schema = Status.model_json_schema()
@@ -317,6 +424,8 @@ EMPTY = Status(
     workspaces=("w",),
     needed=0,
     reachable=0,
+    answers=0,
+    unreached=0,
     done_today=0,
     finish=None,
     no_finish="nothing is wanting",
@@ -339,7 +448,7 @@ def test_what_controls_tell_about_each_person_is_in_text_and_page_and_fits_80_co
     planted = known_answers(who, "number", [*[(True, True)] * 7, (True, False), *[(False, False)] * 8])
     again = known_answers(who, "repeat", [(True, True)] * 3 + [(True, False)])
     status = EMPTY.model_copy(update={"controls": score_answers([*planted, *again])})
-    lines = list(status_lines(status))
+    lines = list(all_lines(status))
     (row,) = [line for line in lines if "88% [53, 98]" in line]
     assert row.startswith(who[:3])
     assert row.endswith("16  88% [53, 98]  100% [68, 100]        4   75% [30, 95]")
@@ -347,7 +456,7 @@ def test_what_controls_tell_about_each_person_is_in_text_and_page_and_fits_80_co
     assert max(map(cell_len, lines)) <= 80
     page = render_page(status)
     assert all(said in page for said in (who, "88% [53, 98]", "100% [68, 100]", "75% [30, 95]", "Self-consistency"))
-    assert "sensitivity" not in "".join(status_lines(EMPTY)) + render_page(EMPTY).lower()
+    assert "sensitivity" not in "".join(all_lines(EMPTY)) + render_page(EMPTY).lower()
 
 
 def answer_all(work: Practised, who: str, dataset: str, record_ids: Sequence[str], *yes: str) -> None:
@@ -381,8 +490,9 @@ def test_who_is_below_the_pass_mark_is_named_with_what_waits_until_the_lead_open
     missing = f"{work.names['ben']} (0 of 3 answers right, 3 wanted)"
     for part in (f"{units} submissions", missing, "1-retrieval-en", "citejury annotation practice --open"):
         assert part in notice.text
-    said = " ".join(" ".join(status_lines(status)).split())
-    assert f"{units} of the submissions wait for people who have not passed their practice" in said
+    assert f"! {units} answers missing of people who have not passed the practice: {work.names['ben']}" in list(
+        status_lines(status, 120)
+    )
     while waiting := work.queue("anna", "1-retrieval-en"):
         answer_all(work, "anna", "1-retrieval-en", waiting, "topically_relevant")
     _, retrieval, _ = found()
