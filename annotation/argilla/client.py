@@ -18,8 +18,8 @@ import ipaddress
 import json as json_text
 import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -164,6 +164,10 @@ class Argilla(AbstractContextManager["Argilla"]):
         advice = " Run the command again, in case somebody else made it just now." if clash else ""
         return ArgillaError(f"Argilla at {self.api_url} refused {call} with status {status}: {detail}.{advice}")
 
+    def lets_in(self, name: str, password: str) -> bool:
+        """Whether the user can log in with the password."""
+        return self._http.post("token", data={"username": name, "password": password}).is_success
+
     def server_date(self) -> str:
         """The server's clock as its `Date` header says it; empty where there is none."""
         return str(self._send("GET", "/version", None, None).headers.get("date", ""))
@@ -304,6 +308,18 @@ def _refusal_detail(response: httpx.Response) -> str | None:
 
 def _without_key(user: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in user.items() if name != "api_key"}
+
+
+@contextmanager
+def unless_done(is_done: Callable[[], object]) -> Iterator[None]:
+    """A refusal is none where somebody else, at the same time, did the same."""
+    try:
+        yield
+    except (NotAllowedError, ServerUnreachableError):
+        raise
+    except ArgillaError:
+        if not is_done():
+            raise
 
 
 def connected(argilla: Argilla) -> "rg.Argilla":

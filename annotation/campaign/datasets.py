@@ -13,11 +13,12 @@ stores the old ones (a dict changed in place, `models/mixins.py`, `fill`; seen 2
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation.argilla import tasks
-from annotation.argilla.client import BATCH_BYTES, BATCH_RECORDS, Argilla
+from annotation.argilla.client import BATCH_BYTES, BATCH_RECORDS, Argilla, unless_done
 from annotation.argilla.display import HIDDEN, hidden_metadata, shown_query
 from annotation.argilla.labels import OWN_TASKS, TASKS, Evidence, TaskName
 from annotation.argilla.wording import read_wording
@@ -274,7 +275,8 @@ def add_property(argilla: Argilla, dataset_id: str, name: str, title: str, value
     """Keep a value as JSON in a metadata property that no annotator sees."""
     settings = {"type": "terms", "values": [json.dumps(value, ensure_ascii=False)]}
     body = {"name": name, "title": title, "settings": settings, "visible_for_annotators": False}
-    argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
+    with unless_done(lambda: name in {each["name"] for each in properties_of(argilla, dataset_id)}):
+        argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
 
 
 def show_property(argilla: Argilla, dataset_id: str, name: str, title: str) -> None:
@@ -297,7 +299,8 @@ def write_value(argilla: Argilla, dataset_id: str, name: str, title: str, value:
         argilla.request("DELETE", f"/metadata-properties/{ids[turn]}")
     add_property(argilla, dataset_id, turn, title, value)
     if kept:
-        argilla.request("DELETE", f"/metadata-properties/{ids[kept]}")
+        with suppress(NotFoundError):  # somebody else has just written it, too
+            argilla.request("DELETE", f"/metadata-properties/{ids[kept]}")
 
 
 def read_value(argilla: Argilla, dataset_id: str, name: str) -> Any:

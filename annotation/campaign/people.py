@@ -2,18 +2,19 @@
 
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
+from annotation.argilla.client import Argilla, connected, unless_done, user_handle, workspace_handle
 from annotation.argilla.sdk import load_sdk
-from annotation.campaign.file import LONGEST_NAME, Annotator
+from annotation.argilla.units import read_units
+from annotation.campaign.datasets import datasets_in
+from annotation.campaign.file import LONGEST_NAME, Annotator, Campaign
 from pipeline.core.errors import InputError, NotFoundError
-from pipeline.core.files import output_errors, write_private
-
-if TYPE_CHECKING:
-    import argilla as rg
+from pipeline.core.files import locked_folder, output_errors, write_private
 
 REVOCATION_PATH = "/citejury/users/{user_id}/revocation"
 
@@ -50,18 +51,33 @@ class Passwords:
         self.announce = announce
         self.kept = read_passwords(file) if file is not None and file.exists() else {}
 
-    def make(self, name: str) -> str:
-        """A password for a new user, written down before it is used."""
+    def make(self, name: str, anew: bool = False) -> str:
+        """A password for a new user, written down before it is used; one that the file has is taken, unless `anew`."""
         password = secrets.token_urlsafe(15)  # 20 characters
         if self.file is None:
             return password
-        if name not in self.kept:
-            self.kept[name] = password
-            with output_errors(
-                f"The passwords cannot be written to `{self.file}`", "Name another `--passwords`; no user was made."
-            ):
+        with self._file_alone() as kept:
+            if anew or name not in kept:
+                kept[name] = password
+        return kept[name]
+
+    def drop(self, name: str) -> None:
+        """Forget a password that was never the user's."""
+        if self.file is not None:
+            with self._file_alone() as kept:
+                kept.pop(name, None)
+
+    @contextmanager
+    def _file_alone(self) -> Iterator[dict[str, str]]:
+        """What the file has, to be changed; another set-up may keep its passwords there at the same time."""
+        assert self.file is not None
+        wrong = f"The passwords cannot be written to `{self.file}`", "Name another `--passwords`; no user was made."
+        with output_errors(*wrong), locked_folder(self.file.parent, "annotation setup", 10):
+            self.kept = read_passwords(self.file) if self.file.exists() else {}
+            before = dict(self.kept)
+            yield self.kept
+            if self.kept != before:
                 write_private(self.file, json.dumps(self.kept, ensure_ascii=False, indent=2) + "\n")
-        return self.kept[name]
 
     def tell(self, user: NewUser) -> None:
         if self.file is None:
@@ -83,12 +99,22 @@ def read_passwords(file: Path) -> dict[str, str]:
     return found
 
 
-def create_user(client: "rg.Argilla", person: Annotator, passwords: Passwords) -> str:
+def create_user(argilla: Argilla, person: Annotator, passwords: Passwords) -> str:
     password = passwords.make(person.name)
     role = "admin" if person.role == "admin" else "annotator"  # Argilla knows no adjudicators
-    user = load_sdk().User(person.name, person.name, role=role, password=password, client=client).create()
-    passwords.tell(NewUser(person.name, password))
-    return str(user.id)
+    name, found = person.name, dict[str, str]()
+
+    def is_made() -> bool:
+        found.update({user["username"]: user["id"] for user in argilla.users()})
+        return name in found
+
+    with unless_done(is_made):
+        user = load_sdk().User(name, name, role=role, password=password, client=connected(argilla)).create()
+        passwords.tell(NewUser(name, password))
+        return str(user.id)
+    if not argilla.lets_in(name, password):  # whoever made the user has another one
+        passwords.drop(name)
+    return found[name]
 
 
 class _User(NamedTuple):
@@ -106,6 +132,39 @@ def list_users(argilla: Argilla) -> tuple[_User, ...]:
             member_of.setdefault(member["id"], []).append(workspace)
     found = (_User(user["id"], user["username"], user["role"], tuple(member_of[user["id"]])) for user in users)
     return tuple(sorted(found, key=lambda user: user.name))
+
+
+class Stranger(NamedTuple):
+    """Somebody in a campaign's workspaces whom its file does not name."""
+
+    name: str
+    role: str
+    workspaces: tuple[str, ...]
+    waiting: int  # units in those workspaces that they could still answer
+
+
+def find_strangers(argilla: Argilla, campaign: Campaign, workspaces: Collection[str]) -> tuple[Stranger, ...]:
+    """Sorted by name, members of adjudicators' workspaces included; nobody where the file names no annotators."""
+    listed = {person.name for person in campaign.annotators}
+    found = [
+        (user, tuple(each for each in user.workspaces if _belongs_to(each, workspaces)))
+        for user in (list_users(argilla) if listed else ())
+        if user.role != "owner" and user.name not in listed
+    ]
+    strangers = [(user, theirs) for user, theirs in found if theirs]
+    waiting: Counter[str] = Counter()
+    for workspace in {each for _, theirs in strangers for each in theirs}:
+        here = {user.id for user, theirs in strangers if workspace in theirs}
+        for dataset in datasets_in(argilla, workspace):
+            for unit in read_units(argilla, dataset.id):
+                may = here.intersection(unit.assignment.users) if unit.assignment.users else here
+                waiting.update(may - unit.settled if unit.is_open else ())
+    return tuple(Stranger(user.name, user.role, theirs, waiting[user.id]) for user, theirs in strangers)
+
+
+def _belongs_to(name: str, workspaces: Collection[str]) -> bool:
+    """Whether it is one of them, or where its split units are adjudicated."""
+    return name in workspaces or any(name.startswith(f"{each}-adjudication") for each in workspaces)
 
 
 class Revocation(NamedTuple):
@@ -126,8 +185,7 @@ def _revoke(argilla: Argilla, user: _User) -> Revocation:
 def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> Revocation:
     """What became of the user's other ways in, now that they have a new password, kept or announced by `passwords`."""
     user = find_user(argilla, name)
-    passwords.kept.pop(name, None)
-    password = passwords.make(name)
+    password = passwords.make(name, anew=True)
     argilla.request("PATCH", f"/users/{user.id}", json={"password": password})
     passwords.tell(NewUser(name, password))
     return _revoke(argilla, user)

@@ -7,16 +7,17 @@ SDK's `Dataset.create` sends no metadata, and cannot go on with a draft.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from annotation.argilla import tasks
-from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
+from annotation.argilla.client import Argilla, connected, unless_done, user_handle, workspace_handle
 from annotation.argilla.display import HIDDEN, shown_anew, unit_id
 from annotation.argilla.labels import OWN_TASKS, Evidence, TaskName
 from annotation.argilla.marks import add_passages, can_be_marked, carried_passages
 from annotation.argilla.sdk import load_sdk
 from annotation.campaign import datasets, file, setup_plan
-from annotation.campaign.people import NewUser, Passwords, checked_names, create_user
+from annotation.campaign.people import NewUser, Passwords, checked_names, create_user, remove_user
 from annotation.campaign.routing import LANGUAGE_WORKSPACES, check_routing, routing_metadata
 from pipeline.core.errors import InputError
 
@@ -122,7 +123,9 @@ def apply_plan(argilla: Argilla, plan: setup_plan.Plan, passwords: Passwords) ->
 
 
 def create_workspace(argilla: Argilla, name: str) -> str:
-    return str(load_sdk().Workspace(name=name, client=connected(argilla)).create().id)
+    with unless_done(lambda: name in argilla.workspaces()):
+        return str(load_sdk().Workspace(name=name, client=connected(argilla)).create().id)
+    return argilla.find_workspace(name)
 
 
 def _apply_dataset(argilla: Argilla, workspace_id: str, plan: setup_plan.DatasetPlan) -> None:
@@ -159,14 +162,26 @@ def _publish(
     existing: Mapping[str, Any] | None,
 ) -> str:
     body = {**definition.body, "name": name, "workspace_id": workspace_id}
-    dataset_id = str((existing or argilla.request("POST", "/datasets", json=body))["id"])
+    if existing is None:
+        with unless_done(lambda: _named(argilla, workspace_id, name)):
+            argilla.request("POST", "/datasets", json=body)
+    dataset_id = str((existing or _named(argilla, workspace_id, name) or {})["id"])
     for kind, parts in (("fields", definition.fields), ("questions", definition.questions)):
-        there = {part["name"] for part in setup_plan.parts_of(argilla, dataset_id, kind)} if existing else set()
-        for part in parts:
-            if part["name"] not in there:
+        there = {part["name"] for part in setup_plan.parts_of(argilla, dataset_id, kind)}
+        for part in (part for part in parts if part["name"] not in there):
+            with unless_done(partial(_has_part, argilla, dataset_id, kind, part["name"])):
                 argilla.request("POST", f"/datasets/{dataset_id}/{kind}", json=part)
-    argilla.request("PUT", f"/datasets/{dataset_id}/publish")
+    with unless_done(lambda: (_named(argilla, workspace_id, name) or {}).get("status") == "ready"):
+        argilla.request("PUT", f"/datasets/{dataset_id}/publish")
     return dataset_id
+
+
+def _named(argilla: Argilla, workspace_id: str, name: str) -> Mapping[str, Any] | None:
+    return next((each for each in argilla.datasets(workspace_id) if each["name"] == name), None)
+
+
+def _has_part(argilla: Argilla, dataset_id: str, kind: str, name: str) -> bool:
+    return any(part["name"] == name for part in setup_plan.parts_of(argilla, dataset_id, kind))
 
 
 def make_dataset(
@@ -196,18 +211,26 @@ def _apply_members(
     for plan in changes:
         home, person, belongs = plan.member
         if plan.step.done == "created":
-            created[person.name] = create_user(client, person, passwords)
+            created[person.name] = create_user(argilla, person, passwords)
         user = user_handle(client, plan.user_id or created[person.name])
-        if plan.step.done == "removed":
-            user.remove_from_workspace(workspace_handle(client, workspace_ids[home]))
+        if plan.step.done == "removed" and person.left:
+            remove_user(argilla, person.name, [home])  # their log-ins end, too
+        elif plan.step.done == "removed":
+            with unless_done(partial(_is_member, argilla, workspace_ids[home], str(user.id), False)):
+                user.remove_from_workspace(workspace_handle(client, workspace_ids[home]))
         elif belongs:
-            user.add_to_workspace(workspace_handle(client, workspace_ids[home]))
+            add_members(argilla, workspace_ids[home], [str(user.id)])
 
 
 def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) -> None:
     client = connected(argilla)
     for user_id in user_ids:
-        user_handle(client, user_id).add_to_workspace(workspace_handle(client, workspace_id))
+        with unless_done(partial(_is_member, argilla, workspace_id, user_id)):
+            user_handle(client, user_id).add_to_workspace(workspace_handle(client, workspace_id))
+
+
+def _is_member(argilla: Argilla, workspace_id: str, user_id: str, wanted: bool = True) -> bool:
+    return any(user["id"] == user_id for user in argilla.workspace_users(workspace_id)) is wanted
 
 
 def add_users(

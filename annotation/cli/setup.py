@@ -21,13 +21,13 @@ from annotation.cli.options import (
 )
 from pipeline.cli.options import SectionedCommand, log, tell_next
 from pipeline.core.tables import Table
-from pipeline.core.terminal import printable
+from pipeline.core.terminal import counted, printable
 
 if TYPE_CHECKING:
     from annotation.argilla.client import Argilla
     from annotation.argilla.labels import Evidence
     from annotation.campaign.file import Campaign
-    from annotation.campaign.people import NewUser
+    from annotation.campaign.people import NewUser, Stranger
     from annotation.campaign.setup_plan import Plan
 
 _IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "evidence": "--evidence"}
@@ -67,6 +67,13 @@ _TO_DO = {
     help="Make a new version of this task's datasets, with their records",
 )
 @click.option("--passwords", type=FILE, help="File that keeps the passwords of new annotators, readable for you only.")
+@click.option(
+    "--remove-people/--keep-people",
+    "removes",
+    default=None,
+    help="What becomes of people who are in the campaign's workspaces and not in citejury.toml; you are asked if not "
+    "given.",
+)
 @flag("--dry-run", help="Show the plan, and change nothing.")
 @flag("--yes", help="Do not ask before a change that touches what has been answered.")
 @api_url_option
@@ -81,6 +88,7 @@ def setup(
     evidence: "Evidence | None",
     new_versions: tuple[str, ...],
     passwords: Path | None,
+    removes: bool | None,
     dry_run: bool,
     yes: bool,
     api_url: str | None,
@@ -95,7 +103,9 @@ def setup(
     first where responses are there already. Fields and questions cannot be changed in Argilla: `--new-version` makes a
     new dataset with the same records, and the old one stays with its responses. Running it again changes nothing, and
     finishes what was interrupted. Nothing is ever deleted. New annotators get a password, which is printed once unless
-    `--passwords` names a file to keep it. The API key comes from ARGILLA_API_KEY; it must be an owner's.
+    `--passwords` names a file to keep it. Who is in the campaign's workspaces and not in citejury.toml is listed; you
+    say whether they are taken out (what they answered stays) or kept. The API key comes from ARGILLA_API_KEY; it must
+    be an owner's.
 
     \b
     Examples:
@@ -108,7 +118,7 @@ def setup(
     from annotation.argilla.labels import OWN_TASKS
     from annotation.argilla.tasks import refuse_suggested
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.people import Passwords
+    from annotation.campaign.people import Passwords, remove_user
     from annotation.campaign.routing import as_it_stands
     from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of, wanted_of_round
     from annotation.campaign.setup_plan import plan_setup
@@ -135,14 +145,16 @@ def setup(
             wanted = wanted_of(settings.workspace, settings.locale, annotators, overlap, round_name, evidence)
             plan = plan_setup(argilla, wanted, chosen)
         _show_plan(plan, campaign)
+        strangers = _strangers(argilla, campaign, settings.workspace)
         if campaign and not beside:
             _log_empty(argilla, plan)
         if dry_run:
             log("Nothing was changed (dry run).")
             return
-        if plan.affected and not yes:
-            _log_lines("This touches what has been answered:", plan.affected)
-            click.confirm("Go on? (`--yes` does not ask)", abort=True, err=True)
+        leaving = strangers if _may_go_on(plan, yes, bool(strangers), removes) else ()
+        for each in leaving:
+            remove_user(argilla, each.name, each.workspaces)
+            log(f"{printable(each.name)} left: {', '.join(each.workspaces)}.")
         apply_plan(argilla, plan, kept)
         practice = prepare_practice(argilla, campaign, settings.workspace, cases) if campaign and cases else None
     if practice:
@@ -150,10 +162,21 @@ def setup(
         if practice.left_over:
             said += f" {practice.left_over} earlier ones stay, and count as well: setup deletes nothing."
         log(said)
-    log("Set up." if plan.changed else "Everything was there already; nothing was changed.")
+    log("Set up." if plan.changed or leaving else "Everything was there already; nothing was changed.")
     if passwords and passwords.exists():
         log(f"Passwords are in {passwords}, which only you can read.")
     tell_next(f"citejury annotation push RECORDS.jsonl{named_again(workspace, round_name)}")
+
+
+def _may_go_on(plan: "Plan", yes: bool, strangers: bool, removes: bool | None) -> bool:
+    """Ask what has to be asked before anything is changed; whether people who are not in the file are taken out."""
+    if plan.affected and not yes:
+        _log_lines("This touches what has been answered:", plan.affected)
+        click.confirm("Go on? (`--yes` does not ask)", abort=True, err=True)
+    if strangers and removes is None:
+        answer = click.prompt("Take them out, or keep them?", type=click.Choice(("remove", "keep")), err=True)
+        return bool(answer == "remove")
+    return bool(removes)
 
 
 def _chosen_tasks(named: Collection[str], known: Sequence[str]) -> list[str]:
@@ -185,6 +208,28 @@ def _show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
         name = f"{step.workspace}/{step.name}" if is_qualified else step.name
         rows.append((step.kind, name, _TO_DO[step.done], step.note))
     click.echo(Table(rows).terminal())
+
+
+def _strangers(argilla: "Argilla", campaign: "Campaign | None", workspace: str) -> "tuple[Stranger, ...]":
+    """Who is there and not in the file, listed with what that means."""
+    from annotation.campaign.people import find_strangers
+    from annotation.campaign.routing import standing_workspaces
+
+    workspaces = standing_workspaces(argilla, campaign, workspace)
+    strangers = find_strangers(argilla, campaign, workspaces) if campaign else ()
+    lines = [
+        f"{printable(each.name)} ({each.role}) in {', '.join(each.workspaces)}: "
+        f"{counted(each.waiting, 'unit')} wait{'s' * (each.waiting == 1)} for them"
+        for each in strangers
+    ]
+    if lines:
+        _log_lines("On the server and not in citejury.toml:", lines)
+        log(
+            "They can log in, read and answer there, and count where `status` and `--one-more` ask who is left.\n"
+            "`--remove-people` takes them out: their log-ins end, and what they answered stays. `--keep-people` keeps "
+            "them;\nto keep them for good, write them into `[campaign]`."
+        )
+    return strangers
 
 
 def _log_empty(argilla: "Argilla", plan: "Plan") -> None:

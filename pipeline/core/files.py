@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -114,8 +115,11 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
-def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
-    """The folder, made where it is missing, for this process alone until the block ends; or an OutputError."""
+def locked_folder(out: Path, command: str = "pipeline ask", patience: float = 0) -> Iterator[Path]:
+    """The folder, made where it is missing, for this process alone until the block ends; or an OutputError.
+
+    `patience` is how many seconds another process is waited for.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
@@ -126,13 +130,18 @@ def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
     import fcntl
 
     descriptor = os.open(out, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise OutputError(
-            f"Another `{command}` is writing to {str(out)!r}; wait for it or name another folder."
-        ) from error
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError as error:
+            if time.monotonic() >= end:
+                os.close(descriptor)
+                raise OutputError(
+                    f"Another `{command}` is writing to {str(out)!r}; wait for it or name another folder."
+                ) from error
+            time.sleep(0.02)
     try:
         yield out
     except OSError as error:
