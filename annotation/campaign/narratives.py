@@ -8,15 +8,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from annotation.argilla.display import shown_units
-from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.display import needs_passages, shown_units
+from annotation.argilla.labels import LABELS, TASKS, TaskName, is_of_passages
 from annotation.argilla.tasks import lot
 from annotation.argilla.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
 from annotation.argilla.wording import FIELDS
+from pipeline.core.schema import Narrative
 from pipeline.records.schema import QueryResponse
 
 _SEARCH_SPEED = 2.0  # how many times faster a context is searched for what backs an answer than a text is read
 _QUESTION_SECONDS = 3.0  # answering a question on what was read
+_EXPECTED_LETTERS = 1000  # of an answer that nobody has given yet, and of each passage; fewer take as long in Japanese
 _JAPANESE = re.compile(r"[\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
@@ -102,16 +104,46 @@ def read_population(
 def _read(record: QueryResponse, locale: str) -> _Read:
     query, answer = _reading_seconds(record.query), _reading_seconds(record.answer)
     passages = [_reading_seconds(chunk.text) for chunk in record.chunks]
-    loads = {}
-    for task, chunk_ids in shown_units(record, TASKS).items():
-        reading = query * ("query" in FIELDS[task]) + answer * ("answer" in FIELDS[task])
-        seconds = len(chunk_ids) * (reading + len(LABELS[task]) * _QUESTION_SECONDS)
-        share = ("chunk" in FIELDS[task]) + ("context" in FIELDS[task]) / _SEARCH_SPEED
-        seconds += sum(passages) * share
-        loads[task] = Load(len(chunk_ids), seconds) if chunk_ids else Load()
+    shown = shown_units(record, TASKS).items()
+    loads = {task: _load(task, len(chunk_ids), query, answer, sum(passages)) for task, chunk_ids in shown}
     told = record.provenance
     planned = PlannedRecord(record.record_uuid, told.model_name, locale, loads, len(passages))
     return _Read(told.narrative_id, record.query, told.narrative_type, record.language, planned)
+
+
+def _load(task: TaskName, units: int, query: float, answer: float, passages: float) -> Load:
+    """Of so many units of a record; the others are seconds for reading its texts, all of its passages together."""
+    reading = query * ("query" in FIELDS[task]) + answer * ("answer" in FIELDS[task])
+    seconds = units * (reading + len(LABELS[task]) * _QUESTION_SECONDS)
+    share = ("chunk" in FIELDS[task]) + ("context" in FIELDS[task]) / _SEARCH_SPEED
+    return Load(units, seconds + passages * share) if units else Load()
+
+
+def expected_population(
+    narratives: Iterable[Narrative], askers: Sequence[str], passages: int, locale_of: Callable[[str, str], str]
+) -> Population:
+    """What is to be judged once each asker, such as a provider, has answered each narrative; lengths are assumed.
+
+    `locale_of` gives the language of the questions by a narrative's language, empty where it has none, and its text;
+    empty leaves the narrative out. A narrative whose id came before counts once.
+    """
+    found: dict[str, PlannedNarrative] = {}
+    text = _EXPECTED_LETTERS * 60 / CHARACTERS_A_MINUTE_OF_ALPHABETS
+    for each in narratives:
+        if locale := locale_of(each.language, each.prompt):
+            loads = {
+                task: _load(
+                    task,
+                    passages if is_of_passages(task) else int(passages > 0 or not needs_passages(task)),
+                    *(_reading_seconds(each.prompt), text, text * passages),
+                )
+                for task in TASKS
+            }
+            records = tuple(PlannedRecord(f"{each.narrative_id} {who}", who, locale, loads, passages) for who in askers)
+            found[each.narrative_id] = PlannedNarrative(
+                each.narrative_id, each.narrative_id, locale, each.narrative_type, records
+            )
+    return Population(tuple(found.values()), 0, 0)
 
 
 def _reading_seconds(text: str) -> float:

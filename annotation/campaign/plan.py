@@ -257,8 +257,8 @@ def _sample(
         raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
     if not _finds_difference(wanted, there, votes):
         raise InputError(
-            f"A difference of {wanted:g} needs {_narratives_needed(wanted, votes):,} narratives that two providers "
-            f"answer, and there are {there:,.0f}. Give more records, a larger `--power`, or raise `--overlap`."
+            f"A difference of {100 * wanted:g} points needs {_narratives_needed(wanted, votes):,} narratives that "
+            f"two providers answer, and there are {there:,.0f}. Give more, a larger `--power`, or raise `--overlap`."
         )
     for strata in ways:
         sizes = range(len(strata.members), everything)
@@ -371,8 +371,6 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
         yield f"Answers in calibration, counted with its overlap: {told}."
     if not plan.comparisons:
         yield f"The records name {_providers(population)}, so there is no difference to be found between two."
-    elif plan.detectable_difference is None:
-        yield "So few narratives find no difference between two providers, however large."
     if population.repeated:
         yield f"Counted once though there more than once: {counted(population.repeated, 'record')}."
     if population.nameless:
@@ -427,9 +425,23 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"Difference between two providers found with power .8: {_shown(plan.detectable_difference)}"
         yield f"  corrected for all {plan.comparisons:,} comparisons of a report: {_shown(plan.detectable_corrected)}"
         yield f"  two-sided .05, rates around .5, paired on {plan.shared_narratives:,.0f} narratives"
-        needed = ", ".join(f"{wanted:g}: {_narratives_needed(wanted, votes):,}" for wanted in (0.2, 0.1, 0.05))
-        yield f"  narratives that find a difference of {needed}"
+        needed = "; of ".join(f"{100 * d:g}: {_narratives_needed(d, votes):,}" for d in (0.2, 0.1, 0.05))
+        yield f"  for a difference of {needed.replace(':', ' points:', 1)} narratives"
+
+
+def people_lines(plan: Plan, campaign: Campaign) -> Iterator[str]:
+    """How many hours each person has if all do the same, and where a unit waits for more people than there are."""
+    hours: defaultdict[str, float] = defaultdict(float)
+    for each in plan.paces:
+        jury = campaign.jury(each.language)
+        for person in jury:
+            hours[person.name] += each.judgements * each.seconds / 3600 / len(jury)
+        if (votes := plan.overlap[each.task]) > len(jury):
+            few = f"{len(jury)} of the campaign {'labels' if len(jury) == 1 else 'label'} in {each.language!r}"
+            yield f"! {each.task} waits for {counted(votes, 'annotator')}, and {few}: name more, or lower `overlap`."
+    told = ", ".join(f"{name} {taken:,.1f}" for name, taken in hours.items())
+    yield f"Hours of each person, if all do as much: {told}"
 
 
 def _shown(difference: float | None) -> str:
-    return "none" if difference is None else f"{difference:.3f}"
+    return "none" if difference is None else f"{100 * difference:.1f} points"

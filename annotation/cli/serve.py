@@ -189,6 +189,12 @@ def _tell_where_it_is(server: "ServerHandle", behind_tls: bool) -> None:
         f"              caddy reverse-proxy --from annotate.example.org --to {server.url.removeprefix('http://')}\n"
         "          and sheets name it: `citejury annotation share --api-url https://annotate.example.org`\n"
     )
+    following = (
+        "citejury annotation setup --passwords passwords.json\n"
+        "          (add `--annotator NAME` for each person, unless citejury.toml names them)"
+    )
+    if Path("study.toml").is_file():
+        following = "citejury study run, in another terminal"
     log(
         f"Argilla is at {server.url}\n"
         f"Owner:    {server.owner_username}\n"
@@ -196,8 +202,7 @@ def _tell_where_it_is(server: "ServerHandle", behind_tls: bool) -> None:
         f"API key:  in {home / 'env'}, which only you can read; put it into the environment of another terminal with\n"
         f"              set -a; . {env_file}; set +a\n"
         f"{proxy if behind_tls else ''}"
-        "Next:     citejury annotation setup --passwords passwords.json\n"
-        "          (add `--annotator NAME` for each person, unless citejury.toml names them)\n"
+        f"Next:     {following}\n"
         "Ctrl-C stops the server."
     )
 

@@ -166,10 +166,6 @@ def _check_campaign() -> Check:
     return Check("campaign", "ok", f"{', '.join(campaign.locales)}; {people} annotators")
 
 
-def has_keys(environment: Mapping[str, str]) -> bool:
-    return any(environment.get(name) for provider in every_provider() for name in provider.key_variables)
-
-
 def _check_keys(environment: Mapping[str, str]) -> Check:
     """Keys are named, never shown."""
     given = ", ".join(name for provider in every_provider() for name in provider.key_variables if environment.get(name))

@@ -1,7 +1,6 @@
 """The commands `citejury demo`, `doctor` and `init`."""
 
 import json
-import os
 import shlex
 import shutil
 import sys
@@ -124,7 +123,7 @@ def doctor(as_json: bool) -> None:
     Example:
         citejury doctor
     """
-    from exports.cli.project import examine, has_keys
+    from exports.cli.project import examine
 
     checks = examine()
     if as_json:
@@ -136,8 +135,7 @@ def doctor(as_json: bool) -> None:
     log(f"Missing: {missing}." if missing else "Nothing that is needed is missing.")
     if missing:
         raise click.exceptions.Exit(1)
-    stored = "" if has_keys(os.environ) or not Path("payloads").is_dir() else " --replay payloads"
-    log(f"Next: citejury pipeline ask narratives.csv{stored} --out answers")
+    log("Next: citejury study plan")
 
 
 def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
@@ -171,7 +169,7 @@ def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
 def init(folder: Path, tasks: tuple[Path, ...]) -> None:
     """Start a project of your own in DIR: settings with comments, example narratives, stored answers to try them with.
 
-    `study.toml` in it is a study that `citejury study run` repeats every month.
+    `study.toml` in it says what `citejury study` plans and runs: a study that is asked once, or every month.
 
     A folder that holds one of these files with another content is refused, and nothing is written. A task file (TOML)
     has questions, their scales and their wording; it is checked, copied and named in citejury.toml.
@@ -188,4 +186,4 @@ def init(folder: Path, tasks: tuple[Path, ...]) -> None:
         click.echo(path)
     if not written:
         log("Everything was there already; nothing was changed.")
-    log(f"Next: cd {shlex.quote(str(folder))}; citejury doctor")
+    log(f"Next: cd {shlex.quote(str(folder))}; citejury study plan")

@@ -1,29 +1,26 @@
 """The commands `study plan`, `run` and `status`: a study from its narratives to its report, made of other commands."""
 
-import os
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 
 from annotation.cli.options import flag
 from exports.cli.plan import plan
-from pipeline.cli.options import STUDY, log
-from pipeline.core.errors import BadRowsError, CitejuryError, InputError
-from pipeline.core.terminal import SIGNAL_EXITS, counted, printable
+from exports.cli.study_file import check_options, folder_of, run_shown
+from pipeline.cli.options import log
+from pipeline.core.errors import CitejuryError
+from pipeline.core.terminal import counted, printable
 
 if TYPE_CHECKING:
-    from exports.study.file import Part, StudyFile, Wave, Words
+    from exports.study.file import StudyFile, Wave
     from exports.study.work import Incomplete
 
 _WIDTH = 80
 _MONTHS = 12  # that `study status` shows of those that are finished
-_KEY = Path("citejury-home/env")  # as `annotation serve` writes it, if started here
 _study_argument = click.argument(
     "path", metavar="[STUDY.toml]", type=click.Path(path_type=Path, dir_okay=False), default=Path("study.toml")
 )
@@ -69,12 +66,12 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
     from pipeline.core.files import locked_folder
 
     now = of_file.month_now()
-    with _folder_of(path) as file:
+    with folder_of(path) as file:
         told = of_file.read_study_file(file)
         if only and not told.monthly:
             raise click.UsageError(f"`{file}` is of a study that is asked once; `--month` is for one with `months`.")
         shown = of_file.wave_of(told, of_file.checked_month(only, now) if only else now)
-        _check_options(told, file, shown)
+        check_options(told, file, shown)
         if dry_run:
             settled = of_file.has_adjudicators(of_file.people_of(told))
             for part in of_file.PARTS:
@@ -109,7 +106,7 @@ def status(path: Path) -> None:
     from exports.study.work import steps_of
     from pipeline.core.tables import Table
 
-    with _folder_of(path) as file:
+    with folder_of(path) as file:
         told = read_study_file(file)
         waves = begun_waves(told) or [wave_of(told, month_now())]
         finished = [each for each in waves if each.finished]
@@ -142,7 +139,9 @@ def _work(
         if wave.month and wave.month < now and not wave.sample.exists():
             log(f"{wave.month} is over: what is asked for it now is answered in {now}.")
         try:
-            incomplete = work_at(told, wave, lambda words: _run(ctx, words), as_is, lambda line: log(printable(line)))
+            incomplete = work_at(
+                told, wave, lambda words: run_shown(ctx, words), as_is, lambda line: log(printable(line))
+            )
         except (CommandFailedError, CitejuryError, click.ClickException) as error:
             failed.append(wave)
             if not isinstance(error, CommandFailedError):
@@ -152,37 +151,6 @@ def _work(
             waiting.append(incomplete)
             log(fill(printable(f"{incomplete.said} {incomplete.as_is}"), _WIDTH, break_on_hyphens=False))
     return waiting, failed
-
-
-def _run(ctx: click.Context, words: "Words") -> None:
-    from exports.study.file import COMMANDS
-    from exports.study.work import CommandFailedError
-
-    root = ctx.find_root()
-    log(f"\n$ citejury {printable(shlex.join(words))}")
-    assert isinstance(root.command, click.Group)
-    debug = ("--debug",) if root.params.get("debug") else ()
-    try:
-        code = root.command.main([*debug, *words], prog_name=root.info_name, standalone_mode=False, obj=STUDY)
-    except click.Abort as error:
-        if not isinstance(error.__context__, EOFError):
-            raise
-        click.echo(err=True)  # behind the question
-        raise click.ClickException(
-            f"`citejury {' '.join(words[:2])}` asks something, and nobody is here to answer. Run the command that is "
-            "shown above yourself first; then the study goes on."
-        ) from error
-    except click.ClickException as error:
-        # Units that an adjudicator labelled stay out, whenever they are pushed; everything else is in.
-        if words[:3] != COMMANDS["adjudicate"] or not isinstance(error.__cause__, BadRowsError):
-            raise
-        error.show()
-        return
-    if code in SIGNAL_EXITS.values():
-        log("Next: the same command goes on")
-        raise click.exceptions.Exit(code)
-    if code:
-        raise CommandFailedError
 
 
 def _tell_trend(told: "StudyFile", finished: "Sequence[Wave]") -> None:
@@ -228,90 +196,3 @@ def _tell_end(
         log(fill(f"Next: {waiting[-1].next_step}", _WIDTH))
     elif told.monthly:
         log("Next: the same command again next month")
-
-
-@contextmanager
-def _folder_of(path: Path) -> Iterator[Path]:
-    """The study's file as seen from its folder, in which the commands run; a `cd` is shown where that is another."""
-    if not path.parent.is_dir():
-        raise InputError(f"There is no study {str(path)!r}. `citejury init` writes one to begin with.")
-    if path.parent.resolve() != Path.cwd():
-        log(f"$ cd {printable(shlex.quote(os.fspath(path.parent)))}")
-    with chdir(path.parent), _key_of_home():
-        yield Path(path.name)
-
-
-@contextmanager
-def _key_of_home() -> Iterator[None]:
-    """Where no key is given, that of the server whose home is here, as its `serve` says to take it."""
-    from annotation.argilla.client import is_loopback
-    from pipeline.settings import read_settings
-
-    settings = read_settings()
-    is_here = _KEY.is_file() and is_loopback(urlsplit(settings.api_url).hostname or "")
-    found = {}
-    if is_here and not settings.api_key and "ARGILLA_API_URL" not in os.environ:
-        log(f"$ set -a; . ./{_KEY}; set +a")
-        told = shlex.split(_KEY.read_text(encoding="utf-8"))
-        found = {name: value for name, sign, value in (word.partition("=") for word in told) if sign}
-    try:
-        os.environ.update(found)
-        yield
-    finally:
-        for name in found:
-            del os.environ[name]
-
-
-def _check_options(told: "StudyFile", file: Path, wave: "Wave") -> None:
-    """Check before anything is run that the narratives are there and each command takes the options that it gets."""
-    from exports.study.file import PARTS
-
-    for part in PARTS:
-        _check_part(told, part, file, wave)
-    if not Path(told.narratives).is_file():
-        raise InputError(
-            f"`narratives` in `{file}` is {told.narratives!r}, and there is no such file. A path in it is from its "
-            "folder."
-        )
-
-
-def _check_part(told: "StudyFile", part: "Part", file: Path, wave: "Wave") -> None:
-    from exports.study.file import COMMANDS, command_words
-
-    words, where = COMMANDS[part], f"`[{part}]` in `{file}`"
-    command = _command_of(words)
-    known = {
-        name.removeprefix("--"): param
-        for param in command.params
-        if isinstance(param, click.Option) and not param.hidden and not param.is_eager
-        for name in (*param.opts, *param.secondary_opts)
-    }
-    given = told.options.get(part, ())
-    for option in given:
-        if option.name not in known:
-            raise InputError(
-                f"{where} has `{printable(option.name)}`, which is no option of the command; "
-                f"`citejury {' '.join(words)} --help` lists them."
-            )
-        param = known[option.name]
-        if len(option.values) != (0 if param.is_flag else param.nargs):
-            wanted = "true or false" if param.is_flag else counted(param.nargs, "value")
-            raise InputError(f"{where}: `{option.name}` needs {wanted}.")
-        if not param.multiple and sum(each.name == option.name for each in given) > 1:
-            raise InputError(f"{where}: `{option.name}` can be given once, found a list. Write one value.")
-    try:
-        command.make_context(part, list(command_words(told, part, wave)[len(words) :]))
-    except click.UsageError as error:
-        raise InputError(f"{where} cannot be used: {printable(error.format_message())}") from error
-
-
-def _command_of(words: "Words") -> click.Command:
-    from exports.cli import main
-
-    found: click.Command = main
-    for word in words:
-        assert isinstance(found, click.Group)
-        inner = found.get_command(click.Context(found), word)
-        assert inner is not None
-        found = inner
-    return found

@@ -426,4 +426,4 @@ def _print_preview(
         click.echo(json_bytes(shown), nl=False)
     following = f"citejury pipeline sources {click.format_filename(out)} --out records.jsonl"
     is_left = any(each.calls for each in previews)
-    log(f"Nothing was sent. Next: {'the same command without `--dry-run`' if is_left else following}")
+    tell_next("the same command without `--dry-run`" if is_left else following, "Nothing was sent.")

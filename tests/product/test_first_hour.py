@@ -2,13 +2,12 @@ import csv
 import json
 import os
 import re
-import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -16,6 +15,7 @@ from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import find_datasets
 from exports.cli import main
 from exports.cli.project import project_files, start_project
+from exports.study.work import WAITS
 from tests.support import caddy
 from tests.support.places import ROOT
 from tests.support.queue_player import PENDING, Player
@@ -37,52 +37,12 @@ def environment() -> dict[str, str]:
     return kept | {"PATH": path, "CITEJURY_ANNOTATION_SERVE_PORT": "0"}
 
 
-def run(command: str, folder: Path, environment: dict[str, str]) -> str:
+def run(command: str, folder: Path, environment: dict[str, str], code: int = 0) -> str:
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"{command}: {done.stderr}"
+    assert done.returncode == code, f"{command}: {done.stderr}"
     return done.stderr
-
-
-def names_next(said: str, command: str) -> bool:
-    """Whether what a command said names the next one, its words up to the first that are the user's own.
-
-    Options that are said with it have to be the command's.
-    """
-    words = re.match(r"(?:citejury \S+ \S+|caddy reverse-proxy)", command)
-    assert words is not None
-    hints = re.findall(rf"{words[0]}\b[^`\n;(),]*", said)
-    return bool(hints) and all(map(is_understood, hints))
-
-
-def is_understood(hint: str) -> bool:
-    """Whether a command of ours that a hint names has the options that stand there; others are not ours to know."""
-    program, *words = shlex.split(hint)
-    if program != "citejury":
-        return True
-    command: click.Command = main
-    context = click.Context(main)
-    while isinstance(command, click.Group) and words:
-        found = command.get_command(context, words.pop(0))
-        assert found is not None, hint
-        context = click.Context(found, parent=context)
-        command = found
-    try:
-        command.make_parser(context).parse_args(words)
-    except click.UsageError:
-        return False
-    return True
-
-
-def test_a_hint_with_an_option_that_the_command_lacks_is_none() -> None:
-    command = "citejury annotation setup --annotator anna"
-    for hint, is_named in (
-        ("setup --passwords passwords.json", True),
-        ("setup --password passwords.json", False),
-        ("push RECORDS.jsonl", False),
-    ):
-        assert names_next(f"Next: citejury annotation {hint}", command) is is_named
 
 
 @pytest.fixture
@@ -97,36 +57,35 @@ def spreadsheet(tmp_path: Path) -> Path:
 
 
 @pytest.mark.rare
-def test_seven_commands_lead_from_a_spreadsheet_to_a_page_on_another_machine(
+def test_four_commands_lead_from_a_spreadsheet_to_a_page_on_another_machine(
     spreadsheet: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    ask = f"citejury pipeline ask {spreadsheet.name} --out answers --replay {shlex.quote(str(DEMO / 'payloads'))}"
-    read = "citejury pipeline sources answers --out records.jsonl --offline"
-    serve = "citejury annotation serve --behind-tls"
-    proxy = "caddy reverse-proxy --from NAME --to ADDRESS"
-    setup = "citejury annotation setup --annotator anna --annotator ben --passwords passwords.json"
-    push = "citejury annotation push records.jsonl"
-    share = "citejury annotation share --out sheets --passwords passwords.json --api-url URL"
-    assert names_next(run(ask, tmp_path, environment), read)
-    assert names_next(run(read, tmp_path, environment), serve)
-    with subprocess.Popen(serve.split(), cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as server:
+    project = tmp_path / "mine"
+    assert "citejury study plan" in run("citejury init mine", tmp_path, environment)
+    shutil.copytree(DEMO / "payloads", project / "payloads", dirs_exist_ok=True)
+    shutil.copy(spreadsheet, project / "narratives.csv")
+    said = run("citejury study plan", project, environment)  # which may be left out
+    assert "citejury annotation serve, in a second terminal, then citejury study run" in said
+    serve = ["citejury", "annotation", "serve", "--behind-tls"]
+    with subprocess.Popen(serve, cwd=project, env=environment, stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr is not None
             said = ""
             while "Ctrl-C" not in said:
                 said += server.stderr.readline()
                 assert server.poll() is None, said
-            assert names_next(said, proxy)
-            assert names_next(said, setup)
-            (key,) = [line.strip() for line in said.splitlines() if "set -a" in line]
+            assert "caddy reverse-proxy --from" in said
+            assert "Next:     citejury study run" in said
             (to,) = re.findall(r"--to (\S+)", said)
             url = f"https://{ELSEWHERE}:{caddy.free_port()}"
-            with caddy.running(tmp_path, f"{url} {{\n\ttls internal\n\treverse_proxy {to}\n}}\n", url):
-                assert names_next(run(f"{key}; {setup}", tmp_path, environment), push)
-                assert names_next(run(f"{key}; {push}", tmp_path, environment), share)
-                trusting = environment | {"SSL_CERT_FILE": str(caddy.authority(tmp_path))}
-                assert "Next: send each annotator" in run(f"{key}; {share.replace('URL', url)}", tmp_path, trusting)
-                opens_for(tmp_path, url, "anna")
+            with caddy.running(project, f"{url} {{\n\ttls internal\n\treverse_proxy {to}\n}}\n", url):
+                text = (project / "study.toml").read_text(encoding="utf-8")
+                shared = text.replace('# api-url = "https://annotate.example.org"', f'api-url = "{url}"')
+                (project / "study.toml").write_text(shared, encoding="utf-8")
+                trusting = environment | {"SSL_CERT_FILE": str(caddy.authority(project))}
+                said = run("citejury study run", project, trusting, code=WAITS)
+                assert "send each annotator their sheet in `sheets`" in said
+                opens_for(project, url, "anna")
         finally:
             server.terminate()
             server.stderr.read()
@@ -153,28 +112,32 @@ def test_the_readme_of_a_new_project_is_the_way_that_works(
 ) -> None:
     start_project(tmp_path)
     monkeypatch.chdir(tmp_path)
-    plan = tmp_path / "citejury.toml"  # the server is other tests' too, and some of them have an Anna
-    plan.write_text(plan.read_text(encoding="utf-8").replace('"anna"', '"anna-of-readme"', 1), encoding="utf-8")
+    campaign = tmp_path / "citejury.toml"  # the server is other tests' too, and some of them have an Anna
+    campaign.write_text(campaign.read_text(encoding="utf-8").replace('"anna"', '"anna-of-readme"', 1), encoding="utf-8")
     lines = re.findall(r"^    (\S.*?)(?:  +#.*)?$", project_files()["README.md"].decode(), re.MULTILINE)
-    in_another_terminal = ("citejury annotation serve", "set -a; . ./citejury-home/env; set +a")
-    commands = [line for line in lines if line not in in_another_terminal]
-    assert len(commands) == len(lines) - 2
-    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    assert lines == [f"citejury {each}" for each in ("study plan", "annotation serve", "study run", "study status")]
     monkeypatch.setenv("CITEJURY_WORKSPACE", "first-hour")
-    said = ""
-    for command in commands:
-        if "exports" in command:
-            users = owner.request("GET", "/users")["items"]
-            key = next(user["api_key"] for user in users if user["username"] == "anna-of-readme")
-            with Argilla(owner.api_url, key) as anna:
-                player = Player(anna, find_datasets(owner, "first-hour")["generation"].id, "generation")
-                assert player.open()
-                player.submit()
-        elif not command.startswith(("citejury doctor", "citejury annotation status")):
-            assert names_next(said, command), f"{command} is not named by what comes before it: {said}"
-        program, *words = shlex.split(command.replace(" --out records", " --offline --out records"))
-        done = CliRunner().invoke(main, words)
-        assert (program, done.exit_code) == ("citejury", 0), done.output
-        said = done.stderr if "status" not in command else ""
-    assert (tmp_path / "labels" / "generation.csv").read_text(encoding="utf-8").count("\n") > 1
+    planned = CliRunner().invoke(main, ["study", "plan"])
+    assert planned.exit_code == 0, planned.output
+    assert "Hours of each person, if all do as much: anna-of-readme" in planned.stdout
+    (tmp_path / "citejury-home").mkdir()  # as `serve` leaves it, for whoever gave no key
+    key = f"ARGILLA_API_URL={argilla_server.url}\nARGILLA_API_KEY={argilla_server.owner_api_key}\n"
+    (tmp_path / "citejury-home" / "env").write_text(key, encoding="utf-8")
+    waiting = CliRunner().invoke(main, ["study", "run"])
+    assert waiting.exit_code == WAITS, waiting.output
+    assert "ARGILLA_API_KEY" not in os.environ
+    assert (
+        "people   0 of 25 units done; waits for anna-of-readme 25, ben 25"
+        in CliRunner().invoke(main, ["study", "status"]).stdout
+    )
+    users = owner.request("GET", "/users")["items"]
+    with Argilla(
+        owner.api_url, next(each["api_key"] for each in users if each["username"] == "anna-of-readme")
+    ) as anna:
+        player = Player(anna, find_datasets(owner, "first-hour")["generation"].id, "generation")
+        assert player.open()
+        player.submit()
+    done = CliRunner().invoke(main, ["study", "run", "--as-is"])
+    assert done.exit_code == 0, done.output
+    assert "closes without 49 submissions, and its report is interim" in done.stderr
+    assert (tmp_path / "study" / "results" / "report.html").is_file()

@@ -187,7 +187,7 @@ def test_the_summary_names_hours_and_the_next_command_and_cells_of_the_sample_ar
         "together",
         "Hours of all annotators together",
         "found with power .8",
-        "narratives that find a difference of 0.2: ",
+        "for a difference of 20 points: ",
     ):
         assert part in result.stdout
     last = result.stderr.splitlines()[-1]

@@ -147,7 +147,8 @@ def three_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_narratives(tmp_path, 3)
     path = tmp_path / "study.toml"
     path.write_text(
-        'narratives = "narratives.csv"\n[ask]\nproviders = "openai"\nmodel = "openai=m"\nconcurrency = 1\n'
+        'narratives = "narratives.csv"\nmonths = "months"\n[ask]\nproviders = "openai"\nmodel = "openai=m"\n'
+        "concurrency = 1\n"
         "[sources]\noffline = true\n",
         encoding="utf-8",
     )
