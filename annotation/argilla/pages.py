@@ -1,5 +1,7 @@
 """HTML pages from templates that a designer can edit; what a template is told becomes text in it, never markup."""
 
+from base64 import b64encode
+from hashlib import sha256
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
@@ -26,6 +28,17 @@ _ENVIRONMENT.filters["number"] = "{:,}".format
 def render(package: str, template: str, **values: object) -> str:
     """The page of a template in the package's folder. Texts among the values are escaped, `Markup` is not."""
     return _ENVIRONMENT.from_string(files(package).joinpath(template).read_text(encoding="utf-8")).render(values)
+
+
+def policy_source(text: str) -> str:
+    """What a content security policy names a style or a script by that stands in the page itself."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def page_policy(style: str, script: str) -> str:
+    """That of a page that needs nothing but these two, which stand in it."""
+    sources = f"style-src {policy_source(style)}; script-src {policy_source(script)}"
+    return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
 
 
 def markdown_to_html(markdown: str) -> Markup:

@@ -19,7 +19,7 @@ from annotation.cli.options import (
     workspaces_option,
 )
 from pipeline.cli.options import SectionedCommand, log
-from pipeline.core.errors import ServerUnreachableError
+from pipeline.core.errors import ArgillaError
 from pipeline.core.terminal import counted, interrupted_by, printable
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def status(
 
 
 def _watch(path: Path, found: "Status", every: int, look: "Callable[[], Status]") -> None:
-    """Look and write again until a signal; a server that does not answer is asked again, and the page grows old."""
+    """Look and write again until a signal; a server that fails is asked again, and meanwhile the page grows old."""
     from annotation.quality.text import write_page
 
     log(f"Looks again every {every} s. Ctrl-C ends it.")
@@ -120,7 +120,7 @@ def _watch(path: Path, found: "Status", every: int, look: "Callable[[], Status]"
                 time.sleep(every)
                 try:
                     found = look()
-                except ServerUnreachableError as error:
+                except ArgillaError as error:
                     log(str(error))
                 else:
                     write_page(path, found, every)

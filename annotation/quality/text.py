@@ -3,10 +3,8 @@
 Nothing of names and notes reaches the terminal but characters that can be seen, and in the page they are only text.
 """
 
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from hashlib import sha256
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
@@ -16,11 +14,11 @@ from textwrap import wrap
 from markupsafe import Markup
 from rich.cells import cell_len
 
-from annotation.argilla.pages import render
+from annotation.argilla.pages import page_policy, render
 from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Question, Status
 from annotation.quality.scores import AnnotatorScores, Share
 from pipeline.core.files import output_errors, staged_file
-from pipeline.core.tables import Table
+from pipeline.core.tables import Table, cut_text
 from pipeline.core.terminal import counted, printable
 
 _NOTHING = "-"
@@ -49,7 +47,7 @@ def status_lines(status: Status, width: int = _WIDTH) -> Iterator[str]:
     room = max(5, _HEIGHT - len(begin) - len(tables) - 2)  # with the line below and the command's own
     shown = status.notices if len(status.notices) <= room else status.notices[: room - 1]
     yield from begin
-    yield from (_cut_end(f"! {printable(each.line)}", width) for each in shown)
+    yield from (cut_text(f"! {printable(each.line)}", width) for each in shown)
     if len(shown) < len(status.notices):
         yield f"! and {len(status.notices) - len(shown)} more"
     yield from tables
@@ -72,7 +70,7 @@ def all_lines(status: Status, width: int = _WIDTH) -> Iterator[str]:
 
 def _beginning(status: Status, width: int) -> Iterator[str]:
     of = ", ".join(map(printable, status.workspaces))
-    yield _cut_end(f"{printable(status.server)}, {_minute(status.moment)} UTC: {of}", width)
+    yield cut_text(f"{printable(status.server)}, {_minute(status.moment)} UTC: {of}", width)
     yield from wrap(" ".join((_progress(status), _end(status))), width)
     if status.notices:
         yield from ("", f"Needs you first: {len(status.notices)}")
@@ -208,15 +206,7 @@ def _cut_name(name: str, width: int) -> str:
     end = name
     while cell_len(end) > width * 2 // 3:
         end = end[1:]
-    return f"{_cut_end(name[: -len(end)], width - cell_len(end))}{end}"
-
-
-def _cut_end(text: str, width: int) -> str:
-    if cell_len(text) <= width:
-        return text
-    while cell_len(text) > width - 1:
-        text = text[:-1]
-    return f"{text}…"
+    return f"{cut_text(name[: -len(end)], width - cell_len(end))}{end}"
 
 
 def _pace(units_per_hour: float | None) -> str:
@@ -260,8 +250,7 @@ def render_page(status: Status, every: int | None = None, *, has_ended: bool = F
         status=status,
         style=Markup(style),  # our own files
         script=Markup(script) if every else "",
-        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; base-uri 'none'; "
-        "form-action 'none'",
+        policy=page_policy(style, script),
         every=every,
         has_ended=has_ended,
         lists=lists,
@@ -279,10 +268,6 @@ def render_page(status: Status, every: int | None = None, *, has_ended: bool = F
         share_text=_share_text,
         bar_parts=_bar_parts,
     )
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _bar_parts(done: int, begun: int, total: int) -> list[tuple[str, float, float]]:

@@ -50,7 +50,7 @@ class Table(NamedTuple):
         texts, needed = self._measured(widths)
         while sum(needed) + _GAP * (len(needed) - 1) > room:
             needed[needed.index(max(needed))] -= 1
-        return self._replace(rows=[[_cut(text, w) for text, w in zip(row, needed, strict=True)] for row in texts])
+        return self._replace(rows=[[cut_text(text, w) for text, w in zip(row, needed, strict=True)] for row in texts])
 
     def _measured(self, widths: Sequence[int]) -> tuple[list[list[str]], list[int]]:
         from rich.cells import cell_len
@@ -77,7 +77,7 @@ class Table(NamedTuple):
         return text.getvalue().encode("utf-8-sig" if bom else "utf-8")
 
 
-def _cut(text: str, columns: int) -> str:
+def cut_text(text: str, columns: int) -> str:
     """The text, cut to so many columns; characters of double width count as two."""
     from rich.cells import cell_len, set_cell_size
 

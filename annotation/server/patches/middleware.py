@@ -6,8 +6,6 @@
 - Behind them a content security policy and its like are added.
 """
 
-import base64
-import hashlib
 import logging
 import re
 import secrets
@@ -16,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from annotation.argilla.pages import policy_source
 from annotation.server.edge import address_of
 from annotation.server.home.folder import is_behind_tls
 from annotation.server.home.logs import repeats, tell, tell_all, tell_repeatedly
@@ -123,15 +122,10 @@ def _came_directly(scope: Any) -> bool:
 
 
 def _content_security_policy(page: str) -> str:
-    scripts = re.findall(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", page, re.DOTALL)
-    styles = re.findall(r"<style[^>]*>(.*?)</style>", page, re.DOTALL)
+    inline = (r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", r"<style[^>]*>(.*?)</style>")
+    scripts, styles = (" ".join(["'self'", *map(policy_source, re.findall(of, page, re.DOTALL))]) for of in inline)
     return (
-        f"default-src 'self'; script-src 'self'{_hashes(scripts)}; style-src 'self'{_hashes(styles)}; "
+        f"default-src 'self'; script-src {scripts}; style-src {styles}; "
         "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-src 'none'; object-src 'none'; "
         "form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
     )
-
-
-def _hashes(texts: list[str]) -> str:
-    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
-    return "".join(f" 'sha256-{digest}'" for digest in digests)

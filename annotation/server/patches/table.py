@@ -96,29 +96,23 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _wrap(access.refuse_log_in_of_removed)),
     # There is no way to end somebody's log-ins and to change an API key.
     ("contexts.accounts:update_user", "c0d19ccf0f91", access.serve_revocation),
-    # Nobody is told of logins.
+    # Nobody is told of log-ins, nor of a dataset that opens or is deleted.
     ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _wrap(events.log_login)),
-    # Nobody is told of a dataset that opens.
     ("contexts.datasets:publish_dataset", "4a6f9fa37b5f", _wrap(events.log_published_dataset)),
-    # Nobody is told of a dataset that is deleted.
     ("contexts.datasets:delete_dataset", "a2e413530df9", _wrap(events.log_deleted_dataset)),
     # Who asks is known to the request only, and not where something is deleted.
     ("security.authentication.provider:set_request_user", "dae5235da2ae", _wrap(events.note_who_asks)),
     # The last answer to a record counts, even of a tab that shows an older state of it.
     ("security.authentication.provider:set_request_user", "dae5235da2ae", _wrap(annotator.note_what_was_seen)),
     ("contexts.datasets:update_response", "f3d61b6dcfc9", _wrap(annotator.refuse_older_state)),
-    # Nobody is told of answers that are deleted.
+    # Nobody is told of answers, records and users, with all their answers, that are deleted, of records that come and
+    # of submissions.
     ("contexts.datasets:delete_response", "8440968b0e34", _wrap(events.log_deleted_response)),
-    # Nobody is told of a record that is deleted.
     ("contexts.records:delete_record", "b355e5f49a61", _wrap(events.log_deleted_record)),
-    # Nobody is told of records that are deleted.
     ("contexts.records:delete_records", "090a2664f68d", _wrap(events.log_deleted_records)),
-    # Nobody is told of a user who is deleted, and all her answers with her.
     ("contexts.accounts:delete_user", "1ef68e30e662", _wrap(events.log_deleted_user)),
-    # Nobody is told of records that come.
     ("bulk.records_bulk:CreateRecordsBulk.create_records_bulk", "ab81ddb7fc2b", _wrap(events.log_push)),
     ("bulk.records_bulk:UpsertRecordsBulk.upsert_records_bulk", "6fdbe42a1282", _wrap(events.log_push)),
-    # Nobody is told of submissions.
     ("contexts.datasets:create_response", "96812886c301", _wrap(events.log_submission)),
     ("contexts.datasets:update_response", "f3d61b6dcfc9", _wrap(events.log_submission)),
     ("contexts.datasets:upsert_response", "518d334ddfeb", _wrap(events.log_submission)),

@@ -27,9 +27,7 @@ _TEXTS = sa.table("citejury_texts", *_COLUMNS)
 _SQLITE_WORDS = sa.table("citejury_words", *map(sa.column, ("rowid", "citejury_words")))
 
 _LONGEST_PHRASE = 50  # words; FTS5 follows all of them at once
-_LONGEST_WORD = (
-    255  # characters; PostgreSQL's index takes 2,046 bytes of a word, and what is longer is read in the text
-)
+_LONGEST_WORD = 255  # characters; PostgreSQL's index takes 2,046 bytes of one; what is longer is read in the text
 _MOST_BYTES = 900_000  # of different words in one field; PostgreSQL's index takes a megabyte
 _LONGEST_QUERY = 5_000  # characters; what is longer is a passage that was pasted
 _MOST_PHRASES = 200
