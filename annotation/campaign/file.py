@@ -170,6 +170,11 @@ class Campaign(Frozen):
         found = [each for each in here if locale in self.locales_of(each)]
         return tuple(person for person in found if group is None or person.name in self.groups[group])
 
+    @property
+    def labelled_languages(self) -> dict[str, tuple[str, ...]]:
+        """In which languages each annotator labels, by user name."""
+        return {person.name: self.locales_of(person) for person in self.annotators}
+
     def reads(self, languages: Collection[str], locale: str, group: str | None = None) -> bool:
         """Whether all who label in a list, and all who adjudicate there, read these languages; unnamed people do."""
         people = self.jury(locale, group)

@@ -82,7 +82,7 @@ def status(
         raise click.UsageError("`--watch` writes a page again and again. Name it with `--html FILE`.")
     warn_once = cache(lambda: log("This Argilla sends all texts along, so it takes longer."))
     with named_workspaces(workspaces, api_url) as (argilla, named, campaign):
-        languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
+        languages = campaign.labelled_languages if campaign else {}
 
         def look() -> "Status":
             return read_status(argilla, named, datetime.now(UTC), rounds=rounds, languages=languages, slowly=warn_once)

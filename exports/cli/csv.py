@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -144,6 +144,8 @@ def csv_command(
     from annotation.campaign.routing import standing_workspaces
     from exports.csv.schema import ExportFilters
     from exports.csv.write import export_csv, update_csv
+    from exports.reading.input_files import work_by_task
+    from exports.report import words
     from pipeline.settings import read_settings
 
     filters = ExportFilters.model_validate(wanted)
@@ -166,15 +168,20 @@ def csv_command(
             bars.clear()
             _allow_changes(changes, out, yes)
 
+        campaign = read_campaign()
+        told: Any = {"key_file": key_file, "progress": bars.report, "allow": allow}
+        told["languages"] = campaign.labelled_languages if campaign else {}
         if update:
-            export = update_csv(client, out, key_file=key_file, progress=bars.report, allow=allow)
+            export = update_csv(client, out, **told)
         else:
-            names = workspaces or standing_workspaces(client, read_campaign(), settings.workspace)
+            names = workspaces or standing_workspaces(client, campaign, settings.workspace)
             filters = filters.model_copy(update={"whole_campaign": not workspaces and len(names) > 1})
-            export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report, allow=allow)
+            export = export_csv(client, names, out, filters, **told)
     for warning in export.warnings:
         log(f"Warning: {warning}")
     log(_summary(export.manifest))
+    if interim := words.interim(work_by_task(each.model_dump() for each in export.manifest.datasets)):
+        log(interim)
     if export.key_file is not None:
         log(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.")
     tell_next(f"`citejury exports results {shlex.quote(str(out))} --out results`.", f"Exported to {out}.")

@@ -258,6 +258,26 @@ class AnnotatorCounts(Frozen):
     """Responses that she discarded."""
 
 
+class Work(Frozen):
+    """How far the work on some units was when they were exported, whatever responses the export was asked for."""
+
+    done: int
+    """Units with as many submitted responses as they need."""
+    of: int
+    """All units that are to be labelled."""
+    wanting: int
+    """Submissions that the others lack."""
+    nobody_left: int
+    """Those of the others that too few people are left to finish, who have neither submitted nor discarded them."""
+    drafts: int
+    """Responses that somebody has begun."""
+    discarded: int
+    """Discarded responses."""
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(**{name: count + getattr(other, name) for name, count in self})
+
+
 class ExportedDataset(Frozen):
     """One Argilla dataset that an export was read from."""
 
@@ -296,6 +316,8 @@ class ExportedDataset(Frozen):
     """Submitted responses to practice cases, as far as they fit the filters; in no file unless their round is named."""
     annotators: dict[str, AnnotatorCounts] = Field(default_factory=dict)
     """The same counts by annotator, under the names of the files."""
+    work: Work | None = None
+    """How far it was; null where its records changed while they were counted."""
 
 
 class ExportFilters(Frozen):

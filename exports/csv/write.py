@@ -1,7 +1,8 @@
 """Export workspaces: their submitted responses as a CSV file a task and a manifest, in one folder."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import OWN_TASKS, TASKS, TaskName, task_named
 from annotation.campaign.datasets import JuryDataset
+from annotation.quality.tally import read_tallies
 from exports.csv import schema
 from exports.csv.annotators import Annotators, key_path, pseudonyms_of
 from exports.csv.compare import Changes, Now, compare_exports
@@ -43,7 +45,7 @@ from exports.csv.rows import (
 )
 from exports.csv.spool import Spool
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index
-from pipeline.core.errors import InputError, NotFoundError
+from pipeline.core.errors import InputError, NotFoundError, RecordsMovedError
 from pipeline.core.files import sha256_of
 from pipeline.core.terminal import counted
 
@@ -204,6 +206,7 @@ def export_csv(
     progress: Progress = lambda name, read, total: None,
     allow: Callable[[Changes], None] = lambda changes: None,
     discarded_suffice: bool = False,
+    languages: Mapping[str, Collection[str]] = {},
 ) -> Export:
     """What was exported to the folder `out`: a file a task, provenance, a manifest; an earlier export is replaced.
 
@@ -211,7 +214,8 @@ def export_csv(
     bytes. Of one annotator's responses to one unit in several workspaces the newest is a row; those of several rounds
     or versions of one workspace are a row each. Pseudonyms are kept in `key_file`, `<out>.annotators.json` if not
     given. `allow` is given what changes in an earlier export, and raises if that may not be. With `discarded_suffice`
-    discarded responses alone are worth a folder.
+    discarded responses alone are worth a folder. `languages` says in which somebody labels, by user name: all for those
+    who are not named.
 
     Raises:
         NotFoundError: no such workspace or dataset, or no submitted response in it, or none for something named.
@@ -220,7 +224,7 @@ def export_csv(
         ArgillaError: the server is too old, does not answer, refuses the key, or its records keep changing.
     """
     names = tuple(dict.fromkeys([workspaces] if isinstance(workspaces, str) else workspaces))
-    return _write_export(_Writing(client, names, filters, out, key_file, progress, allow, discarded_suffice))
+    return _write_export(_Writing(client, names, filters, out, key_file, progress, allow, discarded_suffice, languages))
 
 
 def update_csv(
@@ -230,6 +234,7 @@ def update_csv(
     key_file: Path | None = None,
     progress: Progress = lambda name, read, total: None,
     allow: Callable[[Changes], None] = lambda changes: None,
+    languages: Mapping[str, Collection[str]] = {},
 ) -> Export:
     """What the folder `out` holds now: what `export_csv` would write there, asked for what its manifest was asked for.
 
@@ -242,7 +247,8 @@ def update_csv(
         raise InputError(
             f"The export in {out} has pseudonyms, and their key file `{keys}` is not there. Name it with `--key-file`."
         )
-    return _write_export(_Writing(client, workspaces, filters, out, key_file, progress, allow, is_update=True))
+    wanted = _Writing(client, workspaces, filters, out, key_file, progress, allow, languages=languages, is_update=True)
+    return _write_export(wanted)
 
 
 def _read_request(out: Path) -> tuple[tuple[str, ...], schema.ExportFilters]:
@@ -275,6 +281,7 @@ class _Writing(NamedTuple):
     progress: Progress
     allow: Callable[[Changes], None]
     discarded_suffice: bool = False
+    languages: Mapping[str, Collection[str]] = {}
     is_update: bool = False
 
 
@@ -301,12 +308,14 @@ def _write_export(writing: _Writing) -> Export:
             files = _write_files(spool, update, earlier, new, datasets, filters, gaps)
             if not (writing.discarded_suffice and any(file.rows for file in files)):
                 _check_not_empty(files, read, annotators, workspaces, filters)
-            doubled = _doubled(spool, update)
+            doubled, counted_work = _doubled(spool, update), _count_work(writing, datasets)
             manifest = schema.Manifest(
                 citejury=version("citejury"),
                 server=client.api_url,
                 workspaces=workspaces,
-                datasets=tuple(_described(each, annotators, doubled) for each in read),
+                datasets=tuple(
+                    _described(each, annotators, doubled, counted_work.get(each.dataset.id)) for each in read
+                ),
                 filters=_filters_without_names(filters, read, annotators),
                 started=started.isoformat(),
                 finished=finished.isoformat(),
@@ -367,8 +376,26 @@ def _described_task(task: TaskName, folder: Path) -> schema.ExportedFile:
     return schema.ExportedFile(file=name, task=task, rows=lines, annotators=0, records=0, sha256=sha256_of(path))
 
 
+def _count_work(writing: _Writing, datasets: Sequence[JuryDataset]) -> dict[str, schema.Work]:
+    """By id of the dataset, as `annotation status` counts it; of a superseded version nothing is open any more."""
+    found: dict[str, schema.Work] = {}
+    rounds = {dataset.round for dataset in datasets}
+    with suppress(RecordsMovedError):  # of a stock server
+        _, tallies = read_tallies(writing.client, writing.workspaces, rounds, writing.languages, lambda: None)
+        for each in tallies:
+            found[each.id] = schema.Work(
+                done=each.reached,
+                of=each.reached if each.watched.is_superseded else each.records,
+                wanting=each.needed,
+                nobody_left=len(each.unreachable),
+                drafts=each.total("draft"),
+                discarded=each.total("discarded"),
+            )
+    return found
+
+
 def _described(
-    read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]]
+    read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]], work: schema.Work | None
 ) -> schema.ExportedDataset:
     dataset, tally = read.dataset, read.tally
     people: dict[str, Counter[str]] = {}
@@ -398,6 +425,7 @@ def _described(
             )
             for who in sorted(people)
         },
+        work=work,
     )
 
 

@@ -2,10 +2,16 @@
 
 import csv
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
-from exports.csv.folder import exported_datasets, exported_files
+from pydantic import ValidationError
+
+from annotation.argilla.labels import TaskName
+from exports.csv.folder import exported_datasets, exported_files, read_manifest
+from exports.csv.schema import Work
 from exports.statistics.ratings import InputFile
 from pipeline.core.errors import InputError
 from pipeline.core.files import sha256_of
@@ -21,6 +27,31 @@ def input_file(path: Path, rows: int) -> InputFile:
     return InputFile(
         file=path.name, sha256=sha256_of(path), rows=rows, guidelines=tuple(sorted(told - {""})) if task else ()
     )
+
+
+def read_work(files: Iterable[Path]) -> dict[TaskName, Work] | None:
+    """By task, how far the work was when these files were exported; None where one of their manifests does not tell.
+
+    A dataset of several exports counts once, as the newest tells.
+    """
+    newest: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
+    for folder in dict.fromkeys(file.parent for file in files):
+        manifest = read_manifest(folder)
+        for each in exported_datasets(folder) or [{}]:
+            key, told = (str(manifest.get("server")), str(each.get("id"))), (str(manifest.get("finished")), each)
+            newest[key] = max(newest.get(key, told), told, key=itemgetter(0))
+    return work_by_task(each for _, each in newest.values())
+
+
+def work_by_task(datasets: Iterable[Mapping[str, Any]]) -> dict[TaskName, Work] | None:
+    found: dict[TaskName, Work] = {}
+    try:
+        for each in datasets:
+            task, work = each["task"], Work.model_validate(each["work"])
+            found[task] = found[task] + work if task in found else work
+    except (KeyError, ValidationError):
+        return None
+    return found
 
 
 def display_names(files: Sequence[Path]) -> list[str]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, ByTask, Question, TaskName, is_of_passages, task_named
 from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, TASKS_FOLDER, add_tasks_of, file_name
-from exports.csv.schema import COLUMNS, STATUS_COLUMN, utc
-from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file, nul_sentences
+from exports.csv.schema import COLUMNS, STATUS_COLUMN, Work, utc
+from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file, nul_sentences, read_work
 from exports.statistics.ratings import (
     EPOCH,
     MICROSECOND,
@@ -352,6 +352,7 @@ class ReadTables(NamedTuple):
     tables: list[Ratings]  # One for each task that has a file
     inputs: list[InputFile]
     remarks: list[str]  # Plain sentences about rows that were left out, for the person at the terminal
+    work: dict[TaskName, Work] | None  # How far it was, as manifests tell; None where one does not
 
 
 def export_files(paths: Sequence[Path]) -> list[Path]:
@@ -419,7 +420,7 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
         raise BadRowsError(f"{counted_cells(bad)} cannot be read; mend what is wrong or leave the file out:", bad)
     gathered = [collection.finish() for collection in collected.values()]
     told = [*nul_sentences(files), *(each for _, remarks in gathered for each in remarks)]
-    return ReadTables([ratings for ratings, _ in gathered], inputs, told)
+    return ReadTables([ratings for ratings, _ in gathered], inputs, told, None if frames else read_work(files))
 
 
 def _read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:

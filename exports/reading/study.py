@@ -10,7 +10,7 @@ import numpy as np
 
 from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.folder import exported_datasets, file_name
-from exports.csv.schema import query_column
+from exports.csv.schema import Work, query_column
 from exports.reading import read as reading
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import dropped_tables
@@ -89,6 +89,7 @@ class ReadStudy(NamedTuple):
     study: Study
     inputs: tuple[InputFile, ...]  # All files that were read, exports first
     remarks: list[str]
+    work: dict[TaskName, Work] | None  # As `ReadTables` has it
 
 
 def read_study(
@@ -159,7 +160,7 @@ def read_study(
         },
         judged=judged and Judged(judged.judge, judged.tasks, provenance, narratives.clusters),
     )
-    whole = ReadStudy(study, tuple(inputs), remarks)
+    whole = ReadStudy(study, tuple(inputs), remarks, tables.work)
     whole = whole if weights is None else _with_weights(whole, weights, rated)
     return whole if decisions is None else _with_decisions(whole, decisions)
 
@@ -168,7 +169,7 @@ def _with_weights(read: ReadStudy, weights: Path, rated: Sequence[str]) -> ReadS
     weighed = read_weights(weights, rated)
     judged = read.study.judged and read.study.judged._replace(sampled=weighed.sampled)
     study = read.study._replace(probabilities=weighed.probabilities, judged=judged)
-    return ReadStudy(study, (*read.inputs, weighed.file), [*read.remarks, *weighed.remarks])
+    return ReadStudy(study, (*read.inputs, weighed.file), [*read.remarks, *weighed.remarks], read.work)
 
 
 def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
@@ -186,6 +187,7 @@ def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
         read.study._replace(decisions=decided.by_task),
         (*read.inputs, input_file(decisions, len(decided.rows))),
         [*read.remarks, *(remarks if unknown else ())],
+        read.work,
     )
 
 

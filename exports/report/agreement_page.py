@@ -84,6 +84,7 @@ def _legend(agreement: schema.Agreement) -> str:
 
 
 def short_sections(agreement: schema.Agreement, results: Results | None = None) -> Iterator[Section]:
+    yield from words.interim_sections(agreement.work)
     if results:
         yield short_section(results, _people(agreement))
     for task, figures in agreement.tasks.items():
@@ -119,6 +120,7 @@ def agreement_sections(
     place: Place = "page",
 ) -> Iterator[Section]:
     """Behind what the jury found, which only the report has in front."""
+    yield from words.interim_sections(agreement.work)
     if results and place == "report":
         yield opening_section(results, _people(agreement))
         yield each_label_section(results)

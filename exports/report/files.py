@@ -27,7 +27,7 @@ from exports.report.report_page import render_report
 from exports.report.results_page import results_sections
 from exports.report.sections import Section, markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
-from exports.report.words import left_out_pairs
+from exports.report.words import AnyWork, interim, interim_cell, left_out_pairs
 from exports.statistics.agreement import RESAMPLES, measure_agreement
 from exports.statistics.agreement_schema import LEAST_EXCESS, Agreement, JudgeFile
 from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
@@ -201,7 +201,7 @@ def results_of_files(paths: Sequence[Path], options: FigureOptions, tables: Read
     found = measure_results(
         read.study, by=options.by, consensus=options.consensus, findings=findings, inputs=read.inputs, seed=options.seed
     )
-    return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
+    return found.model_copy(update={"work": read.work, "remarks": (*read.remarks, *found.remarks)})
 
 
 def _check_ratings_options(options: FigureOptions) -> None:
@@ -231,7 +231,7 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
     """Write the files of results alone to `folder`, which is made; each takes the place of an earlier one of ours."""
     with _replaced_files(folder) as work:
         _write_results(results, work)
-        _write_tables(results_tables(results), work, spreadsheet_safe, excel)
+        _write_tables(results_tables(results), results.work, work, spreadsheet_safe, excel)
 
 
 def _write_results(results: Results, work: Path, controls: Sequence[AnnotatorScores] = ()) -> None:
@@ -241,11 +241,17 @@ def _write_results(results: Results, work: Path, controls: Sequence[AnnotatorSco
         (work / name).write_bytes(text.encode())
 
 
-def _write_tables(tables: Mapping[str, Table], work: Path, bom: bool, excel: bool) -> None:
+def _write_tables(tables: Mapping[str, Table], work: AnyWork, folder: Path, bom: bool, excel: bool) -> None:
+    """With a last column of how much was done; in the workbook a first sheet says it, too."""
+    told, cell = interim(work), interim_cell(work)
+    sheets: dict[str, Sequence[Sequence[object]]] = {"interim": [[told]]} if told else {}
     for name, table in tables.items():
-        (work / name).write_bytes(table.csv(bom))
+        head, *rows = table.rows
+        shown = table if work == {} else Table([[*head, "interim"], *([*row, cell] for row in rows)])
+        (folder / name).write_bytes(shown.csv(bom))
+        sheets[name.removesuffix(".csv")] = shown.rows
     if excel:
-        write_workbook(work / WORKBOOK, ((name.removesuffix(".csv"), table.rows) for name, table in tables.items()))
+        write_workbook(folder / WORKBOOK, sheets.items())
 
 
 def _pages(command: str, name: str, sections: Sequence[Section]) -> Iterator[tuple[str, str]]:
@@ -280,7 +286,7 @@ def measure_tables(found: ReadTables, resamples: int, seed: int, least_excess: f
         names = ", ".join(f"`{file.file}`" for file in found.inputs) or "what was given"
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
     agreement = measure_agreement(found.tables, found.inputs, resamples, seed, least_excess)
-    return Measured(agreement, found.tables, found.remarks)
+    return Measured(agreement.model_copy(update={"work": found.work}), found.tables, found.remarks)
 
 
 def measure_and_write(paths: Sequence[Path], folder: Path | None, options: FigureOptions) -> Measured:
@@ -382,7 +388,7 @@ def _write(measured: Measured, disagreements: Sequence[Disagreement], folder: Pa
             (work / name).write_bytes(text.encode())
         tables = {**(results_tables(results) if results else {}), **agreement_tables(agreement)}
         tables[_DISAGREEMENTS_FILE] = disagreements_table(disagreements)
-        _write_tables(tables, work, options.spreadsheet_safe, options.excel)
+        _write_tables(tables, agreement.work, work, options.spreadsheet_safe, options.excel)
         report = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
         (work / REPORT_FILE).write_bytes(report.encode())
 

@@ -8,7 +8,7 @@ from annotation.argilla.wording import read_wording
 from exports.report import results_words as words
 from exports.report.results_words import figures
 from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Rows, Section, Strip, Ticks, marked
-from exports.report.words import TEXTS, UNDEFINED, decimal, p_phrase, turned
+from exports.report.words import TEXTS, UNDEFINED, decimal, interim_sections, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.ratings import RATINGS, MeasuredTask
 from pipeline.core.tables import PART, Table
@@ -217,6 +217,7 @@ def _mean_of(found: schema.AnnotatorShares, label: str) -> Figure:
 
 
 def results_sections(results: schema.Results) -> Iterator[Section]:
+    yield from interim_sections(results.work)
     shown = list(figures(results))
     findings, without_votes = words.told_findings(results), words.told_findings(results, by_votes=False)
     tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
@@ -447,6 +448,7 @@ def trend_sections(results: schema.Results) -> Iterator[Section]:
     months = [group.by[column] for group in groups if tuple(group.by) == (column,) and group.by[column]]
     answers, narratives = counted(results.n_records, "answer"), counted(results.n_narratives, "narrative")
     over = f"{counted(len(months), column)}, {months[0]} to {months[-1]}"
+    yield from interim_sections(results.work)
     yield Section(notes=(f"What the jury found over {over}, about {answers} to {narratives}.",))
     yield from (_months_section(figure, results, months) for figure in figures(results) if figure.task is None)
     yield Section("What changed beyond chance", points=marked("* ", change_sentences(results)))

@@ -5,11 +5,12 @@ Sentences hold names as they are: whoever puts one into HTML or Markdown escapes
 
 import math
 import tomllib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-from exports.report.sections import Figure
+from exports.csv.schema import Work
+from exports.report.sections import Figure, Section
 from exports.statistics import agreement_schema as schema
 from exports.statistics.results_schema import RateInterval
 from exports.statistics.table import STATISTICS, UndefinedReason
@@ -42,6 +43,35 @@ _ANNOTATORS_TOLD = 5
 
 _NOBODY_TOLD: str = TEXTS["meaning"]["nobody_tested"]
 _EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}  # warnings that say why a figure is missing
+
+
+AnyWork = Mapping[Any, Work] | None
+"""How far the work was, by task; None where it is not known."""
+
+
+def interim(work: AnyWork) -> str:
+    """The sentence that opens all that shows figures of unfinished work; empty where it is finished, or none counts."""
+    told: dict[str, str] = TEXTS["interim"]
+    if work is None:
+        return told["unknown"]
+    if not interim_cell(work):
+        return ""
+    whole = sum(work.values(), Work(**dict.fromkeys(Work.model_fields, 0)))
+    tasks = ", ".join(told["task"].format(task=task, **dict(each)) for task, each in work.items())
+    sentences = [told["interim"].format(tasks=f" ({tasks})" if len(work) > 1 else "", **dict(whole))]
+    return " ".join([*sentences, *([told["nobody_left"].format(**dict(whole))] if whole.nobody_left else [])])
+
+
+def interim_cell(work: AnyWork) -> str:
+    if work is None:
+        return "not known"
+    done, of = (sum(getattr(each, name) for each in work.values()) for name in ("done", "of"))
+    return f"{done} of {of}" if done < of else ""
+
+
+def interim_sections(work: AnyWork) -> Iterator[Section]:
+    if told := interim(work):
+        yield Section(notes=(told,))
 
 
 def percent(value: float | None) -> str:

@@ -2,7 +2,10 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from annotation.argilla.labels import TaskName
+from exports.csv.schema import Work
 from exports.statistics.alt_test import AltTest
 from exports.statistics.consensus import Audit
 from exports.statistics.ratings import RATINGS as RATINGS
@@ -584,6 +587,9 @@ class Agreement(Frozen):
     """How large the lower end of an annotator's `excess` has to be for them to stand out."""
     inputs: tuple[InputFile, ...]
     """The files in the order they were given."""
+    work: dict[MeasuredTask, Work] | None = Field(default_factory=dict)
+    """By task, how far the work was when it was exported; null where an export does not tell, and empty of anybody's
+    ratings."""
     tasks: dict[MeasuredTask, TaskAgreement]
     """Each task that has a file; `ratings` of anybody's ratings."""
     judge_files: tuple[JudgeFile, ...] = ()

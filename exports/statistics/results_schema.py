@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from exports.csv.schema import Work
 from exports.statistics.groups import Denominators
 from exports.statistics.ratings import InputFile, MeasuredTask, ScaleName
 from exports.statistics.study import Consensus
@@ -332,6 +333,9 @@ class Results(Frozen):
     """Whether inclusion probabilities weigh the rates."""
     inputs: tuple[InputFile, ...]
     """The files that it was computed from."""
+    work: dict[MeasuredTask, Work] | None = Field(default_factory=dict)
+    """By task, how far the work was when it was exported; null where an export does not tell, and empty of anybody's
+    ratings."""
     n_records: int
     """Records with a vote on any task."""
     n_narratives: int

@@ -37,7 +37,7 @@ def measure_trend(months: Sequence[Wave], options: FigureOptions) -> Results:
         seed=options.seed,
     )
     minded = (*_other_guidelines(months), *_other_questions(months))
-    return found.model_copy(update={"remarks": (*read.remarks, *minded, *found.remarks)})
+    return found.model_copy(update={"work": read.work, "remarks": (*read.remarks, *minded, *found.remarks)})
 
 
 def _other_guidelines(months: Sequence[Wave]) -> Iterator[str]:

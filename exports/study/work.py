@@ -150,7 +150,7 @@ def _status(
     places: Callable[[Argilla, Settings], Sequence[str]], rounds: Sequence[str], campaign: Campaign | None
 ) -> Status:
     settings = read_settings()
-    languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
+    languages = campaign.labelled_languages if campaign else {}
     with open_argilla(settings) as argilla:
         where = places(argilla, settings)
         return read_status(argilla, where, datetime.now(UTC), rounds=rounds, languages=languages)

@@ -52,7 +52,8 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_it_ends_with_what_the_jury_found_which_the_readme_shows_and_a_line_a_label_of_agreement(made: Made) -> None:
-    found, *agreement = made.printed.strip().split("\n\n")
+    interim, found, *agreement = made.printed.strip().split("\n\n")
+    assert interim.startswith("Interim: 126 of 149 units are done (retrieval 51 of 64, ")
     lines = found.splitlines()
     assert len(lines) <= 10
     assert lines[0] == "Found in 59 answers of 6 models to 13 narratives, judged by 4 people:"

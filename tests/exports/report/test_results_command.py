@@ -187,7 +187,10 @@ def test_adjudicators_decide_and_a_hostile_model_name_steers_neither_spreadsheet
     assert not {"\x1b", "\u202e"} & {*printed.output}
     assert any(row["by_model_name"].startswith("'=1+1") for row in table(Path("out/results.csv")))
     book = openpyxl.load_workbook("out/results.xlsx")
-    assert {f"{sheet.title}.csv" for sheet in book} == {path.name for path in Path("out").glob("*.csv")}
+    assert book["interim"]["A1"].value.startswith("Not known whether all was done")
+    assert {f"{sheet.title}.csv" for sheet in book} - {"interim.csv"} == {
+        path.name for path in Path("out").glob("*.csv")
+    }
     cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
     assert "f" not in {cell.data_type for cell in cells}
     assert "=1+1�[31m�" in {cell.value for cell in cells}
