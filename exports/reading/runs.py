@@ -17,7 +17,7 @@ from pipeline.citations.addresses import is_grounding_redirect, site_key
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.schema import PROVIDERS, ErrorLine, StoredAnswer
 from pipeline.core.terminal import counted
-from pipeline.csv.file import answers_file, read_answers, whole_answers
+from pipeline.csv.file import answers_file, header_end, read_answers, whole_answers
 from pipeline.csv.rows import identify_call
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
 from pipeline.records import run as run_files
@@ -324,13 +324,10 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
     told = run_files.ToldRun(manifest.run_id, manifest.repeats, tuple(manifest.arms))
     for provider in PROVIDERS:
         file = answers_file(run, provider)
-        end = None
-        if file.is_file() and not manifest.finished:
-            end = whole_answers(file)[1]
-        if not file.is_file() or end == 0:
+        if not file.is_file() or not header_end(file):
             continue
         settled = place.n_settled()
-        for stored in read_answers(file, end):
+        for stored in read_answers(file) if manifest.finished else whole_answers(file):
             answer = read_stored(stored)
             if stored.narrative_id in asked_for:
                 place.prompts.setdefault(stored.narrative_id, set()).add(stored.answer_prompt)

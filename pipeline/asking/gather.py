@@ -178,15 +178,12 @@ class HostQueues:
         self.hosts = deque(host for _ in range(lanes) for host in by_length)
 
     def take(self) -> tuple[Wanted, deque[Wanted]] | None:
-        """A page whose host is free, with the host's queue, to be given back; None where no host is."""
+        """A page whose host is free, with the host's queue, to be put back first; None where no host is."""
         while self.hosts:
             host = self.hosts.popleft()
             if host:
                 return host.popleft(), host
         return None
-
-    def give_back(self, host: deque[Wanted]) -> None:
-        self.hosts.appendleft(host)
 
 
 async def gather_pages(
@@ -216,7 +213,7 @@ async def gather_pages(
                     break
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
-                    queues.give_back(running.pop(task))
+                    queues.hosts.appendleft(running.pop(task))
                     task.result()
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None

@@ -92,12 +92,8 @@ class BadResponses:
         """Find the calls that have one, the latest of each; to `mend` is to cut off a torn last line."""
         self.path = out / BAD_RESPONSES
         self.places: dict[str, Place] = {}
-        end = 0
-        for response, place in read_records(self.path, BadResponse, _ADVICE):
+        for response, place in read_records(self.path, BadResponse, _ADVICE, mend):
             self.places[response.answer_id] = place
-            end = place.end
-        if mend:
-            cut_off(self.path, end)
 
     def find(self, answer_id: str) -> BadResponse | None:
         place = self.places.get(answer_id)
@@ -165,12 +161,8 @@ class PausedTurns:
         self.places: dict[str, dict[str, Place]] = {}
         self.begun_by: dict[str, str] = {}
         self.unused: list[Place] = []
-        end = 0
-        for line, place in read_records(self.path, PausedLine, _PAUSED_ADVICE):
+        for line, place in read_records(self.path, PausedLine, _PAUSED_ADVICE, mend):
             self._take(line, place)
-            end = place.end
-        if mend:
-            cut_off(self.path, end)
 
     def _take(self, line: PausedLine, place: Place) -> None:
         """Know the line; other words than before begin the turn anew, an unused one says so of a body that was kept."""

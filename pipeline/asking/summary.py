@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from operator import add
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -148,13 +149,7 @@ class _Bill(NamedTuple):
     unpriced: int = 0
 
     def together(self, other: "_Bill") -> "_Bill":
-        return _Bill(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.searches + other.searches,
-            self.cost + other.cost,
-            self.unpriced + other.unpriced,
-        )
+        return _Bill(*map(add, self, other))
 
 
 def _bill_of(usage: Usage, price: Price | None) -> _Bill:

@@ -309,7 +309,7 @@ def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
 
 
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
-    from pipeline.research.report_words import report_words
+    from pipeline.research.values import report_words
 
     check, metrics = finished.check, finished.metrics
     account = click.format_filename(finished.folder / "final" / "verification.md")

@@ -177,8 +177,11 @@ class Place(NamedTuple):
     end: int
 
 
-def read_records(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple[_Record, Place]]:
-    """Each whole line with its place; none without a file. An OutputError with `advice` for one of another kind."""
+def read_records(path: Path, kind: type[_Record], advice: str, mend: bool = False) -> Iterator[tuple[_Record, Place]]:
+    """Each whole line with its place; none without a file. An OutputError with `advice` for one of another kind.
+
+    To `mend` is to cut off a torn last line when all others were read.
+    """
     from pydantic import ValidationError  # here, because commands import this module at their top
 
     if not path.is_file():
@@ -186,9 +189,9 @@ def read_records(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple
     end = 0
     with open(path, "rb") as file:
         for number, raw in enumerate(file, start=1):
-            start, end = end, end + len(raw)
             if not raw.endswith(b"\n"):
-                return
+                break
+            start, end = end, end + len(raw)
             if not raw.strip():
                 continue
             try:
@@ -196,6 +199,8 @@ def read_records(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple
             except ValidationError as error:
                 raise OutputError(f"`{path.name}` in {str(path.parent)!r}, line {number} is not {advice}") from error
             yield record, Place(start, end)
+    if mend:
+        cut_off(path, end)
 
 
 def read_at(path: Path, place: Place) -> bytes:
@@ -205,10 +210,16 @@ def read_at(path: Path, place: Place) -> bytes:
 
 
 def append_line(path: Path, line: str) -> Place:
-    """Add the line, which is on the disk when this returns, and give its place."""
-    with open(path, "ab") as file:
-        start = file.tell()
-        file.write(f"{line}\n".encode())
-        file.flush()
-        os.fsync(file.fileno())
-        return Place(start, file.tell())
+    """Add the line, which is on the disk when this returns, or nothing of it where the disk is full; its place."""
+    raw = f"{line}\n".encode()
+    with open(path, "ab", buffering=0) as file:
+        start = file.seek(0, os.SEEK_END)
+        try:
+            written = 0
+            while written < len(raw):
+                written += file.write(raw[written:])
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(start)  # later lines would be written behind half a line
+            raise
+    return Place(start, start + len(raw))

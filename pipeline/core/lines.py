@@ -9,7 +9,6 @@ Source: pipeline/contracts/csv_v2.md#compressed-files.
 import codecs
 import csv
 import io
-import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -63,22 +62,19 @@ def csv_reader(lines: Iterator[str], delimiter: str = ",") -> "Reader":
     return csv.reader(lines, strict=True, delimiter=delimiter)
 
 
-def numbered_rows(
-    path: Path, end: int | None = None, delimiter: str = ",", encoding: str = ""
-) -> Iterator[tuple[int, list[str]]]:
+def numbered_rows(path: Path, delimiter: str = ",", encoding: str = "") -> Iterator[tuple[int, list[str]]]:
     """Each row of a CSV file with the physical line on which it begins, counted from 1; empty lines are no rows.
 
-    With `end` only the lines before that byte are read, of a packed file those that are packed before it. An `encoding`
-    by Python's name is for files of spreadsheets; CSV v2 is UTF-8. An InputError says what cannot be read, and where.
+    An `encoding` by Python's name is for files of spreadsheets; CSV v2 is UTF-8. An InputError says what cannot be
+    read, and where.
     """
 
     def refuse(line: int, raw: bytes, at: int) -> None:
         found = f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8"
         raise _encoding_error(found, likely_encoding(raw + file.read(_SAMPLE) + file.readline()))
 
-    with open_csv(path, end) as file:
-        lines = file if end is None or is_packed(path) else _lines_before(file, end)
-        rows = csv_reader(_text_lines(path, encoding) if encoding else decoded_lines(lines, refuse), delimiter)
+    with open_csv(path) as file:
+        rows = csv_reader(_text_lines(path, encoding) if encoding else decoded_lines(file, refuse), delimiter)
         line = 1
         try:
             for row in rows:
@@ -188,19 +184,10 @@ def by_lines(found: Mapping[str, Sequence[int]], word: str = "line") -> list[str
     return sentences
 
 
-def _lines_before(file: BinaryIO, end: int) -> Iterator[bytes]:
-    position = 0
-    for line in file:
-        position += len(line)
-        if position > end:
-            return
-        yield line
-
-
-def open_csv(path: Path, end: int | None = None) -> BufferedReader:
-    """The file open for reading, unpacked, up to byte `end` of it; an InputError where it is missing or a folder."""
+def open_csv(path: Path) -> BufferedReader:
+    """The file open for reading, unpacked; an InputError where it is missing or a folder."""
     try:
-        return io.BufferedReader(_Unpacked(path, end), _PIECE) if is_packed(path) else open(path, "rb")
+        return io.BufferedReader(_Unpacked(path), _PIECE) if is_packed(path) else open(path, "rb")
     except FileNotFoundError as error:
         raise InputError(f"There is no file {str(path)!r}; look at the path.") from error
     except IsADirectoryError as error:
@@ -252,12 +239,11 @@ def _compressor() -> "ZstdCompressor":
 
 
 class _Unpacked(io.RawIOBase):
-    """What is packed before byte `end`: a TornFrameError where the last frame is cut off, an InputError for damage."""
+    """What is packed: a TornFrameError where the last frame is cut off, an InputError for damage."""
 
-    def __init__(self, path: Path, end: int | None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         self._file = open(path, "rb")  # noqa: SIM115 - closed by `close`
-        self._left = os.fstat(self._file.fileno()).st_size if end is None else end
         self._pieces = self._unpack()
         self._ready = memoryview(b"")
 
@@ -279,7 +265,7 @@ class _Unpacked(io.RawIOBase):
         from zstandard import ZstdDecompressor, ZstdError
 
         unpacking = ZstdDecompressor()
-        frame, piece = unpacking.decompressobj(), self._take()
+        frame, piece = unpacking.decompressobj(), self._file.read(_PIECE)
         begun = False
         while piece:
             try:
@@ -294,14 +280,9 @@ class _Unpacked(io.RawIOBase):
             if frame.eof:
                 frame = unpacking.decompressobj()
             yield found
-            piece = rest or self._take()
+            piece = rest or self._file.read(_PIECE)
         if begun:
             raise TornFrameError(f"{str(self._path)!r} ends in the middle of an answer.")
-
-    def _take(self) -> bytes:
-        found = self._file.read(min(_PIECE, self._left))
-        self._left -= len(found)
-        return found
 
     def close(self) -> None:
         self._file.close()

@@ -108,9 +108,9 @@ def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
     return count
 
 
-def read_cells(path: Path, end: int | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Each row before byte `end` as its 20 cells in order, with the line on which it begins, or an InputError."""
-    rows = numbered_rows(path, end)
+def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each row as its 20 cells in order, with the line on which it begins, or an InputError."""
+    rows = numbered_rows(path)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
         raise InputError(
@@ -126,8 +126,8 @@ def read_cells(path: Path, end: int | None = None) -> Iterator[tuple[int, list[s
         yield line, cells
 
 
-def read_answers(path: Path, end: int | None = None) -> Iterator[StoredAnswer]:
-    """The answers of a file before byte `end`; held in memory are those of which rows are missing.
+def read_answers(path: Path) -> Iterator[StoredAnswer]:
+    """The answers of a file; held in memory are those of which rows are missing.
 
     `search_results` are those that the rows name: none where the answer has no citation. An InputError says which rows
     disagree, are missing, or go on after an answer was whole.
@@ -135,7 +135,7 @@ def read_answers(path: Path, end: int | None = None) -> Iterator[StoredAnswer]:
     waiting: dict[str, AnswerParts] = {}
     told: set[str] = set()
     current: AnswerParts | None = None
-    for line, cells in read_cells(path, end):
+    for line, cells in read_cells(path):
         answer_id = cells[ANSWER_ID]
         if current is None or current.answer_id != answer_id:
             if current is not None and current.is_whole():
@@ -185,14 +185,10 @@ class WholeAnswer(NamedTuple):
     end: int
 
 
-def whole_answers(path: Path) -> tuple[set[str], int]:
-    """The ids of the whole answers of a file, and the byte after the last of them: 0 where even the header is torn."""
-    whole: set[str] = set()
+def whole_answers(path: Path) -> Iterator[StoredAnswer]:
+    """The answers of a file that may end in a torn one, but for that."""
     end = header_end(path)
-    for answer in find_whole_answers(path, end) if end else ():
-        whole.add(answer.parts.answer_id)
-        end = answer.end
-    return whole, end
+    return (answer_from_parts(path, found.parts) for found in (find_whole_answers(path, end) if end else ()))
 
 
 def header_end(path: Path) -> int:

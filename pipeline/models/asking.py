@@ -10,6 +10,7 @@ import json
 import math
 import os
 import sys
+import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pipeline.core.errors import InputError, OutputError, ProviderError
-from pipeline.core.files import output_errors
+from pipeline.core.files import Place, append_line, cut_off, output_errors, read_at
 from pipeline.core.schema import Price
 from pipeline.models import structured
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured, model_content, plain_reason
@@ -34,6 +35,7 @@ in JSON only. You have no tools, and you never write a URL.
 
 {structured.DATA_RULE} read."""
 
+TASKS: dict[str, str] = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8"))
 NO_USE = "The model gave no usable answer"  # How notes begin on a question that the pages' own words answer
 _LARGER = 4
 
@@ -182,35 +184,26 @@ Question = TypeVar("Question", bound=tuple[str | None, ...])
 class Replies(Generic[Question]):
     """The replies in an open file: found by their question, added at the end."""
 
-    def __init__(self, descriptor: int, path: Path, kind: type[Question]) -> None:
+    def __init__(self, path: Path, kind: type[Question]) -> None:
         """Find every reply in the file to a question of this kind; a last line that a kill has torn is cut off."""
-        self.descriptor = descriptor
-        self.places: dict[Question, tuple[int, int]] = {}
-        self.end = 0
+        self.path = path
+        self.places: dict[Question, Place] = {}
+        end = 0
         with open(path, "rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
-                self.places[_read_question(line, path, number, kind)] = (self.end, len(line))
-                self.end += len(line)
-        os.ftruncate(descriptor, self.end)
+                place = Place(end, end + len(line))
+                self.places[_read_question(line, path, number, kind)], end = place, place.end
+        cut_off(path, end)
 
     def find(self, question: Question) -> list[str]:
-        if question not in self.places:
-            return []
-        start, length = self.places[question]
-        return [str(payload) for payload in json.loads(os.pread(self.descriptor, length, start))["payloads"]]
+        place = self.places.get(question)
+        return [str(each) for each in json.loads(read_at(self.path, place))["payloads"]] if place else []
 
     def keep(self, question: Question, payloads: Sequence[str]) -> None:
-        """Add a reply; it is on the disk when this returns."""
         fields: dict[str, Any] = question._asdict()  # type: ignore[attr-defined]  # of every NamedTuple
-        line = json.dumps({**fields, "payloads": list(payloads)}).encode() + b"\n"
-        written = 0
-        while written < len(line):
-            written += os.pwrite(self.descriptor, line[written:], self.end + written)
-        os.fsync(self.descriptor)
-        self.places[question] = (self.end, len(line))
-        self.end += len(line)
+        self.places[question] = append_line(self.path, json.dumps({**fields, "payloads": list(payloads)}))
 
 
 @contextmanager
@@ -224,7 +217,7 @@ def open_replies(path: Path, kind: type[Question], command: str) -> Iterator[Rep
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield Replies(descriptor, path, kind)
+        yield Replies(path, kind)
     except BlockingIOError as error:
         raise OutputError(
             f"Another `{command}` is writing to {str(path)!r}; wait for it or name another `--out`."

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel
 
 from pipeline.core.errors import ProviderError
-from pipeline.models.asking import Model
+from pipeline.models.asking import TASKS, Model
 from pipeline.models.completion import plain_reason
 from pipeline.research.passages import Passage, best_passages, claims_of, passages_of, readable_pages, reading_list
 from pipeline.research.values import Plan, Verified, plan_language
@@ -26,19 +26,6 @@ _ENDS = re.compile(r"[.!。！][\"'”’“»›)\]」』）]*$")  # How a sent
 _ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
 _CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
 _LEAST_QUOTED = 3  # Content words of a quote; fewer stand on any page
-
-
-_TASK = (
-    f"Read the numbered passages and write the claims that answer the question. At most {_MOST_MODEL_CLAIMS} claims, "
-    "the most important first, from different passages where they can be. What answers one of the other questions, or "
-    "says again what is known already, is no claim here; nor are headings, menus, code and examples of what a program "
-    "prints. Each claim is one sentence in the language of the question that stands alone, without pronouns that point "
-    "elsewhere, and says nothing that its passage does not say. `passage` is the passage's number. `quote` is copied "
-    "from that passage letter for letter, one stretch of at most 300 characters without omissions. Every number and "
-    "name in `claim` stands in `quote`. `type` is `fact`, `estimate` for figures that the passage itself calls "
-    "uncertain, or `opinion` for what somebody holds. No URL and no citation mark. No claims where the passages do not "
-    "answer."
-)
 
 
 class ClaimAnswer(BaseModel):
@@ -85,7 +72,7 @@ async def _section_claims(
     texts = [("QUESTION", section), ("OTHER QUESTIONS", others or "None."), ("KNOWN ALREADY", known or "Nothing.")]
     texts += [(f"PASSAGE {place} OF {len(passages)}", passage.text) for place, passage in enumerate(passages, start=1)]
     schema, read = ClaimsAnswer.model_json_schema(), ClaimsAnswer.model_validate
-    answer = await model.ask(_TASK, texts, schema, read, f"the section {section!r}")
+    answer = await model.ask(TASKS["claims"], texts, schema, read, f"the section {section!r}")
     if answer is None:
         return None
     located = [_located_claim(each, number, passages) for each in answer.claims]

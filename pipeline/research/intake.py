@@ -3,14 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pipeline.core.errors import InputError
-from pipeline.models.asking import Model
+from pipeline.models.asking import TASKS, Model
 from pipeline.research.artefacts import Clarify, RunFolder
 from pipeline.research.contracts import MAX_TOPIC, clean_text
 from pipeline.research.options import ResearchOptions, topic_language
-from pipeline.research.values import Depth, Intake, Plan
+from pipeline.research.values import PATTERNS, Depth, Intake, Plan
 from pipeline.text.asking import names_subject, subject_words
 from pipeline.text.words import ASKS_WITHOUT_BLANKS, content_words
 
@@ -21,16 +21,13 @@ _WEIGHTY_SIGN = re.compile(r"[\u30a1-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufa
 # `量子计算应用`, six signs, is "quantum computing applications", 30 letters.
 _SIGN_WORTH = 4
 _WANTED_LETTERS = 20
-_AMBIGUOUS = frozenset(["it", "this", "that", "they", "them", "something", "anything", "what", "how"])
-_ASKING = frozenset(["what", "how"])
-# Words for "it" and "this". Question words point at nothing: "How do web caches work?" names what it asks about.
-_AMBIGUOUS_HERE = _AMBIGUOUS - _ASKING | frozenset(["es", "das", "dies", "dieses", "diese", "etwas", "irgendetwas"])
-# What follows speaks of what stands before: "What is Memcached, and when is it worth using?"
-_NEXT_CLAUSE = re.compile(r"[,;:.?!]\s|\s(?:and|or|but|und|oder|aber)\s")
-_POINTING = re.compile("これ|それ|あれ|何か|这个|那个|这些|那些|它们|它|什么|이것|그것|무엇")
-_ABBREVIATIONS = frozenset(
-    ["ai", "ml", "dl", "llm", "nlp", "cv", "ag", "ar", "vr", "mr", "web", "app", "db", "os", "api"]
+_WORDS = PATTERNS["topic"]
+_AMBIGUOUS, _ASKING, _ABBREVIATIONS = (
+    frozenset(_WORDS[name].split()) for name in ("ambiguous", "asking", "abbreviations")
 )
+# Question words point at nothing: "How do web caches work?" names what it asks about.
+_AMBIGUOUS_HERE = _AMBIGUOUS - _ASKING | frozenset(_WORDS["ambiguous_german"].split())
+_NEXT_CLAUSE, _POINTING = re.compile(_WORDS["next_clause"]), re.compile(_WORDS["pointing"])
 _EMPTY_QUESTIONS = (
     "What specific topic would you like to research?",
     "What aspect or angle are you interested in?",
@@ -39,14 +36,8 @@ _EMPTY_QUESTIONS = (
 _CONTEXT_QUESTION = "Could you provide more context about '{}'? What specifically would you like to learn?"
 _VAGUE_QUESTION = "Your topic seems vague. Could you be more specific about what you mean?"
 _DEPTH_QUESTION = "What depth of research do you need? (brief overview / comprehensive analysis)"
-_DEPTH_WORDS: dict[Depth, re.Pattern[str]] = {
-    "brief": re.compile(r"\b(?:brief|overview|short|kurz\w*|überblick)\b|概要|概述|简要|簡潔|短い", re.IGNORECASE),
-    "medium": re.compile(r"\b(?:medium|mittel\w*|normal)\b|中等|標準", re.IGNORECASE),
-    "deep": re.compile(
-        r"\b(?:deep|comprehensive|thorough|detailed|ausführlich\w*|umfassend\w*|gründlich\w*)\b|全面|深入|详细|詳細|詳しく",
-        re.IGNORECASE,
-    ),
-}
+_DEPTHS: tuple[Depth, ...] = get_args(Depth)
+_DEPTH_WORDS = {depth: re.compile(PATTERNS["depth"][depth], re.IGNORECASE) for depth in _DEPTHS}
 _UNANSWERED = "No clarification provided"
 
 
@@ -163,16 +154,9 @@ _MOST_SECTIONS = 6
 _MOST_QUERIES = 8
 _LONGEST_LINE = 200
 
-_QUESTION_END = re.compile(r"[?？;；。]\s*|[.!](?:\s+|$)")
-_ASKS = (
-    r"how|what|why|when|where|who|which|is|are|does|do|can|should|will|"
-    r"wie|was|warum|wieso|weshalb|wozu|wofür|womit|woran|wann|wo|wer|welche[rsnm]?|ist|sind|kann|können|soll\w*|wird|werden"
-)
-_BETWEEN_QUESTIONS = re.compile(
-    rf",?\s+(?:and|or|und|oder|sowie)\s+(?=(?:{_ASKS})\b)|、?(?:そして|また|および)、?|[,,]?(?:以及|并且|还有)",
-    re.I,
-)
-_BEGINS_AS_QUESTION = re.compile(rf"(?:{_ASKS})\b", re.I)
+_QUESTION_END = re.compile(_WORDS["question_end"])
+_BETWEEN_QUESTIONS = re.compile(_WORDS["between_questions"].replace("{asks}", _WORDS["asks"]), re.I)
+_BEGINS_AS_QUESTION = re.compile(rf"(?:{_WORDS['asks']})\b", re.I)
 _LEAST_PART = 3  # Letters or signs of a part that can be a question of its own
 _URL = re.compile(r"https?://\S+|www\.\S+", re.I)
 _LIST_MARK = re.compile(r"\A(?:[#*•\s-]+|[0-9]{1,3}[.)](?:\s+|$))+")
@@ -196,13 +180,7 @@ async def make_plan(intake: Intake, model: Model | None) -> Plan:
     own = Plan(tuple(_distinct(parts)), tuple(_distinct([topic, *parts])[:_MOST_QUERIES]))
     if model is None:
         return own
-    task = (
-        "Plan the research on the topic below for a report whose reader has not studied it. `sections` are "
-        f"{_SECTIONS[intake.depth]} to {_MOST_SECTIONS} sub-questions that together answer it, in the order in which a "
-        "reader wants them, each a heading of at most 12 words. `queries` are 5 to 8 queries for a search engine, "
-        f"each on another side of the topic. Write both in the language with the code {intake.lang!r}; a query may be "
-        "in another language where better sources are in that."
-    )
+    task = TASKS["plan"].format(least=_SECTIONS[intake.depth], most=_MOST_SECTIONS, language=intake.lang)
     said = await model.ask(task, [("TOPIC", intake.topic)], _PLAN_SCHEMA, _read_plan, "the plan")
     if said is None:
         model.note("The plan is made from the topic's own words.")

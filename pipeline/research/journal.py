@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from pipeline.core.errors import InputError
+from pipeline.core.files import append_line
 from pipeline.models.structured import Spent, added
 from pipeline.research.contracts import ToolCall, put_trace
 from pipeline.research.values import Stage
@@ -84,19 +85,8 @@ class Journal:
                 self.unmetered += entry["payloads"]
 
     def _keep(self, **entry: Any) -> None:
-        """Add an entry; it is on the disk when this returns, or nothing of it where the disk is full."""
         now = time.monotonic()
-        line = json.dumps({**entry, "seconds": round(now - self.written, 3)}, ensure_ascii=True).encode() + b"\n"
-        with open(self.path, "ab", buffering=0) as file:
-            end = file.seek(0, os.SEEK_END)
-            try:
-                written = 0
-                while written < len(line):
-                    written += file.write(line[written:])
-                os.fsync(file.fileno())
-            except OSError:
-                file.truncate(end)  # the entries of other calls would be written behind half a line
-                raise
+        append_line(self.path, json.dumps({**entry, "seconds": round(now - self.written, 3)}))
         self.written = now
         self._remember(entry)
 

@@ -15,8 +15,19 @@ from pipeline.core.errors import InputError
 from pipeline.research.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.contracts import Citation, Reference, Report, is_document
 from pipeline.research.full_text import FullText, search_words
-from pipeline.research.report_words import ReportWords, report_words
-from pipeline.research.values import ANSWER, AskedQuery, Intake, Plan, Verified, Written, plan_language, title_of
+from pipeline.research.values import (
+    ANSWER,
+    PATTERNS,
+    AskedQuery,
+    Intake,
+    Plan,
+    ReportWords,
+    Verified,
+    Written,
+    plan_language,
+    report_words,
+    title_of,
+)
 from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import lines_of
 from pipeline.text.asking import is_general, names_subject, subject_words
@@ -379,19 +390,7 @@ def _lacking(plan: Plan, texts: Iterable[str]) -> list[str]:
     return [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in lacking]
 
 
-_ORDERS = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your)\b.{0,30}"
-    r"\b(?:instructions?|prompts?)\b"
-    r"|\byou are (?:now )?an? (?:[\w-]+ )?(?:AI|assistant|(?:large )?language model|chatbot|LLM)\b"
-    r"|\b(?:ignorieren?|vergiss|vergessen|missachten?)\b.{0,40}\b(?:Anweisung|Instruktion|Vorgabe|Prompt)\w*"
-    r"|\bdu bist (?:jetzt |nun )?ein\w* (?:KI|Sprachmodell|Assistent|Chatbot)"
-    r"|\bSie sind (?:jetzt |nun )?eine? (?:KI|Sprachmodell)"
-    r"|(?:以前|これまで|上記|前|すべて|全て)の.{0,8}(?:指示|命令|プロンプト)を?.{0,4}(?:無視|忘れ)"
-    r"|あなたは.{0,10}(?:AI|アシスタント|言語モデル)"
-    r"|忽略.{0,10}(?:指示|指令|提示)|你是.{0,10}(?:AI|助手|语言模型)",
-    re.IGNORECASE,
-)
-"""How pages order the machine about that reads them, in usual wordings of English, German, Japanese and Chinese."""
+_ORDERS = re.compile(PATTERNS["page"]["orders"], re.IGNORECASE)
 
 
 @lru_cache(maxsize=64)  # a run lays its report out three times, and long pages take long

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from itertools import zip_longest
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 from pipeline.asking.gather import Report, gather_pages, missing_pages
@@ -175,11 +175,6 @@ _PAGES_KEPT = 32
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 
 
-class Duplicate(NamedTuple):
-    url: str
-    same_as: str
-
-
 _Shingled = tuple[int, frozenset[int]]
 """Checksums of a text: of all words, and of words in a row; none of these for one that is too short."""
 
@@ -199,18 +194,14 @@ def _same(one: _Shingled, other: _Shingled) -> bool:
     return whole == other_whole or (bool(shared) and shared >= _SAME * (len(rows) + len(other_rows) - shared))
 
 
-def without_duplicates(pages: Sequence[Page]) -> tuple[tuple[Page, ...], tuple[Duplicate, ...]]:
-    """The pages of which none says the same as one before it, and those that do; all in their order."""
+def without_duplicates(pages: Sequence[Page]) -> tuple[Page, ...]:
+    """The pages of which none says the same as one before it, in their order."""
     kept: dict[Page, _Shingled] = {}
-    duplicates: list[Duplicate] = []
     for page in pages:
         text = _shingled(page.text)
-        twin = next((before for before, known in kept.items() if _same(text, known)), None)
-        if twin is None:
+        if not any(_same(text, known) for known in kept.values()):
             kept[page] = text
-        else:
-            duplicates.append(Duplicate(page.url, twin.url))
-    return tuple(kept), tuple(duplicates)
+    return tuple(kept)
 
 
 class Unread(NamedTuple):
@@ -223,7 +214,7 @@ class PagesRead(NamedTuple):
     pages: tuple[Page, ...] = ()
     """Those that were read, in the order in which they were found; of pages that say the same the first."""
     unread: tuple[Unread, ...] = ()
-    duplicates: tuple[Duplicate, ...] = ()  # Read by nothing here; checkpoints keep fields by their place
+    duplicates: tuple[Any, ...] = ()  # of earlier versions: checkpoints keep fields by their place
     cached: int = 0
     fetched: int = 0
     away: bool = False
@@ -247,8 +238,8 @@ async def fetch(
     tell_cached([url for url in urls if url not in asked], store, note, run_id)
     gathered = await gather_pages(missing, fetcher, extractor, store, note, run_id, workers)
     read, unread = _read_pages(urls, store, gathered.kept if refresh else ())
-    pages, duplicates = without_duplicates(read)
-    return PagesRead(pages, unread, duplicates, len(urls) - len(missing), gathered.fetched, gathered.away)
+    cached = len(urls) - len(missing)
+    return PagesRead(without_duplicates(read), unread, (), cached, gathered.fetched, gathered.away)
 
 
 def tell_cached(urls: Sequence[str], store: Store, note: Report, run_id: str) -> None:

@@ -11,8 +11,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from pipeline.research.full_text import FullText, SearchWord, any_of, search_words
-from pipeline.research.report_words import report_words
-from pipeline.research.values import Intake, Plan, Written, plan_language, title_of
+from pipeline.research.values import PATTERNS, Intake, Plan, Written, plan_language, report_words, title_of
 from pipeline.sources.choose import rank_passages
 from pipeline.sources.chunk import page_chunks
 from pipeline.sources.headings import headings_above, headings_of
@@ -95,10 +94,7 @@ def best_passages(section: str, passages: Sequence[Passage], most: int, language
 _MOST = 5
 _FEW_WORDS, _LEAST_WORDS = 2, 2
 """A passage holds two words of a question that has more than two, else one: in its text, its title or its headings."""
-_PRONOUN = re.compile(
-    r"\b(?:its?|they|them|their|sie|ihre?[nrms]?|er|es|ihm|ihn|sein\w*)\b|それ|その|它|其", re.IGNORECASE
-)
-"""What stands for something that an earlier question names."""
+_PRONOUN = re.compile(PATTERNS["claim"]["pronoun"], re.IGNORECASE)
 _SAYS = re.compile(r"[^\W_]")
 
 

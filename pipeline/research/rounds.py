@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.terminal import counted
-from pipeline.models.asking import Model
+from pipeline.models.asking import TASKS, Model
 from pipeline.research.claims import ask_verdicts, extract_claims, verify, verify_passages
 from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, is_document
 from pipeline.research.intake import clean_line
@@ -49,14 +49,6 @@ _SCHEMA: dict[str, Any] = {
     "required": ["queries"],
     "additionalProperties": False,
 }
-_TASK = (
-    "Find what is missing in a research report. The questions below are not answered yet, or not enough; what is "
-    f"answered so far stands below each. `queries` are at most {_MOST_QUERIES} queries for a search engine that "
-    "may find what is missing, the most promising first. Each is on one question and asks for something else than "
-    "those that were asked already, in the words of those who know the subject: names, technical terms, other "
-    "words for the same thing. At most 10 words each, no URL, no search operator. An empty list where no other "
-    "query can help."
-)
 
 
 class OpenSection(NamedTuple):
@@ -135,7 +127,7 @@ async def _queries_of_model(missing: Sequence[OpenSection], known: Known, model:
     headings = [words for words, _ in Counter(_headings(known.pages)).most_common(20)]
     texts.append(("HEADINGS OF PAGES READ", "\n".join(each[:_LONGEST_SHOWN] for each in headings) or "None."))
     texts.append(("QUERIES ASKED ALREADY", "\n".join(known.queries[-40:])))
-    said = await model.ask(_TASK, texts, _SCHEMA, read, "what is missing")
+    said = await model.ask(TASKS["queries"], texts, _SCHEMA, read, "what is missing")
     return [line for each in said or () if (line := clean_line(_OPERATOR.sub(" ", each)))]
 
 
@@ -276,7 +268,7 @@ class ResearchRounds:
             round_=number,
             words=lambda value: f"{len(value.pages)} read, {len(value.unread)} not",
         )
-        pages, _ = without_duplicates([*before.pages, *read.pages])
+        pages = without_duplicates([*before.pages, *read.pages])
         new = pages[len(before.pages) :]
         claims = await self.run.run_stage(
             "extract",
@@ -289,7 +281,7 @@ class ResearchRounds:
         )
         gathered = Gathered(
             (*before.found, *harvested.found),
-            tuple(pages),
+            pages,
             (*before.unread, *read.unread),
             (*before.claims, *claims),
             rounds=number,

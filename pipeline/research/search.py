@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import html
 import json
-import os
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from urllib.parse import urlencode
 
 from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError, NotInstalledError, ProviderError, SettingsError
+from pipeline.core.files import append_line
 from pipeline.core.schema import ErrorKind
 from pipeline.providers.http.client import ApiClient, RetryPolicy, waiting
 from pipeline.providers.http.failure import redact
@@ -129,11 +129,7 @@ class RunSearch:
         results = [result.model_dump(mode="json", by_alias=True, exclude_none=True) for result in answer]
         line = json.dumps({"key": key, "query": query, "dropped": answer.dropped, "results": results})
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path, "ab") as file:
-            # A line feed before each line as well: so the one before, which a kill may have torn, ends there.
-            file.write(f"\n{line}\n".encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.path, f"\n{line}")  # so the line before, which a kill may have torn, ends there
 
 
 MOST_AT_ONCE = 5

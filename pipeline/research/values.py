@@ -4,11 +4,16 @@ A checkpoint keeps a value's fields by their place: no field goes, moves or come
 that were killed cannot be continued.
 """
 
+import tomllib
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal, NamedTuple
 
 from pipeline.text.words import text_language
 from pipeline.verifying.values import Checked, Paragraph
 
+PATTERNS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text("utf-8"))
 ANSWER = -1  # The section of a report's first paragraphs, which answer the whole topic
 
 Depth = Literal["brief", "medium", "deep"]
@@ -61,3 +66,14 @@ def plan_language(plan: Plan) -> str:
 def title_of(topic: str) -> str:
     words = " ".join(topic.split())
     return words[:1].upper() + words[1:]
+
+
+class ReportWords(SimpleNamespace):
+    """The report's own words in one language; what each is for stands in `words/en.toml`."""
+
+
+@cache
+def report_words(language: str) -> ReportWords:
+    """The report's words in the language; English ones where it has none of its own."""
+    files = {path.stem: path for path in Path(__file__).with_name("words").glob("*.toml")}
+    return ReportWords(**tomllib.loads(files.get(language, files["en"]).read_text(encoding="utf-8")))

@@ -8,12 +8,22 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from pipeline.citations.addresses import site_key, source_domain
-from pipeline.models.asking import Model
+from pipeline.models.asking import TASKS, Model
 from pipeline.research.claims import is_fit
 from pipeline.research.contracts import is_document
 from pipeline.research.layout import cut
-from pipeline.research.report_words import ReportWords, report_words
-from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language, title_of
+from pipeline.research.values import (
+    ANSWER,
+    PATTERNS,
+    Intake,
+    Plan,
+    ReportWords,
+    Verified,
+    Written,
+    plan_language,
+    report_words,
+    title_of,
+)
 from pipeline.sources.address import source_kind
 from pipeline.sources.headings import headings_above
 from pipeline.text.asking import stem, stems_of, subject_words
@@ -54,18 +64,7 @@ _PLACE_COSTS = 0.04
 what it costs that others of its section stand before it."""
 _NEW_SIDE_WORTH = 0.3
 """What it counts that a claim answers a question of the topic that no earlier one of the head does."""
-_ASIDE = re.compile(
-    r"\b(?:i|my|our|we|us|for (?:example|instance)|ich|meine?[rnms]?|wir|unser\w*|uns|zum beispiel|beispielsweise)\b"
-    r"|^[(（]|\b(?:z\. ?B|e\. ?g)\.|例えば|たとえば|私[はのがたも]|我々|比如|例如|我[们的]",
-    re.IGNORECASE,
-)
-"""What tells of somebody, gives an example or stands in brackets: no answer to a topic."""
-_GOES_ON = re.compile(
-    r"\b(?:this|these|those|such|do so|also|thus|however|therefore|hence|unlike|(?:un)?fortunately|alternatively)\b"
-    r"|^(?:\w+ ){0,3}(?:it|they|them)\b|\b(?:dies\w*|auch|daher|deshalb|jedoch|glücklicherweise|leider|stattdessen)\b"
-    r"|この|その|また、|しかし|幸い|这|该|因此|也",
-    re.IGNORECASE,
-)
+_ASIDE, _GOES_ON = (re.compile(PATTERNS["claim"][name], re.IGNORECASE) for name in ("aside", "goes_on"))
 _GOING_ON_COSTS = 0.15  # What leans on a sentence before, and what that costs
 
 
@@ -158,15 +157,6 @@ class SectionAnswer(BaseModel):
     paragraphs: list[ParagraphAnswer]
 
 
-_TASK = (
-    "Write the paragraphs of one section of a report from claims that were checked against their sources. Each "
-    "paragraph has its own claims; state all of them, and nothing else, in plain sentences that read well one "
-    "after the other, in the language of the claims. Keep their words for what they are about, their numbers and "
-    "names. `sentences` are the paragraph's sentences in order, `claims` the ids of the claims that a sentence "
-    "states. No URL, no citation mark, no Markdown, no number that the claims do not have."
-)
-
-
 async def _drafted_texts(
     plan: Plan, paragraphs: Sequence[Sequence[Checked]], pages: Sequence[Page], model: Model
 ) -> dict[int, str]:
@@ -205,7 +195,7 @@ async def _draft_section(
         claims = "\n".join(f"{each.claim.id}: {each.claim.text}" for each in paragraphs[place])
         texts.append((f"CLAIMS OF PARAGRAPH {number}", claims))
     schema, read = SectionAnswer.model_json_schema(), SectionAnswer.model_validate
-    answer = await model.ask(_TASK, texts, schema, read, f"the text of section {section + 1}")
+    answer = await model.ask(TASKS["paragraphs"], texts, schema, read, f"the text of section {section + 1}")
     drafts = answer.paragraphs if answer else []
     return {places[each.paragraph - 1]: each for each in drafts if 1 <= each.paragraph <= len(places)}
 
@@ -385,4 +375,4 @@ def _said_by(quote: Quote, page: Page, words: ReportWords) -> str:
     kind = source_kind(page.url)
     told = words.document if kind == "page" and is_document(page.url) else words.kinds[kind]
     about = words.beside.join((told, dated.replace("{date}", day)))
-    return words.side.format(name=cut(name, 80), about=about, words=cut(said, 300))
+    return str(words.side.format(name=cut(name, 80), about=about, words=cut(said, 300)))

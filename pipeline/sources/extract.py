@@ -17,7 +17,6 @@ from contextlib import closing, suppress
 from functools import cache
 from importlib import import_module
 from itertools import accumulate
-from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, NoReturn, Self, cast
 
 from pipeline.core.errors import NotInstalledError
@@ -379,9 +378,7 @@ class Extractor:
             self.free.put_nowait(None)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for worker in list(self.running):
             await self.end(worker)
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import NamedTuple, Self
 
 import httpx
@@ -134,9 +133,7 @@ class Fetcher:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for asked in self.robots.values():
             asked.cancel()
         await asyncio.gather(*self.robots.values(), return_exceptions=True)

@@ -20,7 +20,7 @@ from pipeline.asking.run_state import RunState
 from pipeline.citations.addresses import membership_key
 from pipeline.core.schema import Price
 from pipeline.core.terminal import run_together
-from pipeline.models.asking import Meter, Model, Replies, SpendLimits, open_replies
+from pipeline.models.asking import TASKS, Meter, Model, Replies, SpendLimits, open_replies
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
 from pipeline.models.structured import Asker, Spent, accept_body, spent_of
@@ -34,13 +34,6 @@ from pipeline.verifying.rules import Finding, check_sentence, contradiction, den
 from pipeline.verifying.values import Decided, Quote
 
 _ELSEWHERE = "the model's quote shares fewer than two words with the sentence"
-_TASK = (
-    "Say whether the passages support the claim. `verdict` is `supported` where they say all of it, `cannot_tell` "
-    "where they say a part of it, `contradicted` where they say otherwise, else `not_found`. `quotes` are copied "
-    "letter for letter from the passages: the stretches that decide, at most three, each of at most 300 characters; "
-    "they hold every number, date and name of a claim that is `supported`. None for `not_found`. Go by the passages "
-    "alone, not by what you know."
-)
 
 
 class VerdictAnswer(BaseModel):
@@ -109,7 +102,7 @@ def _nearest_passages(pages: Sequence[PageText], places: Sequence[SentencePlace]
 async def ask_verdict(question: OpenQuestion, model: Model) -> Structured[VerdictAnswer]:
     texts = [("CLAIM", question.text)]
     texts += [(f"PASSAGE {number}", each.text) for number, each in enumerate(question.passages, start=1)]
-    return await model.answer(_TASK, texts, VerdictAnswer.model_json_schema(), VerdictAnswer.model_validate)
+    return await model.answer(TASKS["verdict"], texts, VerdictAnswer.model_json_schema(), VerdictAnswer.model_validate)
 
 
 def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:

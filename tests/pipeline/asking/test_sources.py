@@ -320,7 +320,7 @@ def test_hosts_are_asked_in_turn_and_every_failure_is_counted_however_many_there
         "https://many.test/1",
         None,
     ]
-    queues.give_back(first[1])
+    queues.hosts.appendleft(first[1])
     assert queues.take() == (many[2], first[1])
     tally = Tally()
     for number in range(130):

@@ -161,9 +161,7 @@ JAPANESE = "".join(f"{number}番の巣箱は{number * 7 % 40}キロの蜂蜜を�
 )
 def test_pages_that_say_the_same_count_once_and_parts_and_short_ones_stay(one: str, other: str, same: bool) -> None:
     pages = [Said(f"https://{at}.example/", "", "", "", text, "") for at, text in enumerate((one, other))]
-    kept, duplicates = without_duplicates(pages)
-    assert list(kept) == (pages[:1] if same else pages)
-    assert [tuple(each) for each in duplicates] == ([(pages[1].url, pages[0].url)] if same else [])
+    assert list(without_duplicates(pages)) == (pages[:1] if same else pages)
 
 
 @pytest.fixture
