@@ -6,12 +6,13 @@ Source: pipeline/contracts/run_folder.md#input.
 """
 
 import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import file_digest
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 
 from pipeline.core.errors import BadRowsError, InputError
@@ -24,13 +25,7 @@ if TYPE_CHECKING:
 _TEXT_COLUMNS = ("prompt", "narrative_prompt")
 # Such as `de`, `de-AT` or `pt_BR`.
 _LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_].*)?", re.IGNORECASE | re.ASCII)
-_ISO_639_1 = """
-aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo
-es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg
-ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn
-no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta
-te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
-"""
+CODES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("codes.toml").read_text(encoding="utf-8"))
 _LONGEST = 20_000
 # Of Windows, and of the shared folders of others
 _NO_FILE_NAME = re.compile(
@@ -195,7 +190,7 @@ class _Look:
         other = next(iter(texts.values()))
         alike, near = self.alike.setdefault(normalize("NFC", name.strip()).casefold(), (name, line))
         no_file = _NO_FILE_NAME.search(name) or len(name.encode("utf-8", "replace")) > 230
-        no_code = self.language and narrative.language not in _ISO_639_1.split()
+        no_code = self.language and narrative.language not in CODES["languages"].split()
         for is_so, doubt in (
             (
                 first != line,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import Field, ValidationError
 
-from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.narratives import CODES, NarrativesCsv
 from pipeline.citations.addresses import host_name
 from pipeline.core.errors import InputError
 from pipeline.core.prompts import (
@@ -204,17 +204,6 @@ _RECENCIES = ("day", "week", "month", "year")
 _ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://|-+)?([^/?#:]*).*$", re.IGNORECASE | re.DOTALL)
 
 _MAX_TEMPERATURE = 2.0
-_COUNTRIES = """
-AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA
-CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA
-GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP
-KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS
-MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS
-RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW
-TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW
-"""
-# What people write instead of the code: other lists' codes, three letters, languages.
-_MEANT_COUNTRY = {"UK": "GB", "EN": "GB", "EL": "GR", "JA": "JP", "KO": "KR", "UKR": "UA", "GER": "DE", "JPN": "JP"}
 
 
 def read_options(
@@ -239,8 +228,8 @@ def read_options(
     if max_tokens < 1:
         raise InputError(f"An answer cannot have {max_tokens} tokens; give 1 or more.")
     code, age = country.strip().upper(), recency.strip().lower()
-    if code and code not in _COUNTRIES.split():
-        meant = _MEANT_COUNTRY.get(code)
+    if code and code not in CODES["countries"].split():
+        meant = CODES["meant_countries"].get(code)
         hint = f"Did you mean {meant!r}?" if meant else "Give its two letters by ISO 3166, such as 'DE' or 'JP'."
         raise InputError(f"There is no country {country!r}. {hint}")
     if age and age not in _RECENCIES:

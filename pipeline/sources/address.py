@@ -5,14 +5,17 @@ their sites, tell the kind. Source: pipeline/contracts/research.md#sources.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Collection, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal, NamedTuple, cast
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pipeline.citations.addresses import is_grounding_redirect, site_key, url_host
 
+WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 _LEAST_WORDS = 2
 _STATUS = ("404", "410")  # what pages about errors have in their address
 _WORD = re.compile(rf"[^\W\d_]+|{'|'.join(_STATUS)}")
@@ -146,19 +149,9 @@ SECONDARY: frozenset[SourceKind] = frozenset({"discussion", "shop", "listing"})
 """Those for whose words nobody answers, who sell, or who say nothing themselves."""
 
 _STATES = frozenset({"gov", "govt", "gouv", "gob", "gub"})
-_PARTS_OF_SITES = """
-discussion: forum forums foren board boards community discuss discussion discussions thread threads viewtopic \
-showthread question questions answers comments
-shop: shop store product products produkt produkte buy kaufen cart deals offers coupons
-listing: search suche tag tags category categories kategorie author archives
-documentation: doc docs documentation dokumentation man manpages manual manuals handbook handbuch reference spec specs \
-specification standard standards rfc
-"""
 _PARTS: dict[SourceKind, frozenset[str]] = {
-    cast(SourceKind, kind): frozenset(words.split())
-    for kind, words in (line.split(":") for line in _PARTS_OF_SITES.strip().splitlines())
+    cast(SourceKind, kind): frozenset(words.split()) for kind, words in WORDS["parts_of_sites"].items()
 }
-"""How people call parts of their sites: labels of a host before what is registered, and whole parts of a path."""
 
 
 def source_kind(url: str, names: Collection[str] = ()) -> SourceKind:

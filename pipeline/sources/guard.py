@@ -8,11 +8,13 @@ redirect passes the same check, whoever follows it (SECURITY.md#cited-pages).
 import asyncio
 import re
 import socket
+import tomllib
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from pathlib import Path
 
 import httpcore
 import httpx
@@ -31,44 +33,9 @@ _BLOCKED_PORTS = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
 )
 
-# https://www.iana.org/assignments/iana-ipv4-special-registry, read 2026-11-21; written out because what the standard
-# library counts as global changes between its releases.
-_CLOSED_IPV4 = tuple(
-    ip_network(network)
-    for network in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",  # carriers' NAT; Alibaba's metadata
-        "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's host, metadata among other things, on a public address
-        "169.254.0.0/16",  # link-local; metadata of most clouds
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.31.196.0/24",
-        "192.52.193.0/24",
-        "192.88.99.0/24",  # 6to4 relays
-        "192.168.0.0/16",
-        "192.175.48.0/24",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/3",  # multicast, reserved, broadcast
-    )
-)
-# Of IPv6 only what is handed out to networks is open; mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96, 64:ff9b:1::/48),
-# local (fc00::/7, fe80::/10) and multicast addresses lie outside.
-# https://www.iana.org/assignments/iana-ipv6-special-registry, read 2026-11-21
-_OPEN_IPV6 = ip_network("2000::/3")
-_CLOSED_IPV6 = tuple(
-    ip_network(network)
-    for network in (
-        "2001::/23",  # Teredo, benchmarks, ORCHID
-        "2001:db8::/32",
-        "2002::/16",  # 6to4: an IPv4 address in disguise
-        "2620:4f:8000::/48",
-        "3fff::/20",
-    )
+_CLOSED_IPV4, _OPEN_IPV6, _CLOSED_IPV6 = (
+    tuple(map(ip_network, networks))
+    for networks in tomllib.loads(Path(__file__).with_name("networks.toml").read_text(encoding="utf-8")).values()
 )
 
 
@@ -135,8 +102,8 @@ def is_public(address: Address) -> bool:
     """Whether the address is one of the public internet's, and hides no other one."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _CLOSED_IPV4)
-    plain = address.scope_id is None
-    return plain and address in _OPEN_IPV6 and not any(address in network for network in _CLOSED_IPV6)
+    is_open = address.scope_id is None and any(address in network for network in _OPEN_IPV6)
+    return is_open and not any(address in network for network in _CLOSED_IPV6)
 
 
 def guarded_client(

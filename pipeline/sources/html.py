@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
+from pipeline.sources.address import WORDS
 from pipeline.sources.decode import CONTROL, stored_text
 from pipeline.sources.headings import LEVELS, NamedHeading, html_headings
 from pipeline.sources.quality import markup_of_404
@@ -175,21 +176,9 @@ def _visible_text(tree: Any) -> str:
     return _lines_of("".join(parts))
 
 
-# What surrounds the page's own words or waits for a click; of a ruby the text has the base alone.
-_APART_TAGS = "aside button dialog footer label menu nav noframes noscript rp rt textarea"
-_APART = _NO_TEXT.union(_APART_TAGS.split())
-_APART_ROLES = "alertdialog banner complementary contentinfo dialog menu menubar navigation search"
-_ROLES = frozenset(_APART_ROLES.split())
-# How sites name such boxes, and the comments of readers: a class or an id of nothing but these words (`site-footer`).
-_APART_NAMES = """ad ads advert advertisement author authors bio breadcrumb byline meta promo timestamp breadcrumbs
-comments commentlist cookie cookies disqus footer menu nav navbar navigation newsletter recommended related respond
-share shares sharedaddy sharing sidebar social trending"""
-_NAMES = frozenset(_APART_NAMES.split())
-_PARTS_OF_NAMES = """area article articles banner bar block bottom box btn button buttons component container content
-entry follow form global group header holder icons inline inner item items js l left link links list main media menu
-mobile module more nav notice outer page panel popup post posts primary right row secondary section signup site social
-stories subscribe toolbar tools top widget wrap wrapper"""
-_NAMES_OF_BOXES = _NAMES.union(_PARTS_OF_NAMES.split(), ("",))
+_WORDS = {name: frozenset(words.split()) for name, words in WORDS["html"].items()}
+_APART, _ROLES, _NAMES = _NO_TEXT | _WORDS["apart_tags"], _WORDS["apart_roles"], _WORDS["names"]
+_NAMES_OF_BOXES = _NAMES.union(_WORDS["parts_of_names"], ("",))
 _BOXES = ("div", "form", "li", "ol", "p", "section", "ul")
 _TEASER_ELEMENTS, _TEASER_LETTERS = 30, 300
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+from pipeline.sources.address import WORDS
 from pipeline.sources.headings import Heading
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import UNSPACED
@@ -18,13 +19,7 @@ _MOST = 3_000  # Characters from which a list, table or code block goes on in a 
 _MOST_CODE_WORDS = 6  # Words of a line among lines of code that is code though nothing in it looks so
 _LONG, _LONG_UNSPACED = 80, 40
 """Characters from which a line without a full stop is prose, and no caption, term or code."""
-_LABEL = re.compile(
-    r"(?:warning|caution|danger|attention|important|note|tip|hint|notice|see also"
-    r"|warnung|achtung|vorsicht|gefahr|wichtig|hinweis|anmerkung|bemerkung|tipp|siehe auch"
-    r"|警告|注意|危険|重要|注記?|備考|メモ|ヒント|参考|補足|危险|提示|说明|注释)"
-    r"(?:(?P<alone>\s*[:：!！.]?\s*$)|[\s:：])",
-    re.IGNORECASE,
-)
+_LABEL = re.compile(WORDS["passages"]["label"], re.IGNORECASE)
 _ITEM = re.compile(r"(?:[-*+•‣◦▪–]\s|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s|[①-⑳]|[(（]\d{1,2}[)）])")
 _NUMBER = re.compile(r"\(?(\d{1,3})[.)]\s")
 _ROW = re.compile(r"\S\s*\|\s|^\||\t")

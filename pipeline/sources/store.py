@@ -6,6 +6,7 @@ Source: pipeline/contracts/research.md#the-store.
 import json
 import os
 import sqlite3
+import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -251,42 +252,9 @@ def _json_text(value: Mapping[str, Any]) -> str:
     return _storable(json.dumps(value, ensure_ascii=False))
 
 
-_ARCHIVED = (
-    "CREATE TABLE archived (url TEXT PRIMARY KEY, said TEXT NOT NULL, archive TEXT NOT NULL, ts DATETIME NOT NULL)"
-)
 APPLICATION_ID = 0x63697465
 """The four letters `cite` in the file's header (https://www.sqlite.org/pragma.html#pragma_application_id)."""
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        "CREATE TABLE pages (url TEXT PRIMARY KEY, text BLOB, title TEXT, domain TEXT, lang TEXT, content_type TEXT,"
-        " hash TEXT, ts DATETIME)",
-        "CREATE TABLE traces (id TEXT, ts DATETIME, kind TEXT, payload JSON)",
-        "CREATE TABLE runs (id TEXT PRIMARY KEY, topic TEXT, report_md BLOB, report_json JSON, metrics JSON,"
-        " created_at DATETIME)",
-        f"PRAGMA application_id = {APPLICATION_ID}",
-    ),
-    (
-        "ALTER TABLE pages ADD COLUMN final_url TEXT NOT NULL DEFAULT ''",
-        "UPDATE pages SET final_url = url",
-        "ALTER TABLE pages ADD COLUMN raw BLOB",
-        "ALTER TABLE pages ADD COLUMN raw_sha256 TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE pages ADD COLUMN status INTEGER",
-        "ALTER TABLE pages ADD COLUMN reason TEXT NOT NULL DEFAULT 'page'",
-        "ALTER TABLE pages ADD COLUMN detail TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE pages ADD COLUMN etag TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE pages ADD COLUMN last_modified TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE pages ADD COLUMN page_starts JSON NOT NULL DEFAULT '[]'",
-        "ALTER TABLE pages ADD COLUMN added INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE traces ADD COLUMN run_id TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE traces ADD COLUMN seq INTEGER NOT NULL DEFAULT 0",
-        "CREATE INDEX traces_of_run ON traces (run_id, seq)",
-        "ALTER TABLE runs ADD COLUMN status TEXT NOT NULL DEFAULT ''",
-    ),
-    ("ALTER TABLE pages ADD COLUMN headings JSON NOT NULL DEFAULT '[]'",),
-    ("ALTER TABLE pages ADD COLUMN read_share REAL",),
-    (_ARCHIVED,),
-)
-"""Step n leads from version n to version n + 1; a step that was ever released is never changed."""
+MIGRATIONS: list[list[str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["steps"]
 VERSION = len(MIGRATIONS)
 _LACKING = {2: "'[]' AS headings, NULL AS read_share", 3: "NULL AS read_share"}
 """What the pages of a store lack that can be read as it is, by the store's version."""
@@ -343,7 +311,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> No
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
     elif (version := _store_version(connection, str(path))) in (2, 3, 4):
-        connection.execute(_ARCHIVED.replace("TABLE", "TEMP TABLE", 1))
+        connection.execute(MIGRATIONS[4][0].replace("TABLE", "TEMP TABLE", 1))
         if lacking := _LACKING.get(version):
             connection.execute(f"CREATE TEMP VIEW pages AS SELECT *, {lacking} FROM main.pages")
     elif version != VERSION:

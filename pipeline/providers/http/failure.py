@@ -4,9 +4,11 @@ Decisions are values, without clock or network.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import ProviderError
@@ -22,10 +24,9 @@ _REFUSED = {
     # Google's finishReason and blockReason: https://ai.google.dev/api/generate-content#FinishReason
     *("safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "jailbreak", "model_armor"),
 }
-# What stands in an error that is about the question's content.
-_REFUSED_CONTENT = re.compile(
-    r"moderation|flagged|usage guidelines|content[ _](?:management )?(?:polic|filter)|safety[ _](?:check|system)",
-    re.IGNORECASE,
+_SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_REFUSED_CONTENT, _WRONG_KEY, _NO_MONEY, _NO_MODEL, _FORM_FIELDS = (
+    re.compile(form, re.IGNORECASE | re.MULTILINE) for form in _SAID["patterns"].values()
 )
 
 # OpenAI shows the ends of a wrong key, Gemini may show all of it; limits name organisations and users.
@@ -48,44 +49,11 @@ REDACTED = "[redacted]"
 # Some proxies answer with a web page; only its words are worth keeping.
 _PAGE_MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 
-_WRONG_KEY = re.compile(
-    r"API_KEY_INVALID|SUBSCRIPTION_TOKEN_INVALID|(?:incorrect|invalid|missing|no) api[ _]?key|api key not valid",
-    re.IGNORECASE,
-)
-_NO_MONEY = re.compile(
-    r"insufficient_quota|credit[_ ]balance|spend(?:ing)?[_\s]?limit|organization_usage_limit|usage limits?\b|PerDay"
-    r"|(?:any|available|enough|insufficient|out of) (?:funds|credits)\b",
-    re.IGNORECASE,
-)
-# OpenAI's code, Perplexity's type, Anthropic's "model: name", and what the others write around the name.
-_NO_MODEL = re.compile(
-    r"model_not_found|invalid_model|^model: \S+$|not a valid model|(?:invalid|unknown|no such) model\b"
-    r"|\bmodels?\b[^\n]{0,80}?(?:does not exist|not found|(?:was|been|is) (?:retired|deprecated|decommissioned))",
-    re.IGNORECASE | re.MULTILINE,
-)
-_WORDS_OF_KIND: dict[ErrorKind, str] = {
-    "auth": "authentication_error invalid_api_key unauthenticated",
-    "no_permission": "permission_error permission_denied",
-    "quota": "billing_error",
-    "rate_limit": "rate_limit_error rate_limit_exceeded resource_exhausted slow_down too_many_requests",
-    "timeout": "timeout_error deadline_exceeded",
-    "server": "api_error overloaded_error server_error internal internal_server_error unavailable",
-}
 ENDING: tuple[ErrorKind, ...] = ("auth", "no_permission", "unknown_model", "quota")
 """What no further call to the provider can do better."""
 OVERLOADED = (503, 529)
-_KIND_BY_WORD = {word: kind for kind, words in _WORDS_OF_KIND.items() for word in words.split()}
-_KIND_BY_STATUS: dict[int, ErrorKind] = {
-    401: "auth",
-    402: "quota",
-    403: "no_permission",
-    408: "timeout",
-    429: "rate_limit",
-    # Tavily's for a plan and for pay-as-you-go that are used up.
-    432: "quota",
-    433: "quota",
-    504: "timeout",
-}
+_KIND_BY_WORD: dict[str, ErrorKind] = {word: kind for kind, words in _SAID["kinds"].items() for word in words.split()}
+_KIND_BY_STATUS: dict[int, ErrorKind] = {int(status): kind for status, kind in _SAID["statuses"].items()}
 
 
 def payload_error(body: Any, status: int | None = None) -> ProviderError:
@@ -187,11 +155,6 @@ def is_refusal_error(kind: ErrorKind, message: str) -> bool:
 _LONGEST_WAIT = 60.0
 
 
-# The fields that ask for JSON: where one of them is retired, the same model still answers without it.
-_FORM_FIELDS = re.compile(
-    r"response_?format|output_?(?:config|format)|text\.format|json_(?:schema|object)|response_?(?:json_?schema|mime_?type)",
-    re.IGNORECASE,
-)
 # Gemini: "Please retry in 48.9s." OpenAI: "Please try again in 1m2.5s."
 _WAIT_IN_WORDS = re.compile(r"\b(?:retry|try again) in ((?:[\d.]+(?:ms|[dhms]))+)", re.IGNORECASE)
 
