@@ -38,6 +38,9 @@ from pipeline.text.words import text_language
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
+Models = Mapping[ProviderName, str]
+
+
 class Arm(NamedTuple):
     """One way of putting the narratives; `name` is empty where a run has no arms.
 
@@ -85,10 +88,7 @@ class ArmFile(Frozen):
 
 
 def read_arms(
-    given: Sequence[str],
-    base: Arm,
-    providers: Sequence[ProviderName],
-    kept: Mapping[str, Mapping[ProviderName, str]] = {},
+    given: Sequence[str], base: Arm, providers: Sequence[ProviderName], kept: Mapping[str, Models] = {}
 ) -> tuple[Arm, ...]:
     """The arms of `--arm NAME:FILE`, in their order; `base` is what they leave as it is, `kept` their models so far."""
     arms: dict[str, Arm] = {}
@@ -319,16 +319,12 @@ class AnswerSource(Protocol):
 
 
 def plan_calls(
-    run_id: str,
-    provider: ProviderName,
-    narratives: Iterable[Narrative],
-    arms: Sequence[Arm] = _NO_ARM,
-    repeats: int = 1,
+    run_id: str, provider: ProviderName, rows: Iterable[Narrative], arms: Sequence[Arm] = _NO_ARM, repeats: int = 1
 ) -> Iterator[Call]:
     """The calls for each narrative in their order, arm by arm, repeats of one behind each other; made one by one."""
     seen: Counter[str] = Counter()
     by_language = any(arm.prompts.languages for arm in arms)
-    for row, narrative in enumerate(narratives, start=1):
+    for row, narrative in enumerate(rows, start=1):
         seen[narrative.narrative_id] += 1
         occurrence = seen[narrative.narrative_id]
         told = narrative.language  # the file's, else what the text says; `und` where nothing does

@@ -187,7 +187,8 @@ class SourceLists:
         self.ends = [0]
         for run in reversed(kept):
             of_run = {entry.id: entry for entry in sorted(reversed(run), key=lambda entry: bool(entry.url))}
-            if any(each in self.lists[-1] and _differ(entry, self.lists[-1][each]) for each, entry in of_run.items()):
+            both = ((entry, self.lists[-1][each]) for each, entry in of_run.items() if each in self.lists[-1])
+            if any(one.url != two.url and all(each.url or each.is_headed for each in (one, two)) for one, two in both):
                 self.lists.append({})
                 self.ends.append(0)
             self.lists[-1] |= {each: entry for each, entry in of_run.items() if entry.url or each not in self.lists[-1]}
@@ -222,10 +223,6 @@ def read_lists(text: str, blocks: Sequence[Block], cites_numbers: bool) -> Sourc
             if (entry.is_headed and entry.url) or (may_be and not entry.is_prose):
                 found.append(entry)
     return SourceLists(found, lines)
-
-
-def _differ(one: Entry, other: Entry) -> bool:
-    return one.url != other.url and all(each.url or each.is_headed for each in (one, other))
 
 
 def other_form(written: str) -> str:

@@ -58,7 +58,8 @@ def place_marks(text: str, wanted: Mapping[int, str]) -> list[Placed]:
     found: dict[int, Placed] = {}
     by_block: dict[int, list[_Waiting]] = {}
     for offset in sorted(wanted):
-        index, at = _block_at(blocks, offset), offset
+        # The block that ends at the code point or behind it and begins before it; -1 before the first.
+        index, at = max((index for index, block in enumerate(blocks) if block.start < offset), default=-1), offset
         if index > 0 and blocks[index].kind == "hr":
             index, at = index - 1, blocks[index - 1].end
         found[offset] = Placed(None, wanted[offset])
@@ -79,11 +80,7 @@ class _Waiting:
 
 
 def _settle(
-    rendering: "_Rendering",
-    block: _Block,
-    waiting: list[_Waiting],
-    kept: list[Placed],
-    found: dict[int, Placed],
+    rendering: "_Rendering", block: _Block, waiting: list[_Waiting], kept: list[Placed], found: dict[int, Placed]
 ) -> None:
     """Find a place for each: all at once where that shows the block as before, else in halves, one by one at last."""
     while waiting := [each for each in waiting if each.place is not None]:
@@ -129,11 +126,6 @@ def missing_fence(text: str) -> str:
     first, end = tokens[-1].map or (0, 0)
     is_closed = end > first + 1 and re.search(rf"\n {{0,3}}{tokens[-1].markup}+[ \t]*\Z", text)
     return "" if is_closed else f"\n{tokens[-1].markup}"
-
-
-def _block_at(blocks: list[_Block], offset: int) -> int:
-    """The block that ends at the code point or behind it and begins before it; -1 before the first."""
-    return max((index for index, block in enumerate(blocks) if block.start < offset), default=-1)
 
 
 def _places(text: str, block: _Block, offset: int, atoms: list[tuple[int, int]], marks: str) -> Iterator[Placed]:

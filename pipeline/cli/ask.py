@@ -302,9 +302,8 @@ def ask(
     import asyncio
     import sys
 
-    from pipeline.asking.ask_live import ask_providers
+    from pipeline.asking.ask_live import ask_in_batches, ask_providers, batch_prices, providers_with_batches
     from pipeline.asking.batch_calls import BatchPolicy
-    from pipeline.asking.batches import ask_in_batches, batch_prices, providers_with_batches
     from pipeline.asking.preview import kept_models
     from pipeline.asking.questions import Arm, Limits, Questions, read_arms
     from pipeline.asking.run import RecordedAnswers, ask_narratives, changed_payloads, recorded_providers

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pipeline.asking.gather import Online
+    from pipeline.asking.questions import Tell
     from pipeline.asking.run_sources import RunSources
     from pipeline.sources.store import Store
 
@@ -209,11 +210,7 @@ class PagesBar(ProgressBars):
 
 
 def open_web(
-    allowed: Sequence[tuple[str, int]],
-    concurrency: int,
-    tell: Callable[[str], None],
-    refresh: bool = False,
-    archive: str = "",
+    allowed: Sequence[tuple[str, int]], concurrency: int, tell: "Tell", refresh: bool = False, archive: str = ""
 ) -> "Online":
     from pipeline.asking.gather import Online
     from pipeline.sources.fetch import FetchPolicy

@@ -29,6 +29,7 @@ from pipeline.providers.http.request import as_object, as_text, load_body
 from pipeline.sources.chunk import check_counts_tokens, count_tokens
 
 Value = TypeVar("Value")
+Texts = Sequence[tuple[str, str]]  # Each with its name first
 
 _SYSTEM_PROMPT = f"""You are a careful researcher. You work on texts that were collected from the web, and you answer \
 in JSON only. You have no tools, and you never write a URL.
@@ -79,12 +80,7 @@ class Model:
             self.notes.append(words)
 
     async def ask(
-        self,
-        task: str,
-        texts: Sequence[tuple[str, str]],
-        schema: Mapping[str, Any],
-        to_value: Callable[[Any], Value],
-        purpose: str,
+        self, task: str, texts: Texts, schema: Mapping[str, Any], to_value: Callable[[Any], Value], purpose: str
     ) -> Value | None:
         """What the model answers to the task on the texts (name, text), read by `to_value`; None where it is no use."""
         said = await self.answer(task, texts, schema, to_value)
@@ -110,11 +106,7 @@ class Model:
         return found, failures
 
     async def answer(
-        self,
-        task: str,
-        texts: Sequence[tuple[str, str]],
-        schema: Mapping[str, Any],
-        to_value: Callable[[Any], Value],
+        self, task: str, texts: Texts, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
     ) -> Structured[Value]:
         """What the model answers to the task on the texts (name, text), or why there is no value; never raises."""
         prompt = "\n\n".join(

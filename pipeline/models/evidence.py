@@ -207,13 +207,10 @@ def _compared_forms(context: NormalisedContext, asked: _Asked, kind: EvidenceErr
     own = [page for page in context.pages if page.key == asked.url_key]
     shared, shown = 0, ""
     for page in own or context.pages:
-        length = _shared_beginning(page.form.text, asked.form)
+        # The length of the longest beginning of the snippet that stands in the page.
+        lengths, text = range(1, len(asked.form) + 1), page.form.text
+        length = bisect_left(lengths, True, key=lambda length: asked.form[:length] not in text)
         if length > shared:
             at = page.form.text.find(asked.form[:length])
             shared, shown = length, page.form.text[at : at + _SHOWN_SHARE * len(asked.form)]
     return Forms(asked.position, kind, asked.url, asked.url_key, asked.snippet, asked.form, shown)
-
-
-def _shared_beginning(page_form: str, form: str) -> int:
-    """The length of the longest beginning of the form that stands in the page's."""
-    return bisect_left(range(1, len(form) + 1), True, key=lambda length: form[:length] not in page_form)

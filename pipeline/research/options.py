@@ -64,9 +64,6 @@ class Budget(NamedTuple):
             return "seconds"
         return self.limits.spend.reached(self.spent())
 
-    def seconds_left(self) -> float | None:
-        return None if self.limits.seconds is None else max(0.0, self.limits.seconds - self.seconds())
-
 
 class ResearchOptions(Frozen):
     """One run. What is None or empty follows from depth and topic."""

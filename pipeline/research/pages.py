@@ -108,11 +108,7 @@ async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> 
 
 
 def choose(
-    candidates: Iterator[FoundPage],
-    seen: Sequence[FoundPage],
-    per_domain_cap: int,
-    budget: int,
-    names: Collection[str] = (),
+    candidates: Iterator[FoundPage], seen: Sequence[FoundPage], cap: int, budget: int, names: Collection[str] = ()
 ) -> Harvest:
     """The candidates that are taken, in order, and how many were left out (pipeline/contracts/research.md#sources).
 
@@ -135,7 +131,7 @@ def choose(
         pages.add(key)
     taken: list[_Candidate] = []
     while True:
-        with_room = [each for each in fresh if each.is_document or sites[each.site] < per_domain_cap]
+        with_room = [each for each in fresh if each.is_document or sites[each.site] < cap]
         if not with_room or len(seen) + len(taken) >= budget:
             break
         back = {each: each.handicap + sites[each.site] for each in with_room}

@@ -50,11 +50,7 @@ class RunNotes(NamedTuple):
 
 
 def verification_markdown(
-    about: RunNotes,
-    verified: Verified,
-    written: Written,
-    pages: Sequence[Page],
-    cids: Mapping[str, str],
+    about: RunNotes, verified: Verified, written: Written, pages: Sequence[Page], cids: Mapping[str, str]
 ) -> str:
     """`cids` are the report's citation ids by URL. Text of pages and models is escaped."""
     from jinja2 import Environment as Templates

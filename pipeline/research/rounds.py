@@ -311,7 +311,8 @@ class ResearchRounds:
         if self.options.offline:
             return await self._held(found)
         try:
-            async with asyncio.timeout(self.budget.seconds_left()):
+            most = self.budget.limits.seconds
+            async with asyncio.timeout(None if most is None else max(0.0, most - self.budget.seconds())):
                 read = await self._fetched(found)
         except TimeoutError:
             return await self._held(found)

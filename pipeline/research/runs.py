@@ -38,7 +38,10 @@ def list_runs(runs_dir: Path) -> list[RunOverview]:
     """Every run of the folder, the last begun first; an InputError where there is none, or its store cannot be read."""
     if not runs_dir.is_dir():
         raise InputError(f"There is no folder {str(runs_dir)!r}. Name the folder of the runs with `--runs-dir`.")
-    stored = _runs_in_store(runs_dir)
+    stored: dict[str, StoredRun] = {}
+    if (runs_dir / STORE).is_file():
+        with open_store(runs_dir / STORE, read_only=True) as store:
+            stored = {run.id: run for run in store.runs()}
     names = {path.name for path in runs_dir.iterdir() if is_run(path)} | set(stored)
     found = [_overview(runs_dir / name, stored.get(name)) for name in names if RUN_ID.fullmatch(name)]
     return sorted(found, key=lambda run: (-(run.created_at.timestamp() if run.created_at else 0), run.run_id))
@@ -59,13 +62,6 @@ def is_run(path: Path) -> bool:
 
 def no_such_run(runs_dir: Path, run_id: str) -> InputError:
     return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}; `pipeline research --list` lists all.")
-
-
-def _runs_in_store(runs_dir: Path) -> dict[str, StoredRun]:
-    if not (runs_dir / STORE).is_file():
-        return {}
-    with open_store(runs_dir / STORE, read_only=True) as store:
-        return {run.id: run for run in store.runs()}
 
 
 def _overview(path: Path, stored: StoredRun | None) -> RunOverview:

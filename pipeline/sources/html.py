@@ -111,11 +111,6 @@ def _shown_tree(page: str) -> Any:
     return tree
 
 
-def _lines_of(text: str) -> str:
-    lines = (" ".join(line.split()) for line in stored_text(text).split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
 def _follows_a_cell(element: Any) -> bool:
     before = element.getprevious()
     return element.tag in _CELLS and before is not None and before.tag in _CELLS
@@ -173,7 +168,8 @@ def _visible_text(tree: Any) -> str:
             walk.skip_subtree()
         else:
             parts.append(_BLANKS.sub(" ", element.text or ""))
-    return _lines_of("".join(parts))
+    lines = (" ".join(line.split()) for line in stored_text("".join(parts)).split("\n"))
+    return "\n".join(line for line in lines if line)
 
 
 _WORDS = {name: frozenset(words.split()) for name, words in WORDS["html"].items()}
@@ -313,12 +309,8 @@ def _filled(lines: list[str], gap: list[_Block], there: set[str]) -> list[str]:
     if lines and len(letters) < _LARGEST_GAP and all(_key_of(line) in letters for line in lines):
         return [block.text for block in gap]
     words = Counter(_words("\n".join(lines)))
-    lost = [block for block in gap if block.key not in there and not _most_in(words, Counter(_words(block.text)))]
-    return [*lines, *(block.text for block in lost)]
-
-
-def _most_in(words: Counter[str], of_block: Counter[str]) -> bool:
-    return 2 * (words & of_block).total() >= of_block.total()
+    missing = ((block, Counter(_words(block.text))) for block in gap if block.key not in there)
+    return [*lines, *(block.text for block, own in missing if 2 * (words & own).total() < own.total())]
 
 
 def _teasers(tree: Any) -> set[Any]:

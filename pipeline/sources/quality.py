@@ -146,7 +146,8 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
     if page.markup and not named:
         return Verdict("soft_404", f"its markup says {page.markup!r}")
     has_name = not named and (address.names_nothing() or _has_own_name(page.title, page.headings, address.host))
-    in_prose = has_name and _is_in_prose(page)
+    own = "\n".join(line for line in page.own_text().split("\n") if line not in names.split("\n")) if has_name else ""
+    in_prose = _has_prose(own, _WORDS_OF_PROSE) and not _begins_a_line(own)
     verdict = verdict_on(page.text, page.title, page.marked_paid, bool(named) or in_prose)
     if named or verdict.reason not in ("page", "empty"):
         return _doubted(verdict, page, has_name)
@@ -163,12 +164,6 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
         return verdict
     found = _doubted(_verdict_by_own_text(page, address, verdict), page, has_name)
     return found if has_name else _verdict_by_structure(page, found)
-
-
-def _is_in_prose(page: PageSigns) -> bool:
-    names = f"{page.title}\n{page.headings}".split("\n")
-    text = "\n".join(line for line in page.own_text().split("\n") if line not in names)
-    return _has_prose(text, _WORDS_OF_PROSE) and not _begins_a_line(text)
 
 
 def _doubted(verdict: Verdict, page: PageSigns, has_name: bool) -> Verdict:

@@ -2,12 +2,13 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterator, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.citations import marks as citation_marks
-from pipeline.citations.addresses import inline_references
+from pipeline.citations.addresses import canonical_url, inline_references
 from pipeline.core.errors import InputError
 from pipeline.csv.file import is_answers_file, read_answers
 from pipeline.providers.answer import ARTEFACT
@@ -15,7 +16,7 @@ from pipeline.records.citation_form import CITATIONS, RESEARCH_RUN, read_stored,
 from pipeline.text.markdown import CELLS, HARD, SOFT, Block, Piece, plain_words, read_blocks
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import detect_language
-from pipeline.verifying.source_list import Lookup, to_report
+from pipeline.verifying import values
 from pipeline.verifying.values import CitedSentence, ReadReport
 
 _LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
@@ -162,6 +163,84 @@ def _only_links(plain: citation_marks.PlainText) -> bool:
         rest.append(plain.text[position : end - len(plain_words(mark.shown))])
         position = end
     return re.search(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]", "".join([*rest, plain.text[position:]])) is None
+
+
+class Target(NamedTuple):
+    id: str
+    url: str  # Canonical URL; empty where it leads nowhere
+    title: str = ""
+    reason: values.UnresolvedReason | None = None
+
+
+class Lookup:
+    def __init__(self, lists: citation_marks.SourceLists, known: Mapping[str, str]) -> None:
+        self.lists, self.known = lists, known
+
+    def target(self, written: str, line: int) -> Target:
+        entry = self.lists.find(written, line)
+        if entry and entry.url:
+            return _resolved(written, entry.url, entry.title)
+        known = self.known.get(citation_marks.other_form(written))
+        return _resolved(written, known, "") if known else Target(written, "", reason="no_url" if entry else "no_entry")
+
+    def targets(self, mark: citation_marks.Mark, line: int) -> list[Target]:
+        if mark.url:
+            return [_resolved("", mark.url, mark.shown)]
+        return [self.target(written, line) for written in mark.ids]
+
+
+def _resolved(written: str, url: str, title: str) -> Target:
+    try:
+        return Target(written, canonical_url(url), title)
+    except InputError:
+        return Target(written or url, "", title, "not_a_url")
+
+
+def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
+    sentences: list[values.Sentence] = []
+    sources: dict[str, list[Target]] = {}
+    counts: Counter[str] = Counter()
+    nowhere: dict[tuple[str, values.UnresolvedReason], list[int]] = {}
+    uncited: list[Target] = []
+    without_url = sum(not entry.url for entry in lookup.lists.entries)
+    for each in cited:
+        targets = [target for mark in each.marks for target in lookup.targets(mark, each.line)]
+        if not each.text:
+            uncited += targets
+            without_url += each.is_listing and not any(target.url for target in targets)
+            continue
+        urls = tuple(dict.fromkeys(target.url for target in targets if target.url))
+        counts.update(urls)
+        for target in targets:
+            if target.url:
+                sources.setdefault(target.url, []).append(target)
+        for target in dict.fromkeys(targets):
+            if target.reason:
+                nowhere.setdefault((target.id, target.reason), []).append(each.line + 1)
+        ids = tuple(dict.fromkeys(target.id for target in targets if target.id))
+        shared = [target.url for mark in each.shared for target in lookup.targets(mark, each.line) if target.url]
+        sentences.append(values.Sentence(each.text, urls, ids, each.line + 1, urls or tuple(dict.fromkeys(shared))))
+    uncited += [_resolved(entry.id, entry.url, entry.title) for entry in lookup.lists.entries if entry.url]
+    for target in uncited:
+        if target.url:
+            sources.setdefault(target.url, []).append(target)
+    return ReadReport(
+        tuple(sentences),
+        tuple(
+            values.ListedSource(
+                url=url,
+                title=next((each.title for each in targets if each.title), ""),
+                ids=tuple(dict.fromkeys(each.id for each in targets if each.id)),
+                sentences=counts[url],
+            )
+            for url, targets in sources.items()
+        ),
+        tuple(
+            values.UnresolvedMark(id=lost, reason=reason, line=lines[0], sentences=len(lines))
+            for (lost, reason), lines in nowhere.items()
+        ),
+        without_url,
+    )
 
 
 class SubmittedReport(NamedTuple):

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.asking.ask_live import select_providers
+from pipeline.asking.ask_live import ask_in_batches, select_providers
 from pipeline.asking.batch_calls import BatchPolicy
-from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NO_LIMITS, Limits, ProviderSelection
 from pipeline.asking.run_folder import RunManifest

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.batches import ask_in_batches
+from pipeline.asking.ask_live import ask_in_batches
 from pipeline.asking.index import read_index
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import BAD_RESPONSES, LEDGER, PAUSED, open_batches

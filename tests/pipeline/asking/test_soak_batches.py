@@ -28,9 +28,8 @@ NARRATIVES = 30
 START = """
 import os, sys
 from pathlib import Path
-from pipeline.asking.ask_live import select_providers
+from pipeline.asking.ask_live import ask_in_batches, select_providers
 from pipeline.asking.batch_calls import BatchPolicy
-from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.core.schema import AskOptions
 from pipeline.settings import read_settings
