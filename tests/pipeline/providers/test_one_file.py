@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider
-from tests.support.places import ROOT
+from tests.support.places import DATA, ROOT
 from tests.support.provider_server import ProviderServer, Status
 
 # The list of the providers, and the one whose search results CSV v2 holds.
@@ -45,56 +45,7 @@ def naming(path: Path) -> Iterator[str]:
                 yield f"{getattr(node, 'lineno', 0)}: {name}"
 
 
-ACME = '''
-"""Acme, which there is not: answers in words with links that are quoted."""
-
-from typing import Any
-
-from pipeline.providers.answer import build_answer, place
-from pipeline.providers.http.request import ProviderRequest
-from pipeline.providers.provider import Api, Batches, Form, Names, Provider, Shape, StructuredQuestion
-from pipeline.core.schema import Answer, AskOptions
-
-
-def _read(body: dict[str, Any]) -> Answer:
-    words, quotes = body["acme"]["words"], body["acme"]["quotes"]
-    places = [
-        place(words, (0, len(words)), url=each["link"], placement="claim", cited_text=each["text"]) for each in quotes
-    ]
-    return build_answer(words, [each["link"] for each in quotes], places, model=body["acme"]["by"])
-
-
-def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    return ProviderRequest("/answers", {}, {"brain": model, "about": prompt, "length": options.max_tokens})
-
-
-def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
-    return ProviderRequest("/answers", {}, {"brain": asked.model, "about": asked.prompt, "schema": dict(asked.schema)})
-
-
-PROVIDER = Provider(
-    name="acme",
-    title="Acme",
-    aliases=("coyote",),
-    base_url="https://api.acme.example",
-    key_variables=("ACME_KEY",),
-    key_header="x-acme",
-    apis=(
-        Api(
-            name="answers",
-            called="acme",
-            ask=_ask,
-            ask_json=_ask_json,
-            model="brain-3",
-            options={"max_tokens": "length"},
-            batches=Batches(None, "it has none", "https://docs.acme.example", "2026-11"),
-        ),
-    ),
-    shapes=(Shape("acme", lambda body: isinstance(body, dict) and "acme" in body, _read),),
-    names=Names(own="Acme", models="acme(?: brain)?", makers="acme", stems=("acme",)),
-    passages="cited_text",
-)
-'''
+ACME = (DATA / "acme_provider.txt").read_text(encoding="utf-8")
 ENTRY = ('"perplexity"]', '"perplexity", "acme"]')
 QUOTES = [{"link": "https://paper.example/moon", "text": "The Moon is rock."}]
 PAYLOADS = {

@@ -11,42 +11,11 @@ from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder,
 from pipeline.research.audit import Audit, audit, audit_run, verify_result
 from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.journal import JOURNAL
-from tests.support.places import NO_SHARED, SHARED
+from tests.support.places import DATA, NO_SHARED, SHARED
 from tests.support.research_process import FACTS, Servers, options_in, run_here
 
 REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
-REPORT = """# Bees
-
-## Honey
-
-Bees make honey from nectar (C001).
-
-Honey keeps for years (C001, C002).
-
-- Clover gives a mild honey.
-- Heather gives a strong one (C003)
-
-| plant | month |
-|---|---|
-| clover | June |
-| heather | August （C002） |
-
-```
-an example, no claim
-```
-
-## References
-
-Every paragraph above ends in its sources.
-
-1. C001 [Bees](https://a.example/1) · a.example · read on 2026-11-22
-2. C002 [Honey](https://b.example/2) · b.example · read on 2026-11-22
-3. C003 [Heather](https://c.example/3) · c.example · read on 2026-11-22
-
-### What was left out
-
-- “Bees sing”: no page says so.
-"""
+REPORT = (DATA / "research" / "bees.md").read_text(encoding="utf-8")
 
 
 def entries(*urls: str) -> list[CitationEntry]:

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -6,6 +7,7 @@ from pipeline.core.errors import InputError
 from pipeline.research.artefacts import Clarify, RunFolder
 from pipeline.research.intake import ClarificationNeeded, answered_depth, clarified_topic, clarify_topic, gate_questions
 from pipeline.research.options import ResearchOptions, new_run_id, topic_language
+from tests.support.places import cases
 
 # The contract's example.
 SEED_QUESTIONS = (
@@ -16,48 +18,10 @@ SEED_QUESTIONS = (
 SEED_ANSWERS = ("artificial intelligence trends", "2024", "comprehensive analysis")
 
 
-@pytest.mark.parametrize(
-    ("least", "most", "topics"),
-    [
-        (
-            *(0, 0),
-            """climate change impact on agriculture
-            How do vaccines train the immune system of infants?
-            How do web caches work?
-            What is LVM?
-            What is Memcached, and when is it worth using?
-            Was ist Photovoltaik und wann lohnt sie sich oder das Mieten?
-            What is photosynthesis?
-            Wirkungsgrad von Photovoltaik in Norddeutschland
-            Wie wirksam sind Impfungen gegen Masern bei Kindern?
-            量子计算应用
-            日本の少子化対策
-            これからの人工知能の課題
-            양자 컴퓨팅 응용""",
-        ),
-        (
-            *(2, 3),
-            """
-            ai
-            AI?
-            How do I print?
-            short topic
-            what is it about
-            how and what about the how
-            How does this thing work?
-            How do I fix this, and what is it?
-            Is it good, and for whom?
-            Wie funktioniert das eigentlich?
-            气候
-            これについて教えてください
-            这个东西怎么样""",
-        ),
-    ],
-    ids=["what is meant", "too little"],
-)
-def test_a_topic_that_says_too_little_is_asked_about_and_no_other(least: int, most: int, topics: str) -> None:
-    for topic in map(str.strip, topics.split("\n")):
-        assert least <= len(gate_questions(topic)) <= most, topic
+@pytest.mark.parametrize("case", cases("topics").values(), ids=cases("topics"))
+def test_a_topic_that_says_too_little_is_asked_about_and_no_other(case: dict[str, Any]) -> None:
+    for topic in case["topics"]:
+        assert case["least"] <= len(gate_questions(topic)) <= case["most"], topic
 
 
 def test_the_seeds_example_gives_the_seeds_answers_and_the_strict_gate_keeps_to_the_letter() -> None:
