@@ -115,7 +115,6 @@ class LiveAnswers:
         return Reply(text, response.status, str(model), response.attempts, response.fault, is_paid=True)
 
     def stop(self) -> int:
-        """Give up the calls that only wait for their next request, and count them; none under way is tried again."""
         return sum(client.stop() for client in self.clients.values())
 
 
@@ -329,7 +328,6 @@ def batch_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> d
 
 
 def providers_with_batches(out: Path) -> list[ProviderName]:
-    """Those by whom a batch of the run folder may still be answered."""
     if not (out / MANIFEST).is_file():
         raise InputError(f"{str(out)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
     having = {batch.provider for batch in open_batches(out)}

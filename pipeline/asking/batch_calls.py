@@ -114,7 +114,6 @@ class BatchCalls:
         return {call.answer_id: call for call in self if call.answer_id in wanted} if wanted else {}
 
     def is_settled(self, answer_id: str) -> bool:
-        """Whether the call has an answer, or failed in this start."""
         return answer_id in self.answered or answer_id in self.failed
 
     def settled(self) -> int:

@@ -123,7 +123,6 @@ def _without_first_label(host: str, *labels: str) -> str:
 
 
 def is_grounding_redirect(url: str) -> bool:
-    """Whether the URL leads through Google's grounding redirect, which says nothing about the site behind it."""
     return url_host(url) == GROUNDING_REDIRECT_HOST
 
 

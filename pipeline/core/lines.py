@@ -227,7 +227,6 @@ def is_packed(path: Path) -> bool:
 
 
 def pack(rows: bytes) -> bytes:
-    """The bytes as one frame, with their length and checksum."""
     return _compressor().compress(rows)
 
 

@@ -1,5 +1,6 @@
 """What the providers are told and asked: a system prompt and a template for user prompts, by language where wanted."""
 
+import tomllib
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -11,15 +12,8 @@ from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
 
 NOTE_TEXT = "{note_text}"
-SYSTEM_PROMPT = (
-    "You check statements for people who decide what to believe. Search the web, prefer primary and official sources, "
-    "and cite the source of every claim that you make. Say plainly where the sources disagree or say nothing."
-)
-USER_TEMPLATE = (
-    f"{NOTE_TEXT}\n\n"
-    "Is this right? Give a short answer first, then the reasons with their sources. "
-    "Answer in the language of the text above."
-)
+_DEFAULTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SYSTEM_PROMPT, USER_TEMPLATE = str(_DEFAULTS["system"]), str(_DEFAULTS["user_template"])
 
 
 def _check_prompt(text: str) -> str:
@@ -56,7 +50,6 @@ class Wording(Frozen):
     """Who asks, in their own words: a paragraph before the user prompt."""
 
     def given(self) -> dict[str, str]:
-        """The texts that are not left out, by name."""
         return {name: text for name in Wording.model_fields if (text := getattr(self, name)) is not None}
 
 

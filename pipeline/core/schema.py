@@ -1,6 +1,8 @@
 """What the pipeline passes on: narratives in, answers with citations out, and the 20 columns of CSV v2."""
 
 import reprlib
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -240,28 +242,12 @@ class Price(Frozen):
     """Price of a million output tokens of such a request."""
 
 
-_NEEDED = {
-    "literal_error": "it needs one of {expected}",
-    "greater_than_equal": "it needs {ge:g} or more",
-    "less_than_equal": "it needs {le:g} at the most",
-    "tuple_type": 'it needs a list of texts, such as `["a.com"]`',
-    "string_type": "it needs a text",
-    **dict.fromkeys(("bool_parsing", "bool_type"), "it needs true or false"),
-    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "it needs a whole number"),
-    **dict.fromkeys(("float_parsing", "float_type"), "it needs a number"),
-    **dict.fromkeys(("dict_type", "model_type"), "it needs a table"),
-    "too_long": "it needs {max_length} at the most",
-    **dict.fromkeys(
-        ("date_type", "date_from_datetime_parsing", "date_from_datetime_inexact"), "it needs a date such as 2026-11-27"
-    ),
-}
-"""What a value should be, by pydantic's type of error."""
-_NO_VALUE = {"missing": "it is missing", "extra_forbidden": "it is unknown"}
+_WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("needed.toml").read_text(encoding="utf-8"))
 
 
 def what_is_needed(problem: "ErrorDetails") -> str:
     """What pydantic found wrong with a value, which is shown where `problem` has it, for whoever wrote the file."""
-    needed = _NEEDED.get(problem["type"], "").format_map(problem.get("ctx", {}))
+    needed = _WORDS["needed"].get(problem["type"], "").format_map(problem.get("ctx", {}))
     if needed and "input" in problem:
         return f"{needed}, and {reprlib.repr(problem['input'])} was found"
-    return needed or _NO_VALUE.get(problem["type"], problem["msg"])
+    return needed or _WORDS["no_value"].get(problem["type"], problem["msg"])

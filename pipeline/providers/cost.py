@@ -175,7 +175,6 @@ def read_model_list(file: str = "") -> ModelList:
 
 
 def general_model(provider: str) -> str:
-    """The provider's current general model."""
     models = read_model_list().models.items()
     return next(name for name, model in models if (model.provider, model.role) == (provider, "general"))
 

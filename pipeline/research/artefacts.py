@@ -1,7 +1,4 @@
-"""The folder of a research run: its files, one model a file or line (pipeline/contracts/research.md#files).
-
-After a change to a contract, `python -m pipeline.research.artefacts` writes the JSON Schemas in `schemas`.
-"""
+"""The folder of a research run: its files, one model a file or line (pipeline/contracts/research.md#files)."""
 
 import json
 import os
@@ -11,14 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
-from pydantic.json_schema import GenerateJsonSchema
 
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen
 from pipeline.research import contracts
 from pipeline.research.values import Depth, Stage
-from pipeline.sources.schema import CanonicalUrl, Chunk, Document, SearchResult
+from pipeline.sources.schema import CanonicalUrl
 
 CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
 """Id of a cited source: `C001` … `C999`, in order of first appearance in the report."""
@@ -289,9 +285,6 @@ class RunFolder(NamedTuple):
     def write_clarify(self, clarify: Clarify) -> None:
         _write_json(self.path / "clarify.json", clarify)
 
-    def read_plan(self) -> PlanFile | None:
-        return _read_file(self.path / "logs" / "plan.json", PlanFile.model_validate_json)
-
     def write_plan(self, plan: PlanFile) -> None:
         _write_json(self.path / "logs" / "plan.json", plan)
 
@@ -349,40 +342,3 @@ class RunFolder(NamedTuple):
 
     def write_verification_md(self, markdown: str) -> None:
         write_text(self.path / "final" / "verification.md", markdown)
-
-
-SCHEMAS = Path(__file__).parent / "schemas"
-_OF_SOURCES: tuple[type[BaseModel], ...] = (SearchResult, Document, Chunk)
-_MODELS: dict[str, type[BaseModel]] = {
-    **{model.__name__: model for model in (*_OF_SOURCES, *contracts.CONTRACTS)},
-    **{f"payload-{kind}": model for kind, model in contracts.PAYLOADS.items()},
-    "clarify.json": Clarify,
-    "paragraphs.jsonl": ParagraphLine,
-    "verify.json": VerifyResult,
-    "pipeline.jsonl": StageEvent,
-    "plan.json": PlanFile,
-}
-
-
-def json_schemas() -> dict[str, dict[str, Any]]:
-    """Each schema by the name of its file; that of a `.jsonl` file is that of one line."""
-    named = {name: model.model_json_schema(by_alias=True) for name, model in _MODELS.items()}
-    named["citations.json"] = CITATIONS.json_schema()
-    named["claims.json"] = CLAIMS.json_schema(by_alias=True)
-    return {
-        f"{name}.schema.json": {"$schema": GenerateJsonSchema.schema_dialect, **schema}
-        for name, schema in sorted(named.items())
-    }
-
-
-def write_schemas(folder: Path = SCHEMAS) -> None:
-    schemas = json_schemas()
-    for name, schema in schemas.items():
-        write_text(folder / name, json_text(schema) + "\n")
-    for path in folder.glob("*.schema.json"):
-        if path.name not in schemas:
-            path.unlink()
-
-
-if __name__ == "__main__":
-    write_schemas()

@@ -127,7 +127,6 @@ async def _read_document(url: str, file: Path, extractor: Extractor, store: Stor
 
 
 def document_url(folder: Path, file: Path) -> str:
-    """The canonical URL that stands for a file in the folder."""
     *folders, name = file.relative_to(folder).parts
     sites = [_label_of(part) for part in (*folders[:1], folder.resolve().name) if part]
     path = quote(os.fsencode("/".join([*folders[1:], name])))

@@ -28,14 +28,7 @@ _AMBIGUOUS, _ASKING, _ABBREVIATIONS = (
 # Question words point at nothing: "How do web caches work?" names what it asks about.
 _AMBIGUOUS_HERE = _AMBIGUOUS - _ASKING | frozenset(_WORDS["ambiguous_german"].split())
 _NEXT_CLAUSE, _POINTING = re.compile(_WORDS["next_clause"]), re.compile(_WORDS["pointing"])
-_EMPTY_QUESTIONS = (
-    "What specific topic would you like to research?",
-    "What aspect or angle are you interested in?",
-    "What is the purpose of this research?",
-)
-_CONTEXT_QUESTION = "Could you provide more context about '{}'? What specifically would you like to learn?"
-_VAGUE_QUESTION = "Your topic seems vague. Could you be more specific about what you mean?"
-_DEPTH_QUESTION = "What depth of research do you need? (brief overview / comprehensive analysis)"
+_QUESTIONS = PATTERNS["questions"]
 _DEPTHS: tuple[Depth, ...] = get_args(Depth)
 _DEPTH_WORDS = {depth: re.compile(PATTERNS["depth"][depth], re.IGNORECASE) for depth in _DEPTHS}
 _UNANSWERED = "No clarification provided"
@@ -61,10 +54,10 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
     if not (is_short or is_vague):
         return ()
     if len(asked) < 5 and (strict or not asked):
-        return _EMPTY_QUESTIONS
-    context = (_CONTEXT_QUESTION.replace("{}", asked),) if is_short else ()
-    vague = (_VAGUE_QUESTION,) if is_vague else ()
-    return (*context, *vague, _DEPTH_QUESTION)
+        return tuple(_QUESTIONS["empty"].split("\n"))
+    context = (_QUESTIONS["context"].replace("{}", asked),) if is_short else ()
+    vague = (_QUESTIONS["vague"],) if is_vague else ()
+    return (*context, *vague, _QUESTIONS["depth"])
 
 
 def _seems_vague(topic: str) -> bool:
@@ -90,7 +83,7 @@ def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]
     said = [
         answer.strip()
         for question, answer in zip(questions, answers, strict=False)
-        if answer.strip() and not (question == _DEPTH_QUESTION and _depth_in(answer))
+        if answer.strip() and not (question == _QUESTIONS["depth"] and _depth_in(answer))
     ]
     return ": ".join(part for part in (topic.strip(), ", ".join(said)) if part)
 
@@ -101,7 +94,7 @@ def _depth_in(answer: str) -> Depth | None:
 
 def answered_depth(questions: Sequence[str], answers: Sequence[str]) -> Depth | None:
     answered = dict(zip(questions, answers, strict=False))
-    return _depth_in(answered.get(_DEPTH_QUESTION, ""))
+    return _depth_in(answered.get(_QUESTIONS["depth"], ""))
 
 
 AskQuestions = Callable[[Sequence[str]], Sequence[str]]

@@ -118,7 +118,6 @@ def lay_out(
 
 
 def cid(number: int) -> str:
-    """The id of the source with this number: `C001` for 1."""
     return f"C{number:03d}"
 
 

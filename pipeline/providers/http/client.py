@@ -129,7 +129,6 @@ class ApiClient:
             await self.idle.pop().aclose()
 
     def stop(self) -> int:
-        """Give up the calls that only wait for their next request, and count them; none under way is tried again."""
         return self.gate.stop()
 
     async def send(

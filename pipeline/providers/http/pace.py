@@ -59,7 +59,6 @@ class Pace:
         return max(0.0, self.next - now, self.opens - now)
 
     def start(self, now: float) -> None:
-        """A request is sent."""
         if not self.sent:
             self.begun = now
         self.sent += 1

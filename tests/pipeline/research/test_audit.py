@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import InputError
-from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult, json_schemas
+from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.audit import Audit, audit, audit_run, verify_result
 from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.journal import JOURNAL
 from tests.support.places import DATA, NO_SHARED, SHARED
 from tests.support.research_process import FACTS, Servers, options_in, run_here
+from tests.support.research_schemas import json_schemas
 
 REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
 REPORT = (DATA / "research" / "bees.md").read_text(encoding="utf-8")

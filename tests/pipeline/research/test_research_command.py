@@ -57,9 +57,8 @@ def test_a_topic_gives_a_report_files_that_cannot_be_read_are_named_and_the_same
     assert done.stdout == "runs/x/final/report.md\n"
     folder = RunFolder(place / "runs" / "x")
     assert "(C0" in folder.read_report_md()
-    plan = folder.read_plan()
-    assert plan is not None
-    assert (plan.workers, plan.depth, plan.budget, plan.lang) == (5, "medium", 10, "en")
+    plan = json.loads((folder.path / "logs" / "plan.json").read_bytes())
+    assert [plan[name] for name in ("workers", "depth", "budget", "lang")] == [5, "medium", 10, "en"]
     for said in ("write: ", "empty.txt", "1 file is neither PDF nor HTML nor text, and is left out."):
         assert said in done.stderr
     assert "Next: citejury annotation push runs/x\n" in done.stderr
