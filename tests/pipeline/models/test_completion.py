@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.core.errors import ProviderError
 from pipeline.models.completion import extract_json, model_content, read_structured
 from pipeline.providers import provider_name, read_payload
-from tests.support.places import NO_SHARED, SHARED
+from tests.support.places import NO_SHARED, SHARED, cases
 
 RECORDINGS = SHARED / "recordings"
 needs_recordings = pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
@@ -20,35 +20,11 @@ def chat(content: Any) -> str:
     return json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}], "model": "m"})
 
 
-def body(**fields: Any) -> str:
-    return json.dumps(fields)
+CASES = cases("completions")
+ANSWER = {"label": "yes", "quote": 'a } "b" ``` c'}
 
 
-PAYLOADS = {
-    "chat": (chat("yes"), "yes", "chat"),
-    "chat parts": (chat([{"type": "text", "text": "y"}, {"text": "es"}]), "yes", "chat"),
-    "chat part with json": (chat([{"type": "text", "text": "so:"}, {"json": {"a": "é"}}]), '{"a": "é"}', "chat"),
-    "chat thoughts": (chat("<think>{no}</think>\nyes"), "yes", "chat"),
-    "chat empty": (chat(""), "", "chat"),
-    "chat empty beside a field": (body(choices=[], output_text="yes"), "yes", "output_text"),
-    "Responses empty beside a field": (body(object="response", output=[], response="never"), "", "responses"),
-    "output_text": (body(output_text="yes", response="no"), "yes", "output_text"),
-    "response": (body(model="llama", response="yes", output="no"), "yes", "response"),
-    "empty field passed over": (body(output_text="", response="yes"), "yes", "response"),
-    "output text": (body(output="yes"), "yes", "output"),
-    "output object": (body(output={"text": "yes"}), "yes", "output"),
-    "output content": (body(output={"content": [{"text": "y"}, {"text": "es"}]}), "yes", "output"),
-    "output list": (body(output=[{"type": "reasoning", "text": "hm"}, {"content": "yes"}]), "yes", "output"),
-    "object in a field": (body(response={"a": 1}), '{"a": 1}', "response"),
-    "envelope in a field": (body(response=json.loads(chat("yes"))), "yes", "chat"),
-    "claude": (body(type="message", content=[{"type": "text", "text": "yes"}]), "yes", "claude"),
-    "unknown object": ('{"label": "yes"}', '{"label": "yes"}', "raw"),
-    "not JSON": ("yes", "yes", "raw"),
-    "empty": ("", "", "raw"),
-}
-
-
-@pytest.mark.parametrize(("payload", "content", "shape"), PAYLOADS.values(), ids=PAYLOADS)
+@pytest.mark.parametrize(("payload", "content", "shape"), CASES["payloads"].values(), ids=CASES["payloads"])
 def test_content_is_of_the_envelope_then_the_seeds_fields_then_the_text(payload: str, content: str, shape: str) -> None:
     completion = model_content(payload)
     assert completion[:2] == (content, shape)
@@ -82,50 +58,12 @@ def test_content_of_every_recording_is_the_answers_text_or_the_projects_error() 
     assert read > 80
 
 
-ANSWER = {"label": "yes", "quote": 'a } "b" ``` c'}
-WORDS = json.dumps(ANSWER)
-CONTENTS = {
-    "plain": WORDS,
-    "byte order mark": "\ufeff" + WORDS,
-    "fence": f"```json\n{WORDS}\n```",
-    "fence in prose": f"Sure!\n\n```\n{WORDS}\n```\nAnything else?",
-    "open fence": f"```json\n{WORDS}",
-    "second fence": f"```sh\nls {{}}\n```\n```json\n{WORDS}\n```",
-    "prose": f"By [1] the answer is {WORDS}, I think {{so}}.",
-    "unclosed brace before": f"A set {{x | y. Then: {WORDS}",
-    "inch mark before": f'A 5" disk: {WORDS}',
-    "blank before": f"Fill {{}} in: {WORDS}",
-    "thoughts": f'<think>maybe {{"label": "no"}}</think>{WORDS}',
-    "JSON in a text": json.dumps(WORDS),
-    "envelope": chat(WORDS),
-    "three envelopes": body(response=body(output_text=chat(f"```\n{WORDS}\n```"))),
-    "object in an envelope": body(output=ANSWER),
-}
-
-
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+@pytest.mark.parametrize("content", CASES["contents"].values(), ids=CASES["contents"])
 def test_json_is_found_in(content: str) -> None:
     assert extract_json(content) == (ANSWER, "ok", "")
 
 
-SLIPS = {
-    "a raw line break": ('{"a": "one\ntwo", "b": {"c": 1}}', {"a": "one\ntwo", "b": {"c": 1}}),
-    "in a fence": ('So:\n```json\n{"a": "one\n\ttwo"}\n```\n"Bye"', {"a": "one\n\ttwo"}),
-    "in prose": ('It is 5" wide. {"a": "one\n{not} \\" two"} and "more".', {"a": 'one\n{not} " two'}),
-    "in a list in prose": ('By [1]: no. [{"a": "b\nc"}] ok', [{"a": "b\nc"}]),
-    "in a list": ('All: [{"a": "b\nc"}] ok', [{"a": "b\nc"}]),
-    "curly quotes in a string": ('{"a": "he said “x”,\nloudly"}', {"a": "he said “x”,\nloudly"}),
-    "curly delimiters": (
-        '{“a”: “he said "x", loudly”, "b": „c“, ‘d’: [‘don’t’]}',
-        {"a": 'he said "x", loudly', "b": "c", "d": ["don’t"]},
-    ),
-    "a quote that may end the string or not": ("{“a”: “he wrote, “yes”, then left”}", None),
-    "a string that is never closed": ('{"a": “x, "b": 1}', None),
-    "cut off": ('{"a": "one\ntwo', None),
-}
-
-
-@pytest.mark.parametrize(("content", "value"), SLIPS.values(), ids=SLIPS)
+@pytest.mark.parametrize(("content", "value"), CASES["slips"].values(), ids=CASES["slips"])
 def test_raw_line_breaks_and_curly_quotes_are_read_and_never_as_another_value(content: str, value: Any) -> None:
     assert extract_json(content).value == value
 
@@ -135,19 +73,7 @@ def test_where_a_curly_string_ends_in_doubt_the_model_is_asked() -> None:
     assert (said.value, said.status) == (None, "invalid_json")
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {},
-        [{"a": 1}],
-        [{"a": 1}, {"a": 2}],
-        {"response": "yes", "confidence": 3},
-        {"labels": {"a": 1}, "output": {"b": 2}},
-        {"error": "none", "a": 1},
-        {"steps": [1], "status": "ok"},
-        {"content": [{"type": "text", "text": "x"}], "type": "message"},
-    ],
-)
+@pytest.mark.parametrize("value", CASES["envelopes that are none"])
 def test_an_object_that_only_looks_like_an_envelope_stays_and_so_does_a_fourth_envelope(value: Any) -> None:
     assert extract_json(json.dumps(value)).value == value
     assert extract_json(f"All: {json.dumps(value)}").value == (value or None)
@@ -211,33 +137,9 @@ def label_of(value: Any) -> str:
     return str(value["label"])
 
 
-BUSY = '{"error": {"message": "busy"}}'
-CUT = chat("{'label': 'yes'}").replace('"stop"', '"length"')
-CUT_SHORT = "json_parse_error: The model's answer was cut short; it needs more tokens."
+ABYSS = (chat("{[" * 9_000 + "]}" * 9_000), chat(json.dumps(ANSWER)), "yes", "ok", "")
 # What is answered first and to the order for a repair (None: it is never asked for), and what is read.
-REPAIRS: dict[str, tuple[str, str | None, str | None, str, str]] = {
-    "as it should be": (chat(WORDS), None, "yes", "ok", ""),
-    "comma at the end": (chat('{"label": "yes",}'), None, "yes", "ok", ""),
-    "Python": (chat("{'label': 'yes', 'sure': True, 'why': None}"), None, "yes", "ok", ""),
-    "comma missing": (chat('So: {"label": "yes" "quote": "x"}'), None, "yes", "ok", ""),
-    "comment": (chat('{"label": "yes", // surely\n"quote": "in {braces}"}'), None, "yes", "ok", ""),
-    "unclosed": (chat("{label: yes"), chat(WORDS), "yes", "ok", ""),
-    "a list": (chat("['label',]"), chat(WORDS), "yes", "ok", ""),
-    "no value": (chat("{'label': }"), chat(WORDS), "yes", "ok", ""),
-    "another form": (chat("{'mark': 'yes'}"), chat(WORDS), "yes", "ok", ""),
-    "NaN": (chat('{"label": NaN}'), chat(WORDS), "yes", "ok", ""),
-    "an abyss": (chat("{[" * 9_000 + "]}" * 9_000), chat(WORDS), "yes", "ok", ""),
-    "no JSON": (chat('{"label": yes'), chat(WORDS), "yes", "ok", ""),
-    "JSON of another form": (chat('{"mark": "yes"}'), chat(WORDS), "yes", "ok", ""),
-    "never twice": (
-        *(chat("no"), chat('{"mark": 1}'), None, "invalid_json", "schema_validation_error: label is missing"),
-    ),
-    "cut short": (CUT, None, None, "invalid_json", CUT_SHORT),
-    "empty": (chat(""), None, None, "invalid_json", "json_parse_error: The model's answer is "),
-    "error": (BUSY, None, None, "http_error", "provider_error: "),
-    "repair that fails": (chat("no"), BUSY, None, "http_error", "provider_error: "),
-    "repair without answer": (chat("no"), "", None, "http_error", "provider_error: Nothing answers."),
-}
+REPAIRS: dict[str, Any] = CASES["repairs"] | {"an abyss": ABYSS}
 
 
 @pytest.mark.parametrize(("payload", "repaired", "value", "status", "error"), REPAIRS.values(), ids=REPAIRS)

@@ -6,78 +6,14 @@ from pipeline.sources.decode import decoded
 from pipeline.sources.extract import Extracted, extract_document
 from pipeline.sources.html import read_html
 from tests.pipeline.sources.test_fetch import with_fetcher
+from tests.support.places import cases
 from tests.support.web import Page, Web
 
+CASES = cases("whole_pages")
 # Of each language: a heading, a sentence about a year, words before and behind a word, and words that stand once.
-TREES = {
-    "en": "ALDER BEECH CEDAR DOGWOOD EBONY FIR GINKGO HAZEL IRONWOOD JUNIPER KAPOK LARCH MAPLE NUTMEG OAK PINE",
-    "de": "AHORN BUCHE ZYPRESSE DOUGLASIE ERLE FÖHRE GINKGO HÄNGEBIRKE ILEX JOHANNISBEERE KIEFER LÄRCHE MISPEL "
-    "ÖLBAUM PAPPEL ULME",
-    "ja": "カエデ ブナ スギ ミズキ コクタン モミ イチョウ ハシバミ ナギ ネズ パンヤ カラマツ トチノキ "
-    "ニクズク ナラ マツ",
-}
-LANGUAGES = {
-    "en": (
-        "Harbour",
-        "Sentence {0} tells of the harbour and of ships that came in 19{0:02}, with enough words to count.",
-        ("It was opened on", "by all who came."),
-        TREES["en"].split(),
-    ),
-    "de": (
-        "Hafen",
-        "Satz {0} erzählt vom Hafen und von Schiffen, die im Jahr 19{0:02} kamen, mit genug Wörtern zum Zählen.",
-        ("Eröffnet wurde er am", "für alle Größen."),
-        TREES["de"].split(),
-    ),
-    "ja": (
-        "港",
-        "第{0}文は19{0:02}年に入港した船と港の歴史について、数えるのに十分な長さで詳しく述べている。",
-        ("この港は", "に開かれ、多くの人が訪れた。"),
-        TREES["ja"].split(),
-    ),
-}
-KINDS = {
-    "time": "<p>{a} <time>{w[0]}</time> {b}</p>",
-    "wbr": "<p>{a}<wbr>{w[0]} {b}</p>",
-    "a div among paragraphs": "<div>{a} {w[0]} {b}</div>",
-    "bare text": "<p>{b}</p>{w[0]} {b}<p>{a}</p>",
-    "nested": "<section><div><div>{a} {w[0]} {b}</div></div></section>",
-    "a div with bold words": "<div><strong>{w[0]}:</strong> {a} {w[1]} {b}</div>",
-    "a nested list": "<ul><li>{w[0]} {a}<ul><li>{w[1]} {b}</li></ul></li></ul>",
-    "a caption": "<figure><img src=x><figcaption>{w[0]} {b}</figcaption></figure>",
-    "a table": "<table><caption>{w[0]}</caption><tr><th>{w[1]}</th><td>{w[2]}</td></tr></table>",
-    "a list of terms": "<dl><dt>{w[0]}</dt><dd>{w[1]} {b}</dd></dl>",
-    "a question": "<details><summary>{w[0]}?</summary><div>{w[1]} {b}</div></details>",
-    "an element of the page's own": "<x-note>{a} {w[0]} {b}</x-note>",
-    "centred": "<center>{a} {w[0]} {b}</center>",
-    "a div of nothing but a span": "<div><span>{a} {w[0]} {b}</span></div>",
-    "a transcript": "<div><span>{w[0]}</span> {a}</div><div><span>{w[1]}</span> {b}</div>",
-    "an unknown tag": "<p>{a} <o:p>{w[0]}</o:p> <meter></meter> {w[1]} {b}</p>",
-    "elements of the page's own within another": "<x-ask><x-q>{w[0]}?</x-q><x-a>{w[1]} {b}</x-a></x-ask>",
-    "a list in a cell": "<table><tr><th>{w[0]}</th><td><ul><li>{w[1]}</li><li>{w[2]}</li></ul></td></tr></table>",
-    "a caption by class": "<div class=wp-caption><img src=x><p class=wp-caption-text>{w[0]} {b}</p></div>",
-    "code in a figure": "<figure><pre>{w[0]} {b}</pre><figcaption>{w[1]}</figcaption></figure>",
-    "the tail of an item": "<ul><li>{w[0]} {a}<ul><li>{w[1]} {b}</li></ul>{w[2]} {b}</li></ul>",
-    "hidden until found": "<div hidden=until-found><p>{w[0]} {b}</p></div>",
-    "a panel": "<h3><button aria-expanded=false aria-controls=p>{w[0]}?</button></h3><div id=p hidden>{w[1]} {b}</div>",
-    "a formula": "<p>{a} <math><mi>{w[0]}</mi><mo>=</mo><mn>13</mn></math> {w[1]} {b}</p>",
-    "a label": "<p>{a} <label>{w[0]}</label> {b}</p>",
-    "a name that only sounds like a box's": "<div class=share-capital id=related-work><p>{w[0]} {b}</p></div>",
-    "a form without fields": "<form><fieldset><legend>{w[0]}</legend><p>{w[1]} {b}</p></fieldset></form>",
-    "a link in a sentence": "<p>{a} <a href='/x'>{w[0]}</a> {b}</p>",
-}
-UNSEEN = {
-    "a panel whose button is hidden": "<p hidden><button aria-expanded=false aria-controls=p>+</button></p>"
-    "<div id=p hidden><p>{w[0]} {b}</p></div>",
-    "a panel with its own button": "<div id=p hidden><button aria-expanded=false aria-controls=p>+</button>"
-    "<p>{w[0]} {b}</p></div>",
-    "found by a search and hidden by style": "<div hidden=until-found style='display: none'><p>{w[0]} {b}</p></div>",
-    "hidden within a panel": "<h3><button aria-expanded=false aria-controls=p>{w[1]}?</button></h3>"
-    "<div id=p hidden><p>{w[2]} {b}</p><p style='visibility:hidden'>{w[0]} {b}</p></div>",
-}
-AROUND = """<header><nav><a href="/">{w[12]}</a> {a}</nav></header><div role="banner">{w[13]} {b}</div>{0}<aside>{w[14]}
-{b}</aside><p hidden>{w[15]} {b}</p><div class=author-bio>{w[9]} {b}</div>
-<ul><li><a href="/1">{w[11]} {b}</a></li></ul><footer>{w[10]} {b}</footer>"""
+LANGUAGES: dict[str, Any] = CASES["languages"]
+# In several languages: the charset, a sentence, and bytes that stand for nothing in it.
+BROKEN = [(charset, words, bytes.fromhex(broken)) for charset, words, broken in CASES["broken"]]
 
 
 def article(language: str, block: str, around: str = "{0}") -> str:
@@ -92,7 +28,7 @@ def article(language: str, block: str, around: str = "{0}") -> str:
 def test_no_visible_word_of_an_article_is_lost(language: str) -> None:
     words = LANGUAGES[language][3]
     lost = {}
-    for kind, block in KINDS.items():
+    for kind, block in CASES["kinds"].items():
         found = read_html(article(language, block), "https://a.example/harbour")
         missing = [word for at, word in enumerate(words) if f"{{w[{at}]}}" in block and word not in found.text]
         lost |= {kind: (missing, found.read_share)} if missing or found.read_share != 1 else {}
@@ -101,14 +37,17 @@ def test_no_visible_word_of_an_article_is_lost(language: str) -> None:
 
 def test_what_no_click_shows_is_not_read() -> None:
     word = LANGUAGES["en"][3][0]
-    texts = {kind: read_html(article("en", block), "https://a.example/harbour").text for kind, block in UNSEEN.items()}
+    texts = {
+        kind: read_html(article("en", block), "https://a.example/harbour").text
+        for kind, block in CASES["unseen"].items()
+    }
     assert [kind for kind, text in texts.items() if word in text] == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_surrounds_an_article_has_no_part_in_the_share_of_its_words_that_is_read(language: str) -> None:
     alone = read_html(article(language, "<p>{a} {w[0]} {b}</p>"), "https://a.example/harbour")
-    among = read_html(article(language, "<p>{a} {w[0]} {b}</p>", AROUND), "https://a.example/harbour")
+    among = read_html(article(language, "<p>{a} {w[0]} {b}</p>", CASES["around"]), "https://a.example/harbour")
     assert (among.visible_words, among.read_share) == (alone.visible_words, 1)
 
 
@@ -174,28 +113,6 @@ def test_a_page_in_another_charset_than_declared_is_read_or_told(language: str, 
     page = article(language, "<p>{a} {w[0]} {b}</p>").replace("<title>", f"<meta charset={declared}><title>")
     found = extracted(page.encode(actual), charset=declared)
     assert (found.reason, LANGUAGES[language][1].format(1) in found.text) == ("page", True), found.text[:200]
-
-
-# In several languages: the charset, a sentence, and bytes that stand for nothing in it.
-BROKEN = (
-    ("utf-8", "Größe über Köln, sagt Jürgen Groß. ", b"\xff"),
-    ("utf-8", "Élève à l’école près de Nîmes. ", b"\xe9"),
-    ("utf-8", "Zażółć gęślą jaźń w Łodzi. ", b"\xb3"),
-    ("utf-8", "港の会議が東京で開かれた。", b"\xe6"),
-    ("euc-jp", "港の会議が東京で開かれ、多くの代表が参加した。", b"\xff"),
-    ("shift_jis", "港の会議が東京で開かれ、多くの代表が参加した。", b"\x81\xff"),
-    ("gb18030", "会议在北京举行，许多代表参加了会议。", b"\xff"),
-    ("big5", "會議在臺北舉行，許多代表參加了會議。", b"\xff"),
-    ("euc-kr", "회의가 서울에서 열렸고 많은 대표가 참석했다. ", b"\xff"),
-    ("windows-1252", "Größe über Köln, erzählt Jürgen Groß. ", b"\x81"),
-    ("iso-8859-1", "Élève à la forêt près de Nîmes, où il gèle. ", b"\x9d"),
-    ("windows-1250", "Zażółć gęślą jaźń w Łodzi. ", b"\x81"),
-    ("windows-1251", "Заседание прошло в порту Архангельска. ", b"\x98"),
-    ("iso-8859-7", "Η συνεδρίαση έγινε στο λιμάνι. ", b"\xff"),
-    ("windows-1253", "Η συνεδρίαση έγινε στο λιμάνι. ", b"\xd2"),
-    ("windows-1255", "הישיבה התקיימה בנמל. ", b"\xff"),
-    ("tis-620", "การประชุมจัดขึ้นที่ท่าเรือ ", b"\xff"),
-)
 
 
 @pytest.mark.parametrize(("charset", "words", "broken"), BROKEN)
