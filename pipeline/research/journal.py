@@ -110,13 +110,13 @@ class Journal:
         """What the calls took at the most of which nobody knows how they ended: those that a kill cut off."""
         return reduce(added, self.begun.values(), Spent())
 
-    def keep_stage(self, stage: Stage, round_: int, value: Any, kind: TypeAdapter[Any], notes: tuple[str, ...]) -> None:
-        dumped = kind.dump_python(value, mode="json")
+    def keep_stage(self, stage: Stage, round_: int, value: Any, kind: type[Any], notes: tuple[str, ...]) -> None:
+        dumped = TypeAdapter(kind).dump_python(value, mode="json")
         self._keep(entry="stage", stage=stage, round=round_, value=dumped, notes=notes)
 
-    def stage_value(self, stage: Stage, round_: int, kind: TypeAdapter[Value]) -> Value:
+    def stage_value(self, stage: Stage, round_: int, kind: type[Value]) -> Value:
         try:
-            return kind.validate_python(self.stages[stage, round_].value)
+            return TypeAdapter(kind).validate_python(self.stages[stage, round_].value)
         except ValidationError as error:
             raise InputError(
                 f"What the stage {stage!r} left in {str(self.path)!r} has another form than this citejury's. Research "

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
-
 from pipeline.citations.addresses import site_key
 from pipeline.core.terminal import counted
 from pipeline.models.asking import NO_USE, USED_UP, Meter
@@ -111,11 +109,6 @@ class Audited(NamedTuple):
     weaker: tuple[tuple[str, StoredVerdict], ...] = ()
 
 
-_WRITTEN = TypeAdapter(WrittenReport)
-_AUDITED = TypeAdapter(Audited)
-_METRICS = TypeAdapter(Metrics)
-
-
 class Finished(NamedTuple):
     run_id: str
     folder: Path
@@ -153,7 +146,7 @@ class ReportStages(NamedTuple):
         run = self.run
         came = await run.run_stage(
             "write",
-            _WRITTEN,
+            WrittenReport,
             lambda: self._write(gathered),
             lambda value: self._settle_report(self._laid_out(gathered, value), gathered, value),
             words=lambda value: counted(len(value.written.paragraphs), "paragraph"),
@@ -162,7 +155,7 @@ class ReportStages(NamedTuple):
         laid_out = self._laid_out(gathered, came)
         audited = await run.run_stage(
             "audit",
-            _AUDITED,
+            Audited,
             lambda: self._audit(laid_out, gathered, came),
             lambda value: self._settle_audit(value, laid_out, gathered, came),
             words=lambda value: (
@@ -175,7 +168,7 @@ class ReportStages(NamedTuple):
         )
         metrics = await run.run_stage(
             "cache",
-            _METRICS,
+            Metrics,
             lambda: self._measure(laid_out, gathered),
             lambda value: self._settle_run(laid_out, gathered, value),
         )

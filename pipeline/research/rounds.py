@@ -10,8 +10,6 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
-
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.terminal import counted
 from pipeline.models.asking import TASKS, Model
@@ -193,18 +191,10 @@ def _headings(pages: Iterable[Page]) -> Iterator[str]:
         yield from dict.fromkeys(filter(None, written))
 
 
-_HARVEST = TypeAdapter(Harvest)
-_PAGES = TypeAdapter(PagesRead)
-_CLAIMS = TypeAdapter(tuple[Claim, ...])
-
-
 class Round(NamedTuple):
     verified: Verified
     stop_reason: StopReason | None
     goes_on: bool
-
-
-_ROUND = TypeAdapter(Round)
 
 
 def kept_verified(folder: Path) -> Verified | None:
@@ -214,7 +204,7 @@ def kept_verified(folder: Path) -> Verified | None:
     try:
         journal = Journal(folder)
         rounds = [round_ for stage, round_ in journal.stages if stage == "verify"]
-        return journal.stage_value("verify", max(rounds), _ROUND).verified if rounds else None
+        return journal.stage_value("verify", max(rounds), Round).verified if rounds else None
     except InputError:
         return None
 
@@ -256,14 +246,14 @@ class ResearchRounds:
         number = before.rounds + 1
         harvested = await self.run.run_stage(
             "harvest",
-            _HARVEST,
+            Harvest,
             lambda: self._harvest(plan, before),
             round_=number,
             words=lambda value: f"{len(value.found)} pages of {value.results} results",
         )
         read = await self.run.run_stage(
             "fetch",
-            _PAGES,
+            PagesRead,
             lambda: self.fetch(harvested.found),
             round_=number,
             words=lambda value: f"{len(value.pages)} read, {len(value.unread)} not",
@@ -272,7 +262,7 @@ class ResearchRounds:
         new = pages[len(before.pages) :]
         claims = await self.run.run_stage(
             "extract",
-            _CLAIMS,
+            tuple[Claim, ...],
             lambda: self._extract(plan, new, before),
             lambda value: put_new_traces(self.store, self.run_id, map(_chunks_made, new)),
             number,
@@ -289,7 +279,7 @@ class ResearchRounds:
         )
         came = await self.run.run_stage(
             "verify",
-            _ROUND,
+            Round,
             lambda: self._verify(plan, gathered, bool(harvested.found)),
             lambda value: self._settle_round(value, gathered.pages),
             number,

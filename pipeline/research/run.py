@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from pydantic import TypeAdapter
-
 from pipeline.core.errors import CitejuryError, InputError, ProviderError, SettingsError
 from pipeline.core.schema import Price
 from pipeline.core.terminal import stopping_on_signals
@@ -72,7 +70,7 @@ class ResearchRun:
     async def run_stage(
         self,
         stage: Stage,
-        kind: TypeAdapter[Value],
+        kind: type[Value],
         work: Callable[[], Awaitable[Value]],
         settle: Callable[[Value], None] = lambda value: None,
         round_: int = 1,

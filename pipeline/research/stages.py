@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from pydantic import TypeAdapter
-
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
 from pipeline.core.terminal import counted
@@ -20,9 +18,6 @@ from pipeline.research.rounds import ResearchRounds
 from pipeline.research.run import SILENT, Environment, Progress, ResearchRun
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.store import StoredRun
-
-_INTAKE = TypeAdapter(Intake)
-_PLAN = TypeAdapter(Plan)
 
 _SOURCES_PER_BUDGET = 5  # Sources looked at for each that is read (pipeline/contracts/research.md#files)
 
@@ -83,7 +78,7 @@ async def _run_intake(run: ResearchRun, options: ResearchOptions, ask: AskQuesti
             run.journal.keep_setup(options.setup(), datetime.now(UTC).isoformat(timespec="seconds"))
         return intake
 
-    return await run.run_stage("intake", _INTAKE, work, words=lambda value: f"{value.depth}, {value.lang}")
+    return await run.run_stage("intake", Intake, work, words=lambda value: f"{value.depth}, {value.lang}")
 
 
 async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: Environment) -> Finished:
@@ -101,7 +96,7 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
         model.asker.meter = meter
     plan = await run.run_stage(
         "plan",
-        _PLAN,
+        Plan,
         lambda: make_plan(intake, model),
         lambda value: _settle_plan(run.folder, options, intake, value),
         words=lambda value: (
