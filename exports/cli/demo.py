@@ -21,7 +21,9 @@ from annotation.push.push import push_records
 from exports.csv.fetch import Progress
 from exports.csv.write import export_csv
 from exports.report.files import FigureOptions, Measured, measure_and_write
-from pipeline.asking.run import replay_narratives
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.questions import Questions
+from pipeline.asking.run import RecordedAnswers, ask_narratives, recorded_providers
 from pipeline.core.errors import ArgillaError, OutputError
 from pipeline.core.files import write_private
 from pipeline.core.terminal import ProgressBars
@@ -172,7 +174,9 @@ def run_demo(home: Path, server: "ServerHandle", say: Callable[[str], None]) -> 
     """Make all of the demo in `home`; run again, every step keeps what is there. `say` hears a line before each."""
     data = Path(str(files("exports") / "demo_data"))
     say("1/6  Five providers answer twelve narratives (from stored payloads).")
-    manifest = replay_narratives(data / "narratives.csv", home / ANSWERS, data / "payloads", run_id=_ANSWERS_ID)
+    asked, payloads = NarrativesCsv(data / "narratives.csv"), data / "payloads"
+    questions = Questions(asked, recorded_providers(payloads), {}, run_id=_ANSWERS_ID)
+    manifest = asyncio.run(ask_narratives(questions, home / ANSWERS, RecordedAnswers(payloads)))
     say(f"     {manifest.answers} answers. A research run without a model adds a report on six documents.")
     report = research_library(data / "library", home / RESEARCH)
     written = write_records(home / RECORDS, chain(read_records(home / ANSWERS), [report]))

@@ -58,7 +58,7 @@ class BatchWork(NamedTuple):
     waits: Waits
 
     def used(self) -> float:
-        return self.state.spent + sum(self.expected.values())
+        return self.state.spending.spent + sum(self.expected.values())
 
     def room(self, cost: float) -> Literal["now", "later", "never"]:
         """When a batch of this cost can be sent under `--max-cost`: later where only those under way leave no room."""

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from textwrap import fill
 from typing import Any, NamedTuple
 
 from pipeline.asking.index import append_indexed, read_index
-from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import (
     BAD_RESPONSES,
     BadResponse,
@@ -339,27 +338,6 @@ def missing_rows(manifest: RunManifest, out: Path) -> list[str]:
     )
     indent = " " * (sum(widths[:3]) + 6)
     return [fill(line, 100, subsequent_indent=indent, break_on_hyphens=False) for line in lines]
-
-
-def replay_narratives(
-    narratives: Path,
-    out: Path,
-    folder: Path,
-    *,
-    providers: Sequence[ProviderName] | None = None,
-    models: Mapping[ProviderName, str] | None = None,
-    max_rows: int | None = None,
-    report: Report = lambda call, total: None,
-    run_id: str = "",
-) -> RunManifest:
-    """Answer a file of narratives from a folder of stored payloads, and give the manifest of the run in `out`.
-
-    `providers` are by default those that have payloads; `run_id` is as in `Questions`. Nothing is written before
-    narratives and payloads are found. Errors as `ask_narratives`.
-    """
-    rows = NarrativesCsv(narratives)
-    questions = Questions(rows, providers or recorded_providers(folder), models or {}, max_rows, run_id=run_id)
-    return asyncio.run(ask_narratives(questions, out, RecordedAnswers(folder), report))
 
 
 class RecordedAnswers(NamedTuple):

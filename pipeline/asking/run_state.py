@@ -84,17 +84,11 @@ class RunState:
         self.tasks: list[asyncio.Task[None]] = []
 
     @property
-    def spent(self) -> float:
-        """The known cost so far; that of earlier starts is in it only under a limit."""
-        return self.spending.spent
-
-    @property
     def settled(self) -> int:
         return self.kept + self.answered.total() + len(self.errors)
 
     def last_start(self) -> LastStart:
         """What this start did, without what its answers cost."""
-        unread = self.unread.total()
         failed: dict[ProviderName, Counter[str]] = {}
         for error in self.errors:
             failed.setdefault(error.provider, Counter())[error.kind] += 1
@@ -104,15 +98,13 @@ class RunState:
             for each in PROVIDERS
             if each in failed and not self.answered[each] and failed[each].total() > self.unread[each]
         }
-        new, sent = self.answered.total(), len(self.errors) - unread
-        kinds = dict(Counter[str](error.kind for error in self.errors))
         return LastStart(
             kept=self.kept,
-            new=new,
-            failed=sent,
-            unread=unread,
+            new=self.answered.total(),
+            failed=len(self.errors) - self.unread.total(),
+            unread=self.unread.total(),
             unreadable=self.unreadable,
-            errors=kinds,
+            errors=dict(Counter[str](error.kind for error in self.errors)),
             cost=round(self.beside_cost, 8),
             unpriced=self.beside_unpriced,
             missing=missing,

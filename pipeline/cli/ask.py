@@ -344,17 +344,12 @@ def ask(
         prices = batch_prices(selection, limits.prices) if in_batches else limits.prices
         _print_preview(questions, out, selection, limits._replace(prices=prices), settings, show_bodies)
         return
-    redirect_client = guarded_client if settings.resolve_redirects else None
     batches = BatchPolicy(poll_seconds=poll_seconds, attempts=attempts, patience=patience)
     retries = RetryPolicy(attempts, timeout, min(read_timeout, timeout), patience_seconds=patience)
     with _CallBars() as bars:
         tell_counts = (lambda line: None) if sys.stderr.isatty() else bars.tell  # the bars show it there
-        shared: dict[str, Any] = {
-            "limits": limits,
-            "tell": bars.tell,
-            "waits": bars.wait,
-            "redirect_client": redirect_client,
-        }
+        shared: dict[str, Any] = {"limits": limits, "tell": bars.tell, "waits": bars.wait}
+        shared["redirect_client"] = guarded_client if settings.resolve_redirects else None
         ending: dict[str, Any] = {"cancel": batch_cancel, "progress": bars.report, "tell_counts": tell_counts}
         if in_batches:
             manifest = ask_in_batches(questions, out, selection, policy=batches, **shared, **ending)

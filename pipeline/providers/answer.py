@@ -188,19 +188,11 @@ def place(
     longer: str = "",
 ) -> Occurrence:
     """The occurrence at these code points; without a place where they do not fit the text or hold no word."""
+    found = Occurrence(url=url, title=title, cited_text=cited_text, longer=longer)
     if span is None or not 0 <= span[0] < span[1] <= len(text) or not _WORD.search(text, *span):
-        return Occurrence(url=url, title=title, cited_text=cited_text, longer=longer)
-    start, end = span
-    return Occurrence(
-        url=url,
-        title=title,
-        start=start,
-        end=end,
-        placement=placement,
-        cited_text=cited_text,
-        number=number,
-        longer=longer,
-    )
+        return found
+    placed = {"start": span[0], "end": span[1], "placement": placement, "number": number}
+    return found.model_copy(update=placed)
 
 
 class ByteOffsets:

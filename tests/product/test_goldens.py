@@ -35,13 +35,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.run import replay_narratives
 from tests.support.argilla_in_memory import ArgillaInMemory
 from tests.support.judge_bench import judging_model
 from tests.support.made_before import run, unpacked
 from tests.support.places import DATA, ROOT
 from tests.support.provider_server import Behaviour, Received
 from tests.support.scripted_model import ScriptedModel, prompts_of, says
+from tests.support.told_runs import replay_narratives
 
 GOLDENS = DATA / "goldens"
 DEMO = Path(str(files("exports") / "demo_data"))

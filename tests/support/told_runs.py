@@ -1,11 +1,16 @@
 """Run folders for what runs tell: answers, refusals, blocks, errors and empty answers of three providers."""
 
+import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.asking.run import replay_narratives
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.questions import Questions, Report
+from pipeline.asking.run import RecordedAnswers, ask_narratives, recorded_providers
 from pipeline.asking.run_folder import RunManifest
+from pipeline.core.schema import ProviderName
 
 NARRATIVES = ("n1", "n2", "n3", "n4")
 
@@ -49,6 +54,23 @@ PAYLOADS: dict[str, dict[str, tuple[dict[str, Any], int]]] = {
     },
 }
 """By provider and narrative: a body and its status; grok's fourth is not recorded."""
+
+
+def replay_narratives(
+    narratives: Path,
+    out: Path,
+    folder: Path,
+    *,
+    providers: Sequence[ProviderName] = (),
+    models: Mapping[ProviderName, str] = {},
+    max_rows: int | None = None,
+    report: Report = lambda call, total: None,
+    run_id: str = "",
+) -> RunManifest:
+    """Answer a file of narratives from a folder of stored payloads; without `providers`, from those that it has."""
+    rows = NarrativesCsv(narratives)
+    questions = Questions(rows, providers or recorded_providers(folder), models, max_rows, run_id=run_id)
+    return asyncio.run(ask_narratives(questions, out, RecordedAnswers(folder), report))
 
 
 def write_run(

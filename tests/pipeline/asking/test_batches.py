@@ -17,7 +17,6 @@ from pipeline.asking.index import read_index
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import BAD_RESPONSES, LEDGER, PAUSED, open_batches
 from pipeline.asking.questions import Call, Limits, ProviderSelection
-from pipeline.asking.run import replay_narratives
 from pipeline.asking.run_folder import RunManifest, read_errors, read_manifest
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
@@ -42,6 +41,7 @@ from tests.support.batch_runs import (
 )
 from tests.support.batch_servers import BatchServers
 from tests.support.csv_check import check_file
+from tests.support.told_runs import replay_narratives
 
 NARRATIVES, RUN = Path("narratives.csv"), Path("run")
 

@@ -12,13 +12,13 @@ from annotation.push.record_sources import read_source
 from exports.cli import main
 from exports.reading.runs import read_runs
 from pipeline.asking.index import IndexLine, cited_urls, index_file
-from pipeline.asking.run import replay_narratives
 from pipeline.asking.run_folder import RunManifest, read_manifest
 from pipeline.asking.summary import reparse_run
 from pipeline.core.errors import InputError
 from pipeline.csv.file import read_answers, rows_as_bytes, write_answers
 from pipeline.records.run import read_records
 from tests.support.places import DATA
+from tests.support.told_runs import replay_narratives
 
 STORED = {
     "openai": ("openai_responses_ja.json", "openai_chat_artefacts_de.json"),

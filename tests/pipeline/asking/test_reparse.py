@@ -5,11 +5,11 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from pipeline.asking.run import replay_narratives
 from pipeline.asking.summary import Change, reparse_run
 from pipeline.core.errors import InputError
 from pipeline.csv.file import read_answers, write_answers
 from tests.support.places import DATA
+from tests.support.told_runs import replay_narratives
 
 
 @pytest.fixture

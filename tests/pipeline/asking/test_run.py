@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.run import recorded_providers, replay_narratives
+from pipeline.asking.run import recorded_providers
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
 from pipeline.core.schema import StoredAnswer
@@ -19,6 +19,7 @@ from pipeline.csv.file import read_answers
 from pipeline.csv.rows import identify_call
 from tests.support.csv_check import check_file
 from tests.support.places import DATA, NO_SHARED, ROOT, SHARED
+from tests.support.told_runs import replay_narratives
 
 RECORDINGS = SHARED / "recordings"
 TWO, REPLAY, RUN = Path("narratives.csv"), Path("replay"), Path("run")
@@ -253,14 +254,14 @@ def test_the_identity_of_a_call_depends_on_every_part() -> None:
 KILLED_RUN = """
 import os, signal, sys
 from pathlib import Path
-import pipeline.asking.run as replay
+from tests.support.told_runs import replay_narratives
 narratives, out, folder, calls = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 settled = []
 def report(call, total):
     settled.append(call)
     if len(settled) == calls:
         os.kill(os.getpid(), signal.SIGKILL)
-replay.replay_narratives(narratives, out, folder, report=report)
+replay_narratives(narratives, out, folder, report=report)
 """
 
 

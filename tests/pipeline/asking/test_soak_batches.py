@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pipeline.asking.paid_replies import open_batches
-from pipeline.asking.run import replay_narratives
 from pipeline.asking.run_folder import read_manifest
 from tests.support.batch_runs import (
     IN_BATCHES,
@@ -21,6 +20,7 @@ from tests.support.batch_runs import (
 from tests.support.batch_servers import BatchServers
 from tests.support.csv_check import check_file
 from tests.support.places import ROOT
+from tests.support.told_runs import replay_narratives
 
 KILLS = 50
 NARRATIVES = 30
