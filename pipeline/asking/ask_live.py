@@ -202,7 +202,7 @@ def ask_providers(
     `ask_narratives`; also where a limit of cost cannot be held, or a key or a base URL cannot be used.
     """
     if limits.max_cost is not None:
-        refuse_unknown_prices(selection, limits.prices)
+        _refuse_unknown_prices(selection, limits.prices)
 
     async def ask() -> RunManifest:
         async with LiveAnswers(selection, policy or RetryPolicy(), limits.concurrency, tell, waits) as answers:
@@ -214,7 +214,7 @@ def ask_providers(
     return asyncio.run(ask())
 
 
-def refuse_unknown_prices(
+def _refuse_unknown_prices(
     selection: ProviderSelection, prices: Mapping[str, Price], trusts_stated: bool = True
 ) -> None:
     """Refuse a limit of cost that cannot be held: a price is missing, and the provider states no cost to trust."""
@@ -263,7 +263,7 @@ def ask_in_batches(
     open_batches(out)  # a damaged ledger is told of before anything is touched
     if limits.max_cost is not None:
         # What a batch will cost has to be known before it is sent.
-        refuse_unknown_prices(selection, limits.prices, trusts_stated=False)
+        _refuse_unknown_prices(selection, limits.prices, trusts_stated=False)
     is_new = not (out / MANIFEST).is_file()
 
     async def settle(run: OpenRun, state: RunState) -> None:

@@ -46,7 +46,7 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
         for section in citation_marks.sections(blocks)
         for sentence in _section_sentences(section, listed, lists.ids, language, marks_stand_alone=known is None)
     ]
-    return to_report(cited, Lookup(lists, known or {}))
+    return _to_report(cited, Lookup(lists, known or {}))
 
 
 def _section_sentences(
@@ -196,7 +196,7 @@ def _resolved(written: str, url: str, title: str) -> Target:
         return Target(written or url, "", title, "not_a_url")
 
 
-def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
+def _to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
     sentences: list[values.Sentence] = []
     sources: dict[str, list[Target]] = {}
     counts: Counter[str] = Counter()
