@@ -154,15 +154,11 @@ _LEAST_PART = 3  # Letters or signs of a part that can be a question of its own
 _URL = re.compile(r"https?://\S+|www\.\S+", re.I)
 _LIST_MARK = re.compile(r"\A(?:[#*•\s-]+|[0-9]{1,3}[.)](?:\s+|$))+")
 
-_PLAN_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "sections": {"type": "array", "items": {"type": "string"}},
-        "queries": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["sections", "queries"],
-    "additionalProperties": False,
-}
+
+def lists_schema(*names: str) -> dict[str, Any]:
+    """The schema of an object that has a list of texts under each of these names, and nothing else."""
+    lists = {name: {"type": "array", "items": {"type": "string"}} for name in names}
+    return {"type": "object", "properties": lists, "required": [*names], "additionalProperties": False}
 
 
 async def make_plan(intake: Intake, model: Model | None) -> Plan:
@@ -174,7 +170,8 @@ async def make_plan(intake: Intake, model: Model | None) -> Plan:
     if model is None:
         return own
     task = TASKS["plan"].format(least=_SECTIONS[intake.depth], most=_MOST_SECTIONS, language=intake.lang)
-    said = await model.ask(task, [("TOPIC", intake.topic)], _PLAN_SCHEMA, _read_plan, "the plan")
+    schema = lists_schema("sections", "queries")
+    said = await model.ask(task, [("TOPIC", intake.topic)], schema, _read_plan, "the plan")
     if said is None:
         model.note("The plan is made from the topic's own words.")
         return own

@@ -15,7 +15,7 @@ from pipeline.core.terminal import counted
 from pipeline.models.asking import TASKS, Model
 from pipeline.research.claims import ask_verdicts, extract_claims, verify, verify_passages
 from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, is_document
-from pipeline.research.intake import clean_line
+from pipeline.research.intake import clean_line, lists_schema
 from pipeline.research.journal import JOURNAL, Journal
 from pipeline.research.options import EXTRACTIVE, Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.pages import Harvest, PagesRead, Unread, fetch, fetched_by, harvest, without_duplicates
@@ -40,13 +40,6 @@ _WORTH = 1_000  # What a heading counts that alone has a word of what is asked
 _MOST_SHOWN = 6
 _LONGEST_SHOWN = 300
 _OPERATOR = re.compile(r"\b(?:site|inurl|allinurl|intitle|allintitle|intext|filetype|ext|related|cache|link):\S*", re.I)
-
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"queries": {"type": "array", "items": {"type": "string"}}},
-    "required": ["queries"],
-    "additionalProperties": False,
-}
 
 
 class OpenSection(NamedTuple):
@@ -125,7 +118,7 @@ async def _queries_of_model(missing: Sequence[OpenSection], known: Known, model:
     headings = [words for words, _ in Counter(_headings(known.pages)).most_common(20)]
     texts.append(("HEADINGS OF PAGES READ", "\n".join(each[:_LONGEST_SHOWN] for each in headings) or "None."))
     texts.append(("QUERIES ASKED ALREADY", "\n".join(known.queries[-40:])))
-    said = await model.ask(TASKS["queries"], texts, _SCHEMA, read, "what is missing")
+    said = await model.ask(TASKS["queries"], texts, lists_schema("queries"), read, "what is missing")
     return [line for each in said or () if (line := clean_line(_OPERATOR.sub(" ", each)))]
 
 
