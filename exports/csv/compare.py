@@ -9,18 +9,17 @@ import csv
 import io
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.folder import exported_files, file_name, mapping, read_manifest
-from exports.csv.rows import Piece, csv_line
+from exports.csv.rows import csv_line
 from exports.csv.schema import ExportFilters, utc
-from exports.csv.update import Index
+from exports.csv.update import Index, Update
 from pipeline.core.files import sha256_of
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
@@ -54,14 +53,12 @@ class Changes(NamedTuple):
 
 
 class Now(NamedTuple):
-    folder: Path
-    own_index: Index | None
+    new: Index
+    update: Update | None
     filters: ExportFilters
     annotators: frozenset[str]  # Under which names those stand in files who were asked for; empty where everybody was
     workspaces: tuple[str, ...]
-    datasets: frozenset[str]
-    touched: Callable[[TaskName], tuple[Iterator[Piece], Iterator[Piece]]] | None
-    """Of a task's file: earlier and new lines of all units that may differ; None where any unit may."""
+    datasets: Set[str]
     is_unsubmitted: Callable[[TaskName, str, str, str], bool]
     """Whether somebody has a unit (task, record, passage, annotator) as a draft or discarded."""
 
@@ -72,15 +69,11 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
     tasks = dict.fromkeys((*TASKS, *exported_files(earlier).values()))
     for task in tasks:
         name = file_name(task, discarded=False)
-        digests = [sha256_of(place / name) if (place / name).is_file() else "" for place in (earlier, now.folder)]
-        if digests[0] == digests[1]:
+        if (sha256_of(earlier / name) if (earlier / name).is_file() else "") == now.new.files.get(name, ""):
             continue
         origins = _Origins(earlier, index, task, now)
-        if now.touched is None:
-            old, new = _pieces(earlier / name, index), _pieces(now.folder / name, now.own_index)
-        else:
-            old, new = now.touched(task)
-        units = _paired(_units(earlier / name, old), _units(now.folder / name, new))
+        old, new = _units(earlier / name, index, now.update), _units(now.new.folder / name, now.new, now.update)
+        units = _paired(old, new)
         for (_, _, chunk_id), before, after in units:
             came, missing = _compare_unit(before, after)
             for who, kind in (*came, *((_annotator(row), _why(task, chunk_id, row, now, origins)) for row in missing)):
@@ -88,7 +81,7 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
     before_by_annotator: Counter[str] = Counter()
     for task in tasks if any(each["gone"] for each in counts.values()) else ():
         path = earlier / file_name(task, discarded=False)
-        for lines in _units(path, _pieces(path, None)):
+        for lines in _units(path, None):
             before_by_annotator.update(_newest(lines.rows()).keys())
     return Changes({who: counts[who] for who in sorted(counts)}, before_by_annotator)
 
@@ -103,31 +96,21 @@ class _Lines(NamedTuple):
         return [dict(zip(self.header, cells, strict=False)) for cells in reader]
 
 
-def _pieces(path: Path, index: Index | None) -> Iterator[Piece]:
-    """The lines of a file in its order; none where there is no such file. Without index it is read row by row."""
+def _units(path: Path, index: Index | None, update: Update | None = None) -> Iterator[_Lines]:
+    """The units of a file in its order, of an update those of touched records; without index it is read row by row."""
     csv.field_size_limit(sys.maxsize)
     if not path.is_file():
-        return
-    if index is not None:
-        with path.open("rb") as lines:
-            lines.readline()
-            for span in index.spans(path.name):
-                yield Piece(*span[:3], span.annotators, span.rows, lines.read(span.length))
         return
     with path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream)
         header = next(reader, [])
-        for cells in reader:
-            yield Piece(*_unit_of(dict(zip(header, cells, strict=False))), (), 1, csv_line(cells))
-
-
-def _units(path: Path, pieces: Iterator[Piece]) -> Iterator[_Lines]:
-    header: list[str] = []
-    if path.is_file():
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            header = next(csv.reader(stream), [])
-    for unit, group in groupby(pieces, key=itemgetter(0, 1, 2)):
-        yield _Lines(unit, header, b"".join(piece.lines for piece in group))
+        if index is None:
+            for unit, rows in groupby(reader, key=lambda cells: _unit_of(dict(zip(header, cells, strict=False)))):
+                yield _Lines(unit, header, b"".join(map(csv_line, rows)))
+            return
+    for span, lines in index.units(path.name):
+        if update is None or span.record_uuid in update.touched:
+            yield _Lines(span[:3], header, lines)
 
 
 def _unit_of(row: _Row) -> _Unit:
@@ -191,10 +174,10 @@ class _Origins:
         wanted = ([*now.workspaces], [*now.filters.rounds], *(getattr(now.filters, name) for name in named))
         self.asked_otherwise = asked != wanted
         self._now_apart: set[tuple[str, str]] = set()
-        if filters.get("with_controls", False) and not now.filters.with_controls and now.own_index:
+        if filters.get("with_controls", False) and not now.filters.with_controls:
             self._now_apart = {
                 (record_uuid, chunk_id)
-                for _, _, of, _, record_uuid, chunk_id, *_, purpose in now.own_index.lines("r")
+                for _, _, of, _, record_uuid, chunk_id, *_, purpose in now.new.rows("r")
                 if of == task and purpose != "label"
             }
         self._all = {each.get("id") for each in manifest.get("datasets", ()) if each.get("task") == task}
@@ -214,7 +197,7 @@ class _Origins:
     @cached_property
     def _by_unit(self) -> dict[tuple[str, str], set[str]]:
         found: dict[tuple[str, str], set[str]] = {}
-        for dataset, _, task, _, record_uuid, chunk_id, *_ in self._index.lines("r") if self._index else ():
+        for dataset, _, task, _, record_uuid, chunk_id, *_ in self._index.rows("r") if self._index else ():
             if task == self._task:
                 found.setdefault((record_uuid, chunk_id), set()).add(dataset)
         return found

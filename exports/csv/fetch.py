@@ -1,6 +1,7 @@
 """Argilla's datasets and responses as rows in the spool: read over REST page by page, safely while people annotate."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -226,9 +227,8 @@ def record_state(reading: Reading, record: Mapping[str, Any]) -> str:
         for each in record["responses"]
         if each["status"] in statuses
     )
-    parts = (record["status"], record["updated_at"], *(part for response in responses for part in response))
-    text = "".join(f"{len(part)}:{part}" for part in parts)
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    text = json.dumps((record["status"], record["updated_at"], responses))
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def read_records(

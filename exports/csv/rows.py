@@ -43,6 +43,7 @@ EXTENDED_COLUMNS = (
 )
 
 LINE_END = b"\r\n"
+_UNITS_AT_ONCE = 1000
 _QUOTED = re.compile('["\r\n]')  # What a cell of CSV is quoted for, beside the comma; a lone CR or LF too
 
 _ANSWERS: Mapping[str, str] = {"yes": "True", "no": "False"}
@@ -147,29 +148,26 @@ def csv_line(cells: Sequence[str | int]) -> bytes:
 
 
 class Piece(NamedTuple):
-    """One line of a file, some that stand together, or a run of units that are as they were in an earlier file."""
+    """Lines of a file that stand together and are about one unit."""
 
     record_uuid: str
     chunk_rank: int
     chunk_id: str
-    annotators: tuple[str, ...]
+    annotators: Sequence[str]
     rows: int
     lines: bytes
     note: str = ""  # What has to be known of them beside, as `ProvenanceGaps` writes it
-    units: "tuple[Span, ...]" = ()
-    """The whole units that a run consists of, the first of which is named above; none where the lines are new."""
-    index_lines: bytes = b""
 
 
 class Span(NamedTuple):
-    """The lines of a file that are about one unit; they follow each other."""
+    """All lines of a file that are about one unit; they follow each other."""
 
     record_uuid: str
     chunk_rank: int
     chunk_id: str
     length: int
     rows: int
-    annotators: tuple[str, ...]
+    annotators: Sequence[str]
     note: str
 
 
@@ -183,36 +181,34 @@ def write_table(
     task: TaskName | None,
     head: bytes,
     pieces: Iterable[Piece],
-    keep: Callable[[Sequence[Span], bytes], None],
+    keep: Callable[[Sequence[Span]], None],
 ) -> schema.ExportedFile:
-    """What was written to `path`: the head and the lines of the pieces as they come; `keep` is told of each unit.
-
-    It is also told what an earlier index has of the units, or nothing where they are new.
-    """
+    """What was written to `path`: the head and the lines of the pieces as they come; `keep` is told of all units."""
     digest = hashlib.sha256(head)
     records, count, last_record = 0, 0, None
     annotators: set[str] = set()
+    spans: list[Span] = []
     with path.open("xb") as stream:
         stream.write(head)
         for (record_uuid, chunk_rank, chunk_id), of_unit in groupby(pieces, key=itemgetter(0, 1, 2)):
-            length = rows = 0
+            length, rows, note = 0, 0, ""
             people: dict[str, None] = {}
-            note, index_lines = "", b""
-            units: tuple[Span, ...] = ()
             for piece in of_unit:
                 stream.write(piece.lines)
                 digest.update(piece.lines)
                 length += len(piece.lines)
                 rows += piece.rows
                 people |= dict.fromkeys(piece.annotators)
-                note, units, index_lines = piece.note, piece.units, piece.index_lines
-            units = units or (Span(record_uuid, chunk_rank, chunk_id, length, rows, tuple(people), note),)
-            keep(units, index_lines)
+                note = piece.note
+            spans.append(Span(record_uuid, chunk_rank, chunk_id, length, rows, tuple(people), note))
+            if len(spans) == _UNITS_AT_ONCE:
+                keep(spans)
+                spans.clear()
             count += rows
-            for unit in units:
-                records += unit.record_uuid != last_record
-                last_record = unit.record_uuid
+            records += record_uuid != last_record
+            last_record = record_uuid
             annotators |= people.keys()
+    keep(spans)
     return schema.ExportedFile(
         file=path.name,
         task=task,
@@ -332,7 +328,11 @@ def merge_provenance(told: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Merg
     The fullest comes first, what it lacks comes from the others.
     """
     for record_uuid, group in groupby(told, key=itemgetter(0)):
-        by_fullness = sorted({tuple(cells) for _, cells in group}, key=lambda cells: (-sum(map(bool, cells)), cells))
+        told_so = {tuple(cells) for _, cells in group}
+        if len(told_so) == 1:
+            yield MergedProvenance(record_uuid, dict(zip(_TOLD, told_so.pop(), strict=True)), ())
+            continue
+        by_fullness = sorted(told_so, key=lambda cells: (-sum(map(bool, cells)), cells))
         columns = dict(zip(_TOLD, zip(*by_fullness, strict=True), strict=True))
         yield MergedProvenance(
             record_uuid,

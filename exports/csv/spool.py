@@ -30,6 +30,7 @@ _SCHEMA = """
     CREATE TABLE workspaces (dataset TEXT PRIMARY KEY, workspace TEXT);
     CREATE TABLE unsubmitted (dataset TEXT, task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT);
 """
+_INDEXED = "dataset, id, task, state, record_uuid, chunk_id, language, cut, lost, doubled, differing, purpose"
 _ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id, place"
 _DOUBLED = """
     SELECT row, dataset, record_id, response_id, labels != newest FROM (
@@ -97,9 +98,10 @@ class Spool:
         told = f"U+FFFD stands for NUL characters in {counted(total, 'row')}: some readers of CSV end a text at a NUL."
         return [told] if total else []
 
-    def begin_provenance_at(self, number: int) -> None:
-        """Count provenances from above this number, so that they are told from those of an earlier export."""
-        self.database.execute("INSERT INTO told VALUES (?, '', '')", (number,))
+    def add_indexed(self, records: Iterable[Sequence[Any]]) -> None:
+        """Add records as an earlier export has them."""
+        marks = ", ".join("?" * (_INDEXED.count(",") + 1))
+        self.database.executemany(f"INSERT INTO records ({_INDEXED}) VALUES ({marks})", records)
 
     def keep_new(self, dataset: str, record_ids: Sequence[str]) -> set[str]:
         """Those of the records that were not met before; they are from now on."""
@@ -185,13 +187,8 @@ class Spool:
         for record_uuid, cells in found:
             yield record_uuid, json.loads(cells)
 
-    def told(self) -> Iterator[tuple[int, str, str]]:
-        yield from self.database.execute(
-            "SELECT number, record_uuid, cells FROM told WHERE number IN (SELECT told FROM records) ORDER BY number"
-        )
-
     def records(self) -> Iterator[tuple[Any, ...]]:
-        yield from self.database.execute("SELECT * FROM records ORDER BY dataset, id")
+        yield from self.database.execute(f"SELECT {_INDEXED} FROM records ORDER BY dataset, id")
 
     def forget(self, dataset: str) -> None:
         self.mended.pop(dataset, None)

@@ -305,10 +305,10 @@ def _write_export(writing: _Writing) -> Export:
             if not filters.every_response:
                 spool.drop_doubled({dataset.id: dataset.workspace for dataset in datasets})
             gaps = ProvenanceGaps()
-            files = _write_files(spool, update, earlier, new, datasets, filters, gaps)
+            files, index = _write_files(spool, update, new, datasets, filters, gaps)
             if not (writing.discarded_suffice and any(file.rows for file in files)):
                 _check_not_empty(files, read, annotators, workspaces, filters)
-            doubled, counted_work = _doubled(spool, update), _count_work(writing, datasets)
+            doubled, counted_work = spool.doubled(), _count_work(writing, datasets)
             manifest = schema.Manifest(
                 citejury=version("citejury"),
                 server=client.api_url,
@@ -322,38 +322,20 @@ def _write_export(writing: _Writing) -> Export:
                 files=tuple(files),
             )
             write_manifest(manifest, new)
-            changes = _changes(writing, earlier, new, annotators, datasets, spool, update) if is_there else None
+            changes = None
+            if is_there:
+                asked = annotators.exported_names(filters.annotators)
+                now = Now(
+                    index, update, filters, asked, workspaces, {each.id for each in datasets}, spool.is_unsubmitted
+                )
+                changes = compare_exports(out, earlier, now)
+                writing.allow(changes)
         if pseudonyms is not None:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
     warnings = gaps.warnings() + _warnings_about(files, manifest.datasets, filters, passed_over)
     warnings += _warnings_about_marks(read) + spool.warnings() + _warnings_about_doubled(manifest.datasets)
     warnings += _warnings_about_the_earlier(out, writing.is_update and update is None, earlier is not None, lost)
     return Export(manifest, warnings, None if pseudonyms is None else pseudonyms.path, changes)
-
-
-def _changes(
-    writing: _Writing,
-    earlier: Index | None,
-    new: Path,
-    annotators: Annotators,
-    datasets: Sequence[JuryDataset],
-    spool: Spool,
-    update: Update | None,
-) -> Changes:
-    """What differs from the export that is there, as far as the user allows it."""
-    now = Now(
-        new,
-        None if update else read_index(new),
-        writing.filters,
-        annotators.exported_names(writing.filters.annotators),
-        writing.workspaces,
-        frozenset(dataset.id for dataset in datasets),
-        partial(_touched_lines, spool, update) if update else None,
-        spool.is_unsubmitted,
-    )
-    changes = compare_exports(writing.out, earlier, now)
-    writing.allow(changes)
-    return changes
 
 
 def _warnings_about_the_earlier(out: Path, all_was_read: bool, has_index: bool, key_is_lost: bool) -> list[str]:
@@ -439,48 +421,32 @@ def _filters_without_names(
     return filters.model_copy(update={"annotators": tuple(sorted(map(annotators.exported_name, exported)))})
 
 
-def _doubled(spool: Spool, update: Update | None) -> Mapping[str, tuple[int, int]]:
-    """By dataset: responses that were left out for a newer one, and those of them with other answers."""
-    found = {dataset: Counter(dropped=each[0], differing=each[1]) for dataset, each in spool.doubled().items()}
-    for record in update.kept if update else ():
-        if record.doubled:
-            counts = found.setdefault(record.dataset, Counter())
-            counts.update(dropped=record.doubled, differing=record.differing)
-    return {dataset: (counts["dropped"], counts["differing"]) for dataset, counts in found.items()}
-
-
-def _touched_lines(spool: Spool, update: Update, task: TaskName) -> tuple[Iterator[Piece], Iterator[Piece]]:
-    return update.replaced(file_name(task, discarded=False)), spool.rows(task, discarded=False)
-
-
 def _write_files(
     spool: Spool,
     update: Update | None,
-    earlier: Index | None,
     folder: Path,
     datasets: Sequence[JuryDataset],
     filters: schema.ExportFilters,
     gaps: ProvenanceGaps,
-) -> list[schema.ExportedFile]:
+) -> tuple[list[schema.ExportedFile], Index]:
     """The files by task, then provenance, marks where asked for, and controls and repeats where there are some."""
     tasks = [task for task in TASKS if task in {dataset.task for dataset in datasets}]
     bom = filters.spreadsheet_safe
     files: list[schema.ExportedFile] = []
-    with IndexWriter(folder, earlier) as index:
+    with IndexWriter(folder) as index:
 
         def with_kept(name: str, fresh: Iterator[Piece]) -> Iterator[Piece]:
             return update.pieces(name, fresh) if update else fresh
 
         def write(name: str, task: TaskName | None, header: Sequence[str], pieces: Iterable[Piece]) -> None:
             head = table_head(header, bom and bool(header))
-            files.append(write_table(folder / name, task, head, pieces, partial(index.spans, len(files), name)))
+            files.append(write_table(folder / name, task, head, pieces, partial(index.add, len(files))))
 
         for task in tasks:
             for kind in (False, True) if filters.discarded else (False,):
                 name = file_name(task, kind)
                 write(name, task, table_columns(task, filters, kind), with_kept(name, spool.rows(task, kind)))
-        told = update.provenance(spool.provenance()) if update else spool.provenance()
-        provenance = provenance_pieces(merge_provenance(told), bom)
+        provenance = provenance_pieces(merge_provenance(spool.provenance()), bom)
         write(PROVENANCE_FILE, None, schema.PROVENANCE_COLUMNS, gaps.count(with_kept(PROVENANCE_FILE, provenance)))
         if any(dataset.evidence != "off" for dataset in datasets):
             write(EVIDENCE_FILE, "grounding", (), with_kept(EVIDENCE_FILE, spool.rows("evidence", discarded=False)))
@@ -488,7 +454,7 @@ def _write_files(
         if (first := next(controls, None)) is not None:
             write(CONTROLS_FILE, None, schema.CONTROL_COLUMNS, chain([first], controls))
         files += [_described_task(task, folder) for task in tasks if task not in OWN_TASKS]
-        index.finish(spool, b"".join(update.earlier.lines_of(update.kept)) if update else b"", files, datasets)
+        written = index.finish(spool, files, datasets)
     if filters.excel:
         add_workbook(files, folder, bom)
-    return files
+    return files, written
