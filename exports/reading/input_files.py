@@ -86,7 +86,7 @@ def column_rows(
         if len(cells) == len(header):
             yield f"{shown}, line {line}", dict(zip(header, cells, strict=True))
         else:
-            bad.append(f"{shown}, line {line}: found {len(cells)} cells, the header has {len(header)}.")
+            bad.append(f"{shown}, line {line}: found {counted(len(cells), 'cell')}, the header has {len(header)}.")
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

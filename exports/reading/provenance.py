@@ -1,14 +1,15 @@
 """Where each record comes from (exports/contracts/csv.md), and which narrative it belongs to."""
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 from exports.csv.folder import PROVENANCE_FILE
-from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file
+from exports.reading.input_files import column_rows, counted_cells, csv_rows, display_names, input_file
 from exports.statistics.ratings import InputFile
-from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
 from pipeline.records.causes import SourceState
@@ -85,49 +86,22 @@ def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str])
 
 def _read_file(file: Path, name: str, bad: list[str]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
     """The other cells of each record by column, and the columns."""
-    lines = csv_rows(file)
-    _, header = next(lines, (1, []))
-    _check_header(file, header)
-    at = header.index(RECORD)
-    columns = tuple(name for name in header if name != RECORD)
+    _, header = next(csv_rows(file), (1, []))
     seen: dict[str, str] = {}  # Equal cells are kept once: a campaign has few models and many records
     found: dict[str, dict[str, str]] = {}
-    for line, cells in lines:
-        problems = list(_problems(cells, header, at, found))
-        if problems:
-            bad += [f"{name}, line {line}{problem}" for problem in problems]
-            continue
-        texts = [seen.setdefault(text, text) for text in map(unescaped, cells)]
-        record = texts.pop(at)
-        found[record] = dict(zip(columns, texts, strict=True))
-    return found, columns
-
-
-def _check_header(file: Path, header: Sequence[str]) -> None:
-    if not header:
-        raise InputError(f"`{file}` is empty: it has no header line. Export again with `citejury exports csv`.")
-    missing = [name for name in _NEEDED if name not in header]
-    if missing:
-        raise InputError(
-            f"`{file}` has no column `{missing[0]}`, which tells where records come from. Export again with `citejury "
-            "exports csv`, or give another file another name."
-        )
-    doubled = [name for name in header if header.count(name) > 1]
-    if doubled:
-        raise InputError(f"`{file}` has the column `{doubled[0]}` more than once. Keep one of them.")
-
-
-def _problems(cells: Sequence[str], header: Sequence[str], at: int, found: Mapping[str, object]) -> Iterator[str]:
-    if len(cells) != len(header):
-        yield f": found {counted(len(cells), 'cell')}, the header has {len(header)}."
-    elif not cells[at].strip():
-        yield f": `{RECORD}` is empty, every row needs one."
-    elif unescaped(cells[at]) in found:
-        yield f": a row above has the `{RECORD}` {cells[at]!r} too; a record has one row."
-    else:
-        for column, cell in zip(header, cells, strict=True):
-            if column in _COUNTS and cell and not (cell.isascii() and cell.isdigit()):
-                yield f", `{column}`: found {cell!r}, expected a whole number or nothing."
+    for place, row in column_rows(file, (*_NEEDED, *header), "Export again with `citejury exports csv`.", name, bad):
+        record = unescaped(row.pop(RECORD))
+        wrong = [column for column in row if column in _COUNTS and not re.fullmatch("[0-9]*", row[column])]
+        if not record.strip():
+            bad.append(f"{place}: `{RECORD}` is empty, every row needs one.")
+        elif record in found:
+            bad.append(f"{place}: a row above has the `{RECORD}` {record!r} too; a record has one row.")
+        elif wrong:
+            bad += [f"{place}, `{each}`: found {row[each]!r}, expected a whole number or nothing." for each in wrong]
+        else:
+            texts = {column: unescaped(cell) for column, cell in row.items()}
+            found[record] = {column: seen.setdefault(text, text) for column, text in texts.items()}
+    return found, tuple(column for column in header if column != RECORD)
 
 
 _EXAMPLES = 3

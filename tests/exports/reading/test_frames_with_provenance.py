@@ -40,7 +40,7 @@ def test_columns_are_joined_and_typed_the_files_own_stay_and_a_bad_provenance_is
     assert list(frame.columns).count("model_name") == 1
     write_export(tmp_path / "generation.csv", *three_records())
     (tmp_path / "provenance.csv").write_text("record_uuid,model\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has no column `narrative_id`"):
+    with pytest.raises(InputError, match="needs the column `narrative_id` once"):
         read_task(tmp_path)
     path = write_provenance(tmp_path, **RECORDS)
     path.write_bytes(path.read_bytes() + path.read_bytes().splitlines()[1])
