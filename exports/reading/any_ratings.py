@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from annotation.argilla.labels import OWN_TASKS
 from exports.reading.input_files import counted_cells, input_file
-from exports.reading.read import ReadTables
+from exports.reading.read import ReadTables, RecordFacts
 from exports.statistics.ratings import (
     MISSING,
     NO,
@@ -165,7 +165,7 @@ def read_ratings(paths: Sequence[Path], options: RatingOptions, frames: Sequence
         rows = (dict(zip(names, cells, strict=True)) for cells in frame.itertuples(index=False, name=None))
         _read_table(reading, f"frame {number}", names, ((f"row {at}", row) for at, row in enumerate(rows)))
     ratings, remarks = _gather(reading)
-    return ReadTables([ratings], inputs, remarks, work={})
+    return ReadTables([ratings], inputs, remarks, {}, RecordFacts())
 
 
 def _with_order(told: RatingOptions, dtypes: Mapping[str, Any]) -> RatingOptions:
@@ -219,7 +219,7 @@ def read_judge_ratings(paths: Sequence[Path], told: RatingOptions, people: Ratin
         known = {label: each for label, each in getattr(reading.options, name).items() if label in there}
         reading.options = reading.options.model_copy(update={name: known})
     ratings, remarks = _gather(reading)
-    return ReadTables([ratings], inputs, remarks, work={})
+    return ReadTables([ratings], inputs, remarks, {}, RecordFacts())
 
 
 def _read_path(reading: _Reading, path: Path) -> InputFile:

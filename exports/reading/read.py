@@ -2,6 +2,7 @@
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
@@ -12,7 +13,7 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, ByTask, Question, TaskName, is_of_passages, task_named
 from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, TASKS_FOLDER, add_tasks_of, file_name
-from exports.csv.schema import COLUMNS, STATUS_COLUMN, Work, utc
+from exports.csv.schema import COLUMNS, STATUS_COLUMN, Work, query_column, utc
 from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file, nul_sentences, read_work
 from exports.statistics.ratings import (
     EPOCH,
@@ -29,6 +30,7 @@ from exports.statistics.ratings import (
 )
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import spreadsheet_cell, unescaped
+from pipeline.records.schema import Provenance
 
 _BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),
@@ -86,6 +88,7 @@ class Collection:
         self.fields, self.values = array("q"), array("b")
         self.tells_discards = False
         self.not_submitted = 0
+        self.discarded: dict[str, int] = {}  # Responses that count as discarded, by record; told by `finish`
 
     def add(self, response: Response) -> None:
         line, _, record_uuid, chunk_id, annotator_id, created_at, labels, language, round_name, status, rank = response
@@ -127,6 +130,8 @@ class Collection:
         if self.tells_discards:
             names, numbers = _renumbered(rows.annotators[chosen[discarded]], list(self.annotators))
             discards = dict(zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True))
+            records, of_units = list(self.records), [record for record, _ in self.units]
+            self.discarded = Counter(records[of_units[unit]] for unit in rows.units[chosen[discarded]].tolist())
         ratings = self.arrange(rows, chosen[~discarded])
         return ratings._replace(n_duplicates=len(repeated), discards=discards), self.remarks(rows, repeated)
 
@@ -348,11 +353,47 @@ def moment_or_none(stamp: str) -> datetime | None:
         return None
 
 
+class RecordFacts:
+    """What the rows of files say of their records, discarded responses among them."""
+
+    def __init__(self) -> None:
+        self.places: list[Path] = []  # The exports: folders, and files that have a name of their own
+        self.exports: dict[str, set[int]] = {}  # The numbers of those that each record is in
+        self.queries: dict[str, str] = {}
+        self.known: dict[str, dict[str, str]] = {}  # Of each record, by column of `provenance.csv`
+        self.discarded: dict[tuple[TaskName, str], int] = {}  # Responses by task and record
+
+    def reader(self, path: Path, task: TaskName) -> Callable[[Response], None]:
+        """What takes the responses of one file."""
+        place = path.parent if path.stem.removesuffix(_DISCARDED) in TASKS else path
+        self.places += [] if place in self.places else [place]
+        number, (_, header) = self.places.index(place), next(csv_rows(path))
+        query_at = header.index(query) if (query := query_column(task)) in header else None
+        origin_at = [(name, header.index(name)) for name in Provenance.model_fields if name in header]
+
+        def take(response: Response) -> None:
+            if response.status not in ("submitted", "discarded"):
+                return
+            record = response.record_uuid
+            known = self.known.setdefault(record, {})
+            if response.language:
+                known.setdefault("language", response.language)
+            self.exports.setdefault(record, set()).add(number)
+            if query_at is not None and record not in self.queries:
+                self.queries[record] = " ".join(unescaped(response.cells[query_at]).split())
+            for name, at in origin_at:
+                if name not in known and response.cells[at]:
+                    known[name] = unescaped(response.cells[at])
+
+        return take
+
+
 class ReadTables(NamedTuple):
     tables: list[Ratings]  # One for each task that has a file
     inputs: list[InputFile]
     remarks: list[str]  # Plain sentences about rows that were left out, for the person at the terminal
     work: dict[TaskName, Work] | None  # How far it was, as manifests tell; None where one does not
+    facts: RecordFacts
 
 
 def export_files(paths: Sequence[Path]) -> list[Path]:
@@ -411,7 +452,8 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
     collected = {task: Collection(task) for task in TASKS if task in wanted}
     bad: list[str] = []
     names = dict(zip(files, display_names(files), strict=True))
-    inputs = [_read_into(collected[tasks[path]], path, names[path], bad) for path in files]
+    facts = RecordFacts()
+    inputs = [_read_into(collected[tasks[path]], path, names[path], bad, facts) for path in files]
     for frame in frames:
         collected[frame.task].sources.append(frame.source)
         for response in ResponseReader(frame.task, frame.header, frame.source, bad).read(enumerate(frame.rows)):
@@ -420,17 +462,22 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
         raise BadRowsError(f"{counted_cells(bad)} cannot be read; mend what is wrong or leave the file out:", bad)
     gathered = [collection.finish() for collection in collected.values()]
     told = [*nul_sentences(files), *(each for _, remarks in gathered for each in remarks)]
-    return ReadTables([ratings for ratings, _ in gathered], inputs, told, None if frames else read_work(files))
+    for task, each in collected.items():
+        facts.discarded |= {(task, record): count for record, count in each.discarded.items()}
+    work = None if frames else read_work(files)
+    return ReadTables([ratings for ratings, _ in gathered], inputs, told, work, facts)
 
 
-def _read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:
+def _read_into(collection: Collection, path: Path, name: str, bad: list[str], facts: RecordFacts) -> InputFile:
     rows = 0
     source = f"{name}, line"
     collection.sources.append(source)
     collection.tells_discards |= holds_discarded(path)
+    take = facts.reader(path, collection.task)
     try:
         for response in read_responses(path, collection.task, source):
             collection.add(response)
+            take(response)
             rows += 1
     except BadRowsError as error:
         bad += error.rows

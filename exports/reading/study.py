@@ -1,29 +1,26 @@
 """Exports and what lies beside them in; what results are computed from, out."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.labels import TaskName
 from exports.csv.folder import exported_datasets, file_name
-from exports.csv.schema import Work, query_column
+from exports.csv.schema import Work
 from exports.reading import read as reading
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import dropped_tables
-from exports.reading.input_files import column_rows, csv_rows, input_file
+from exports.reading.input_files import column_rows, input_file
 from exports.reading.judgements import ReadJudged, read_judged
 from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
 from exports.reading.runs import read_runs
-from exports.statistics.ratings import InputFile, MeasuredTask, all_labels
+from exports.statistics.ratings import InputFile, all_labels
 from exports.statistics.study import Judged, Study
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
-from pipeline.records.schema import Provenance
 from pipeline.text.words import exchange_languages
 
 _RECORD, _PROBABILITY = "record_uuid", "inclusion_probability"
@@ -114,7 +111,7 @@ def read_study(
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
     told = read_provenance(provenance_files(paths))
     remarks, inputs = [*tables.remarks, *told.remarks], [*tables.inputs, *told.files]
-    rows = _gather(reading.export_files(paths))
+    rows = tables.facts
     ran = read_runs(runs, rows.known) if runs else None
     judged = (
         read_judged(judging.judgements, judging.records, judging.name, rows.known, tables.tables) if judging else None
@@ -141,14 +138,19 @@ def read_study(
     traces = {record: _traces(record, known, rows, judged) for record, known in provenance.items()}
     narratives = tell_narratives(traces, _names([*rows.places, *(judging.records if judging else ())]))
     remarks += narratives.remarks
-    tasks = [table.task for table in tables.tables]
-    all_discarded = rows.all_discarded(tasks)
-    silent = [task for task in tasks if task not in rows.telling and all_discarded.get(task) != 0]
+    all_discarded = {
+        table.task: count
+        for table in tables.tables
+        for discards in [table.discards]
+        if (count := _counted_discards(rows.places, table.task) if discards is None else sum(discards.values()))
+        is not None
+    }
+    silent = [table for table in tables.tables if table.discards is None and all_discarded.get(table.task) != 0]
     study = Study(
         tuple(tables.tables),
         {record: provenance[record] for record in sorted(rows.known)},
         {record: narratives.clusters[record] for record in rows.known},
-        discarded=None if silent else rows.discarded(),
+        discarded=None if silent else dict(rows.discarded),
         all_discarded=all_discarded,
         runs=ran.counts if ran else None,
         arms=ran.arms if ran else {},
@@ -191,52 +193,14 @@ def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
     )
 
 
-def _traces(record: str, known: Mapping[str, str], rows: "_Rows", judged: ReadJudged | None) -> RecordTraces:
+def _traces(
+    record: str, known: Mapping[str, str], rows: reading.RecordFacts, judged: ReadJudged | None
+) -> RecordTraces:
     query, exports = rows.queries.get(record, ""), rows.exports.get(record, set())
     if judged:
         query = query or judged.queries.get(record, "")
         exports = exports | {len(rows.places) + place for place in judged.places.get(record, ())}
     return RecordTraces(known.get("narrative_id", ""), query, frozenset(exports))
-
-
-class _Rows:
-    def __init__(self) -> None:
-        self.places: list[Path] = []
-        self.queries: dict[str, str] = {}
-        self.known: dict[str, dict[str, str]] = {}
-        self.exports: dict[str, set[int]] = {}
-        self.discards: dict[tuple[TaskName, str, str, str], datetime] = {}
-        self.telling: set[TaskName] = set()
-
-    def place(self, path: Path) -> int:
-        """The number of the export that a file is of: its folder, or the file itself where it has a name of its own."""
-        place = path.parent if path.stem.removesuffix("_discarded") in TASKS else path
-        if place not in self.places:
-            self.places.append(place)
-        return self.places.index(place)
-
-    def add(self, task: TaskName, response: reading.Response, export: int) -> dict[str, str]:
-        record = response.record_uuid
-        known = self.known.setdefault(record, {})
-        if response.language and "language" not in known:
-            known["language"] = response.language
-        self.exports.setdefault(record, set()).add(export)
-        key = (task, record, response.chunk_id, response.annotator_id)
-        if response.status == "discarded":
-            self.telling.add(task)
-            self.discards[key] = max(response.created_at, self.discards.get(key, response.created_at))
-        elif self.discards and key in self.discards and response.created_at >= self.discards[key]:
-            del self.discards[key]  # submitted after all
-        return known
-
-    def discarded(self) -> dict[tuple[MeasuredTask, str], int]:
-        return dict(Counter((task, record) for task, record, _, _ in self.discards))
-
-    def all_discarded(self, tasks: Sequence[TaskName]) -> dict[MeasuredTask, int]:
-        """How many responses to each task were discarded, as its files or the manifests of its exports tell."""
-        told = Counter(task for task, _, _, _ in self.discards)
-        counts = {task: told[task] if task in self.telling else _counted_discards(self.places, task) for task in tasks}
-        return {task: count for task, count in counts.items() if count is not None}
 
 
 def _counted_discards(places: Sequence[Path], task: TaskName) -> int | None:
@@ -251,31 +215,6 @@ def _counted_discards(places: Sequence[Path], task: TaskName) -> int | None:
             return None
         total += sum(counts)
     return total
-
-
-def _gather(files: Sequence[Path]) -> _Rows:
-    """What the rows of the files say; those of discarded responses come first, so that later submissions undo them."""
-    rows = _Rows()
-    for path in files:
-        rows.place(path)  # in their order
-    for path in sorted(files, key=lambda path: not reading.holds_discarded(path)):
-        task, (_, header) = reading.task_of(path), next(csv_rows(path))
-        if reading.holds_discarded(path):
-            rows.telling.add(task)
-        at = {name: place for place, name in enumerate(header)}
-        query_at = at.get(query_column(task))
-        origin_at = [(name, at[name]) for name in Provenance.model_fields if name in at]
-        export = rows.place(path)
-        for response in reading.read_responses(path, task):
-            if response.status not in ("submitted", "discarded"):
-                continue
-            known = rows.add(task, response, export)
-            if query_at is not None and response.record_uuid not in rows.queries:
-                rows.queries[response.record_uuid] = " ".join(unescaped(response.cells[query_at]).split())
-            for name, place in origin_at:
-                if name not in known and response.cells[place]:
-                    known[name] = unescaped(response.cells[place])
-    return rows
 
 
 def _filled(row: Mapping[str, str]) -> dict[str, str]:
