@@ -1,19 +1,16 @@
 """The demo: the whole product on its own narratives, every step through the parts that a project uses."""
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import hidden_metadata
-from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import JuryDataset, find_datasets
 from annotation.campaign.people import NewUser
 from annotation.campaign.setup import set_up
@@ -37,73 +34,13 @@ from pipeline.research.stages import research
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
 
-_DRAFT_SHARE = _DISCARD_SHARE = 0.015
-"""As people do, one in so many is left as a draft, and one in so many is discarded."""
-
-
-class _Unit(NamedTuple):
-    task: TaskName
-    provider: str
-    narrative_id: str
-    chunk_rank: int  # rank of the passage, counted from 1; 0 for a whole answer
-
-
-class _Juror(NamedTuple):
-    username: str
-    first_name: str
-    last_name: str
-    care: float  # how rarely she slips: 1 is never
-
-
-class Jury(NamedTuple):
-    jurors: tuple[_Juror, ...]
-    verdicts: Mapping[str, Any]
-    notes: Mapping[tuple[str, str], str]  # text of a note by answer (`provider/narrative_id`) and task
-
-
-def read_jury(folder: Traversable) -> Jury:
-    people = json.loads((folder / "annotators.json").read_text(encoding="utf-8"))
-    return Jury(
-        jurors=tuple(_Juror(**each) for each in people["annotators"]),
-        verdicts=json.loads((folder / "verdicts.json").read_text(encoding="utf-8")),
-        notes={(each["answer"], each["task"]): each["text"] for each in people["notes"]},
-    )
-
-
-def _answers_unit(juror: _Juror, unit: _Unit, jurors: Sequence[_Juror]) -> bool:
-    if _chance("left", *map(str, unit)) < 1 / 9:  # left to whoever tries the demo
-        return False
-    absent = int(_chance("absent", *map(str, unit)) * len(jurors))
-    return jurors.index(juror) != absent
-
-
-def _judge(jury: Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
-    entry = jury.verdicts[f"{unit.provider}/{unit.narrative_id}"]
-    verdict, hard = entry[unit.task], entry.get("hard", {}).get(unit.task, [])
-    if unit.task == "retrieval":
-        verdict, hard = verdict[unit.chunk_rank - 1], (hard[unit.chunk_rank - 1] if hard else [])
-    departs = {
-        label: _chance(juror.username, label, *map(str, unit)) < (0.3 if label in hard else 1 - juror.care)
-        for label in LABELS[unit.task]
-    }
-    return {label: verdict[label] ^ departs[label] for label in LABELS[unit.task]}
-
-
-def _note(jury: Jury, juror: _Juror, unit: _Unit) -> str:
-    """What the annotator writes beside her labels; the first one who judges a unit leaves its note, if it has one."""
-    first = next((each for each in jury.jurors if _answers_unit(each, unit, jury.jurors)), None)
-    return jury.notes.get((f"{unit.provider}/{unit.narrative_id}", unit.task), "") if juror == first else ""
-
-
-def _chance(*words: str) -> float:
-    digest = hashlib.sha256("\0".join(words).encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64
+Said = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""What annotators say: by answer (`provider/narrative_id`), by unit (a task, `retrieval 2` of a passage), by person."""
 
 
 _RUN_ID = "butter_or_cool_water"
 _ANSWERS_ID = "5f3f9f0e-6d0c-4b53-9a62-0d0c1e6f2a11"
 """Id of the run whose answers every demo has: figures that are resampled by the order of ids come out the same."""
-ANSWER = f"{RESEARCH_RUN}/{_RUN_ID}"
 
 
 def research_library(library: Path, runs_dir: Path) -> QueryResponse:
@@ -129,19 +66,6 @@ def research_library(library: Path, runs_dir: Path) -> QueryResponse:
 
         asyncio.run(run_once())
     return next(read_records(run))
-
-
-def with_research(jury: Jury, record: QueryResponse) -> Jury:
-    """The jury with its verdicts on the run's passages in the order of their ranks; they are written by document."""
-    entry = jury.verdicts[ANSWER]
-    documents = [document_name(passage.url) for passage in record.chunks]
-    hard = {**entry["hard"], "retrieval": [entry["hard"]["retrieval"].get(name, []) for name in documents]}
-    ordered = {**entry, "retrieval": [entry["retrieval"][name] for name in documents], "hard": hard}
-    return jury._replace(verdicts={**jury.verdicts, ANSWER: ordered})
-
-
-def document_name(url: str) -> str:
-    return Path(urlsplit(url).path).stem
 
 
 WORKSPACE = "demo"
@@ -181,15 +105,16 @@ def run_demo(home: Path, server: "ServerHandle", say: Callable[[str], None]) -> 
     report = research_library(data / "library", home / RESEARCH)
     written = write_records(home / RECORDS, chain(read_records(home / ANSWERS), [report]))
     say(f"2/6  {written.records} records, {written.with_passages} with passages. Setting up Argilla.")
-    jury = with_research(read_jury(data), report)
+    said: Said = json.loads((data / "responses.json").read_text(encoding="utf-8"))
+    jury = sorted({who for units in said.values() for people in units.values() for who in people})
     with Argilla(server.url, server.owner_api_key) as owner:
-        logins = _set_up_people(owner, home / _LOGINS, [*(juror.username for juror in jury.jurors), YOU])
+        logins = _set_up_people(owner, home / _LOGINS, [*jury, YOU])
         say("3/6  Pushing the records: retrieval, grounding, generation.")
         push_records(owner, WORKSPACE, read_records(home / RECORDS))
         say("4/6  Four annotators answer, each as herself.")
         with ProgressBars("records") as bars:
             datasets = find_datasets(owner, WORKSPACE).values()
-            answered = sum(_answer_queue(owner, dataset, jury, bars.report) for dataset in datasets)
+            answered = sum(_answer_queue(owner, dataset, said, jury, bars.report) for dataset in datasets)
         say(f"5/6  {answered} new responses. Exporting what was submitted.")
         export = export_csv(owner, WORKSPACE, home / EXPORT)
     rows = ", ".join(f"{file.rows} rows in {file.file}" for file in export.manifest.files if file.task)
@@ -210,15 +135,11 @@ def _set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, st
     return logins
 
 
-def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Progress) -> int:
+def _answer_queue(owner: Argilla, dataset: JuryDataset, said: Said, jury: Sequence[str], progress: Progress) -> int:
     """How many responses the demo's annotators gave to a dataset now; what they answered before is kept."""
     people = {user["username"]: user for user in owner.request("GET", "/users")["items"]}
     records = [record for _, page in owner.record_pages(dataset.id) for record in page]
-    items = {}
-    for juror in jury.jurors:
-        user_id = people[juror.username]["id"]
-        open_records = [record for record in records if all(each["user_id"] != user_id for each in record["responses"])]
-        items[juror.username] = list(_responses_of(jury, juror, dataset, open_records))
+    items = {who: list(_responses_of(said, who, people[who]["id"], dataset, records)) for who in jury}
     total = sum(map(len, items.values()))
     given = 0
     for username, responses in items.items():
@@ -234,22 +155,14 @@ def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Pr
 
 
 def _responses_of(
-    jury: Jury, juror: _Juror, dataset: JuryDataset, records: list[dict[str, Any]]
+    said: Said, who: str, user_id: str, dataset: JuryDataset, records: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     for record in records:
         hidden = hidden_metadata(record)
-        provenance = hidden["provenance"]
-        unit = _Unit(
-            dataset.task, provenance["model_name"], provenance["narrative_id"], int(hidden.get("chunk_rank", 0))
-        )
-        if not _answers_unit(juror, unit, jury.jurors):
-            continue
-        labels = _judge(jury, juror, unit)
-        values: dict[str, Any] = {label: {"value": "yes" if yes else "no"} for label, yes in labels.items()}
-        if text := _note(jury, juror, unit):
-            values["notes"] = {"value": text}
-        drawn = _chance("status", juror.username, *map(str, unit))
-        status = "draft" if drawn < _DRAFT_SHARE else "submitted"
-        if _DRAFT_SHARE <= drawn < _DRAFT_SHARE + _DISCARD_SHARE:
-            status = "discarded"
-        yield {"record_id": record["id"], "status": status, "values": values}
+        answer = "{model_name}/{narrative_id}".format(**hidden["provenance"])
+        rank = hidden.get("chunk_rank")
+        told = said.get(answer, {}).get(f"{dataset.task} {rank}" if rank else dataset.task, {}).get(who)
+        if told and all(each["user_id"] != user_id for each in record["responses"]):
+            values = {label: {"value": "yes" if label in told["yes"] else "no"} for label in LABELS[dataset.task]}
+            values |= {"notes": {"value": told["notes"]}} if "notes" in told else {}
+            yield {"record_id": record["id"], "status": told.get("status", "submitted"), "values": values}

@@ -1,7 +1,6 @@
 import csv
 import json
 from importlib.resources import files
-from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,8 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from annotation.argilla.labels import LABELS, TASKS, broken_rules
-from exports.cli.demo import ANSWER as RESEARCH
-from exports.cli.demo import document_name, read_jury, research_library, with_research
+from exports.cli.demo import research_library
 from pipeline.core.schema import PROVIDERS, Answer, ProviderName
 from pipeline.providers import read_payload
 from pipeline.records.run import passages
@@ -19,8 +17,8 @@ from pipeline.text.words import detect_language
 
 DATA = files("exports") / "demo_data"
 NARRATIVES = list(csv.DictReader((DATA / "narratives.csv").read_text(encoding="utf-8").splitlines()))
-VERDICTS: dict[str, Any] = json.loads((DATA / "verdicts.json").read_text(encoding="utf-8"))
-JURY: dict[str, Any] = json.loads((DATA / "annotators.json").read_text(encoding="utf-8"))
+SAID: dict[str, dict[str, dict[str, Any]]] = json.loads((DATA / "responses.json").read_text(encoding="utf-8"))
+RESEARCH = "pipeline/butter_or_cool_water"
 LANGUAGE = {row["narrative_id"]: detect_language(row["prompt"]) for row in NARRATIVES}
 ANSWERS: list[tuple[ProviderName, str]] = [(name, row["narrative_id"]) for name in PROVIDERS for row in NARRATIVES]
 LIBRARY = Path(str(DATA / "library"))
@@ -34,18 +32,9 @@ def read(provider: ProviderName, narrative_id: str) -> Answer:
     return read_payload(provider, payload(provider, narrative_id))
 
 
-def judged(entry: dict[str, Any], task: str) -> list[tuple[dict[str, bool], list[str]]]:
-    """The labels of each unit of the task, with those that people disagree about."""
-    labels, hard = entry.get(task, []), entry.get("hard", {}).get(task)
-    if task == "retrieval" and isinstance(labels, dict):
-        return [(labels[name], hard.get(name, [])) for name in labels]
-    if task == "retrieval":
-        return list(zip(labels, hard or [[]] * len(labels), strict=True))
-    return [(labels, hard or [])] if labels else []
-
-
-def units(task: str) -> list[tuple[dict[str, bool], list[str]]]:
-    return [unit for entry in VERDICTS.values() for unit in judged(entry, task)]
+def responses(task: str) -> list[list[dict[str, Any]]]:
+    """What people say of each unit of the task."""
+    return [[*who.values()] for units in SAID.values() for unit, who in units.items() if unit.split()[0] == task]
 
 
 def test_twelve_narratives_in_three_languages_are_answered_by_every_provider_and_some_cut_short() -> None:
@@ -55,15 +44,16 @@ def test_twelve_narratives_in_three_languages_are_answered_by_every_provider_and
     for provider in PROVIDERS:
         stored = sorted(entry.name for entry in (DATA / "payloads" / provider).iterdir())
         assert stored == [f"{row['narrative_id']}.json" for row in NARRATIVES]
-    assert sorted(VERDICTS) == sorted(["/".join(answer) for answer in ANSWERS] + [RESEARCH])
+    assert SAID.keys() <= {*map("/".join, ANSWERS), RESEARCH}
+    assert len(SAID) == 59
     assert json.loads(payload("openai", "N008"))["incomplete_details"] == {"reason": "max_output_tokens"}
     assert json.loads(payload("gemini", "N006"))["candidates"][0]["finishReason"] == "MAX_TOKENS"
-    assert VERDICTS["openai/N008"]["generation"]["incomplete"]
-    assert VERDICTS["gemini/N006"]["generation"]["incomplete"]
+    for cut in ("openai/N008", "gemini/N006"):
+        assert sum("incomplete" in each["yes"] for each in SAID[cut]["generation"].values()) >= 2
 
 
 @pytest.mark.parametrize(("provider", "narrative_id"), ANSWERS, ids=["/".join(answer) for answer in ANSWERS])
-def test_an_answer_is_placed_in_its_language_cites_hosts_and_has_a_verdict_on_each_passage(
+def test_an_answer_is_placed_in_its_language_cites_hosts_and_its_passages_are_judged(
     provider: ProviderName, narrative_id: str
 ) -> None:
     answer = read(provider, narrative_id)
@@ -76,11 +66,10 @@ def test_an_answer_is_placed_in_its_language_cites_hosts_and_has_a_verdict_on_ea
     assert detect_language(answer.text) == ("en" if is_other else LANGUAGE[narrative_id])
     assert all(domain and "google.com" not in domain for domain in answer.domains)
     assert all(urlsplit(url).scheme == "https" for url in answer.citations)
-    entry = VERDICTS[f"{provider}/{narrative_id}"]
     found = passages(provider, answer)
-    assert (len(entry.get("retrieval", [])), "grounding" in entry) == (len(found), bool(found))
+    ranks = [int(unit.split()[1]) for unit in SAID.get(f"{provider}/{narrative_id}", {}) if " " in unit]
+    assert max(ranks, default=0) <= len(found)
     assert not found or provider in ["claude", "perplexity"]
-    assert not found or entry["grounding"]["source_cited"] == bool(answer.citations)
 
 
 def test_offsets_frame_markers_and_passages_are_as_long_as_the_providers_make_them() -> None:
@@ -105,32 +94,32 @@ def test_offsets_frame_markers_and_passages_are_as_long_as_the_providers_make_th
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_verdicts_hold_the_labels_of_the_task_vary_and_break_no_rule_however_people_split(task: str) -> None:
-    assert units(task)
-    for labels, hard in units(task):
-        assert tuple(labels) == LABELS[task]
-        assert all(type(value) is bool for value in labels.values())
-        assert set(hard) <= set(labels)
-        for flipped in chain.from_iterable(combinations(hard, size) for size in range(len(hard) + 1)):
-            answered = {label: value ^ (label in flipped) for label, value in labels.items()}
-            assert broken_rules(task, answered) == ()
+def test_what_people_say_breaks_no_rule_varies_and_is_rarely_split(task: str) -> None:
+    units = responses(task)
+    given = [each for unit in units for each in unit]
+    assert {len(unit) for unit in units} <= {2, 3}
+    assert {each.get("status", "submitted") for each in given} <= {"submitted", "draft", "discarded"}
     for label in LABELS[task]:
-        verdicts = [labels[label] for labels, _ in units(task)]
-        contested = sum(label in hard for _, hard in units(task))
-        assert min(verdicts.count(True), verdicts.count(False)) >= 2
-        assert 0 < contested <= len(verdicts) / 4
+        said = [[label in each["yes"] for each in unit] for unit in units]
+        assert min(sum(map(all, said)), sum(not any(unit) for unit in said)) >= 1
+        assert 0 < sum(len(set(unit)) > 1 for unit in said) <= len(said) / 2
+    broken = sum(
+        bool(broken_rules(task, {label: "yes" if label in each["yes"] else "no" for label in LABELS[task]}))
+        for each in given
+    )
+    assert broken <= len(given) / 20
 
 
-def test_four_annotators_with_names_of_their_own_rarely_slip_and_leave_notes_in_three_languages() -> None:
-    people = JURY["annotators"]
-    assert len({one["username"] for one in people}) == len(people) == 4
-    assert all(one.keys() == {"username", "first_name", "last_name", "care"} for one in people)
-    assert all(0.9 <= one["care"] <= 1 for one in people)
-    assert {note["language"] for note in JURY["notes"]} == {"en", "de", "ja"}
-    for note in JURY["notes"]:
-        assert note["task"] in VERDICTS[note["answer"]]
-        assert note["language"] == LANGUAGE[note["answer"].split("/")[1]]
-        assert note["text"]
+def test_people_leave_notes_in_three_languages() -> None:
+    noted = [
+        (answer, each["notes"])
+        for answer, units in SAID.items()
+        for who in units.values()
+        for each in who.values()
+        if "notes" in each
+    ]
+    assert {LANGUAGE[answer.split("/")[1]] for answer, _ in noted} == {"en", "de", "ja"}
+    assert all(text for _, text in noted)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +128,9 @@ def researched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, QueryRes
     return folder, research_library(LIBRARY, folder)
 
 
-def test_what_butter_and_the_clinic_say_is_in_the_list_of_verdicts(researched: tuple[Path, QueryResponse]) -> None:
+def test_butter_and_the_clinic_contradict_each_other_in_what_the_research_run_cites(
+    researched: tuple[Path, QueryResponse],
+) -> None:
     (folder,) = (path for path in researched[0].iterdir() if (path / "evidence").is_dir())
     body, _, _ = (folder / "final" / "report.md").read_text(encoding="utf-8").partition("## References")
     for words in ("Butter cools a burn at once", "is the best first aid for a kitchen burn"):
@@ -148,13 +139,9 @@ def test_what_butter_and_the_clinic_say_is_in_the_list_of_verdicts(researched: t
     assert check["passed"]
     assert check["total_paragraphs"] == body.count("\n### ") == 5
     folder, record = researched
-    cited = {document_name(source.url) for source in record.sources}
-    verdicts = VERDICTS[RESEARCH]["retrieval"]
-    assert set(verdicts) == {path.stem for path in LIBRARY.rglob("*.md")}
+    cited = {Path(urlsplit(source.url).path).stem for source in record.sources}
     # Two of its documents contradict each other, which is what the jury is to find.
     assert {"first-aid-for-burns", "grandmothers-advice"} <= cited
     assert (record.language, {source.state for source in record.sources}) == ("en", {"read"})
-    ordered = with_research(read_jury(DATA), record).verdicts[RESEARCH]
-    assert ordered["retrieval"] == [verdicts[document_name(chunk.url)] for chunk in record.chunks]
-    assert len(ordered["hard"]["retrieval"]) == len(record.chunks) == len(cited)
+    assert len(record.chunks) == len(cited) >= max(int(unit.split()[1]) for unit in SAID[RESEARCH] if " " in unit)
     assert research_library(LIBRARY, folder) == record
