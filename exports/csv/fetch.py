@@ -151,7 +151,7 @@ class Tally:
 
     def add_marks(self, record: KeptRecord) -> None:
         self.cut_marks += record.cut
-        self.lost_marks += [(record.record_uuid, annotator_id) for annotator_id in record.lost]
+        self.lost_marks += [(record.record_uuid, annotator_id) for annotator_id in json.loads(record.lost or "[]")]
 
 
 class ReadDataset(NamedTuple):
@@ -245,7 +245,9 @@ def read_records(
             for each in rows
             if dataset.evidence != "off"
         ]
-        kept.append(_kept_record(reading, record, rows, [found for _, found in marks])._replace(purpose=purpose))
+        kept.append(
+            _kept_record(reading, dataset, record, rows, [found for _, found in marks])._replace(purpose=purpose)
+        )
         tally.add_marks(kept[-1])
         spooled += _record_rows(reading, dataset, record, rows) if rows else ()
         spooled += _control_rows(reading, dataset, record, controls)
@@ -254,7 +256,7 @@ def read_records(
             for response, found in marks
             for row in found.rows
         )
-    reading.spool.add_records(dataset.id, dataset.task, kept)
+    reading.spool.add_records(kept)
     reading.spool.add(dataset.id, spooled)
     reading.spool.add_unsubmitted(
         dataset.id,
@@ -336,24 +338,28 @@ def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
 
 def _kept_record(
     reading: Reading,
+    dataset: JuryDataset,
     record: Mapping[str, Any],
     rows: Sequence[Mapping[str, Any]],
     marks: Sequence[csv_rows.ExportedMarks],
 ) -> KeptRecord:
     hidden = record["metadata"][HIDDEN] if is_ours(record) else {}
+    lost = [
+        reading.annotators.exported_name(row["user_id"])
+        for row, found in zip(rows, marks, strict=False)
+        for _ in range(found.lost)
+    ]
     return KeptRecord(
+        dataset=dataset.id,
         id=record["id"],
+        task=dataset.task,
         state=record_state(reading, record),
         record_uuid=hidden.get("record_uuid", ""),
         chunk_id=hidden.get("chunk_id") or "",
         language=hidden.get("language") or "und",
         told=csv_rows.provenance_cells(record) if rows else None,
         cut=sum(found.cut for found in marks),
-        lost=tuple(
-            reading.annotators.exported_name(row["user_id"])
-            for row, found in zip(rows, marks, strict=False)
-            for _ in range(found.lost)
-        ),
+        lost=json.dumps(lost) if lost else "",
     )
 
 

@@ -18,8 +18,8 @@ _SCHEMA = """
     PRAGMA synchronous = OFF;
     CREATE TABLE met (dataset TEXT, id TEXT, PRIMARY KEY (dataset, id)) WITHOUT ROWID;
     CREATE TABLE records (
-        dataset TEXT, id TEXT, task TEXT, state TEXT, record_uuid TEXT, chunk_id TEXT, language TEXT, told INTEGER,
-        cut INTEGER, lost TEXT, doubled INTEGER, differing INTEGER, purpose TEXT, PRIMARY KEY (dataset, id)
+        dataset TEXT, id TEXT, task TEXT, state TEXT, record_uuid TEXT, chunk_id TEXT, language TEXT, cut INTEGER,
+        lost TEXT, doubled INTEGER, differing INTEGER, purpose TEXT, told INTEGER, PRIMARY KEY (dataset, id)
     ) WITHOUT ROWID;
     CREATE TABLE told (number INTEGER PRIMARY KEY, record_uuid TEXT, cells TEXT, UNIQUE (record_uuid, cells));
     CREATE TABLE rows (
@@ -30,7 +30,6 @@ _SCHEMA = """
     CREATE TABLE workspaces (dataset TEXT PRIMARY KEY, workspace TEXT);
     CREATE TABLE unsubmitted (dataset TEXT, task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT);
 """
-_INDEXED = "dataset, id, task, state, record_uuid, chunk_id, language, cut, lost, doubled, differing, purpose"
 _ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id, place"
 _DOUBLED = """
     SELECT row, dataset, record_id, response_id, labels != newest FROM (
@@ -63,15 +62,24 @@ class SpooledRow(NamedTuple):
 
 
 class KeptRecord(NamedTuple):
+    """What a record was like when it was read; all but its provenance stands in the index."""
+
+    dataset: str
     id: str
+    task: TaskName
     state: str
     record_uuid: str = ""  # Empty where it is not ours
     chunk_id: str = ""
     language: str = ""
-    told: tuple[str, ...] | None = None  # Its provenance; None where none of its responses is in a file
     cut: int = 0
-    lost: tuple[str, ...] = ()  # Who made each mark on no passage's text
+    lost: str = ""  # JSON: who made each mark on no passage's text; empty where there is none
+    doubled: int = 0
+    differing: int = 0
     purpose: Purpose = "label"  # What it is for, where that keeps it out of the tasks' files; else `label`
+    told: tuple[str, ...] | None = None  # Its provenance; None where none of its responses is in a file
+
+
+_INDEXED = KeptRecord._fields[:-1]
 
 
 class Spool:
@@ -98,11 +106,6 @@ class Spool:
         told = f"U+FFFD stands for NUL characters in {counted(total, 'row')}: some readers of CSV end a text at a NUL."
         return [told] if total else []
 
-    def add_indexed(self, records: Iterable[Sequence[Any]]) -> None:
-        """Add records as an earlier export has them."""
-        marks = ", ".join("?" * (_INDEXED.count(",") + 1))
-        self.database.executemany(f"INSERT INTO records ({_INDEXED}) VALUES ({marks})", records)
-
     def keep_new(self, dataset: str, record_ids: Sequence[str]) -> set[str]:
         """Those of the records that were not met before; they are from now on."""
         marks = ", ".join("?" * len(record_ids))
@@ -115,22 +118,14 @@ class Spool:
         (count,) = self.database.execute("SELECT count(*) FROM met WHERE dataset = ?", (dataset,)).fetchone()
         return int(count)
 
-    def add_records(self, dataset: str, task: TaskName, records: Sequence[KeptRecord]) -> None:
-        cells = [None if record.told is None else json.dumps(record.told) for record in records]
-        told = [(record.record_uuid, text) for record, text in zip(records, cells, strict=True) if text is not None]
+    def add_records(self, records: Iterable[KeptRecord]) -> None:
+        rows = [
+            (*each[:-1], each.record_uuid, None if each.told is None else json.dumps(each.told)) for each in records
+        ]
+        told = [row[-2:] for row in rows if row[-1] is not None]
         self.database.executemany("INSERT OR IGNORE INTO told (record_uuid, cells) VALUES (?, ?)", told)
-        self.database.executemany(
-            "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, "
-            "(SELECT number FROM told WHERE record_uuid = ? AND cells = ?), ?, ?, 0, 0, ?)",
-            (
-                (
-                    *(dataset, each.id, task, each.state, each.record_uuid, each.chunk_id, each.language),
-                    *(each.record_uuid, text, each.cut, json.dumps(each.lost) if each.lost else ""),
-                    each.purpose,
-                )
-                for each, text in zip(records, cells, strict=True)
-            ),
-        )
+        number = "(SELECT number FROM told WHERE (record_uuid, cells) = (?, ?))"
+        self.database.executemany(f"INSERT INTO records VALUES ({'?, ' * len(_INDEXED)}{number})", rows)
 
     def add(self, dataset: str, rows: list[SpooledRow]) -> None:
         place = self._lines.tell()
@@ -188,7 +183,7 @@ class Spool:
             yield record_uuid, json.loads(cells)
 
     def records(self) -> Iterator[tuple[Any, ...]]:
-        yield from self.database.execute(f"SELECT {_INDEXED} FROM records ORDER BY dataset, id")
+        yield from self.database.execute(f"SELECT {', '.join(_INDEXED)} FROM records ORDER BY dataset, id")
 
     def forget(self, dataset: str) -> None:
         self.mended.pop(dataset, None)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import TaskName
 from annotation.argilla.tasks import short_hash
-from annotation.argilla.units import CHANGED_PATH, PAGE_RECORDS, STATES_PATH, Purpose
+from annotation.argilla.units import CHANGED_PATH, PAGE_RECORDS, STATES_PATH
 from annotation.campaign.datasets import JuryDataset
 from exports.csv.fetch import (
     ReadDataset,
@@ -64,21 +63,6 @@ class Index(NamedTuple):
                     if not name.endswith(".jsonl"):
                         stream.readline()  # the header
                     yield from ((span, stream.read(span.length)) for span in starmap(Span, self.rows("u", number)))
-
-
-class IndexedRecord(NamedTuple):
-    dataset: str
-    id: str
-    task: TaskName
-    state: str
-    record_uuid: str
-    chunk_id: str
-    language: str
-    cut: int
-    lost: str  # JSON: who made each mark on no passage's text; empty where there is none
-    doubled: int
-    differing: int
-    purpose: Purpose
 
 
 class IndexWriter:
@@ -165,9 +149,9 @@ def read_changes(reading: Reading, datasets: Sequence[JuryDataset], index: Index
     That is where the server does not tell what changed, or a pseudonym has to be given: its number depends on the order
     in which a full export meets people.
     """
-    earlier = {(each.dataset, each.id): each for each in (IndexedRecord(*line) for line in index.rows("r"))}
+    earlier = {(each.dataset, each.id): each for each in (KeptRecord(*line) for line in index.rows("r"))}
     read: list[ReadDataset] = []
-    kept: dict[tuple[str, str], IndexedRecord] = {}
+    kept: dict[tuple[str, str], KeptRecord] = {}
     changed: dict[str, list[str]] = {}
     for dataset in datasets:
         is_same = index.datasets.get(dataset.id) == _dataset_state(dataset)
@@ -187,7 +171,7 @@ def read_changes(reading: Reading, datasets: Sequence[JuryDataset], index: Index
         tallies = {dataset.id: Tally() for dataset in datasets}  # they are counted already
         for key in again:
             del kept[key]
-    reading.spool.add_indexed(kept.values())
+    reading.spool.add_records(kept.values())
     return Update(read, index, touched)
 
 
@@ -203,11 +187,11 @@ def _record_states(client: Argilla, dataset_id: str) -> Iterator[list[dict[str, 
 
 
 def _list_records(
-    reading: Reading, dataset: JuryDataset, known_records: Mapping[tuple[str, str], IndexedRecord]
-) -> tuple[ReadDataset, list[IndexedRecord], list[str]] | None:
+    reading: Reading, dataset: JuryDataset, known_records: Mapping[tuple[str, str], KeptRecord]
+) -> tuple[ReadDataset, list[KeptRecord], list[str]] | None:
     """The dataset, its records that are as they were, and ids of the others; None where it takes a full export."""
     statuses, total, tally = exported_statuses(reading.filters), 0, Tally()
-    kept: list[IndexedRecord] = []
+    kept: list[KeptRecord] = []
     changed: list[str] = []
     try:
         for page in fetched_ahead(_record_states(reading.client, dataset.id)):
@@ -231,7 +215,7 @@ def _list_records(
 
 
 def _count(
-    reading: Reading, tally: Tally, known: IndexedRecord, responses: Sequence[Mapping[str, Any]], *, is_exported: bool
+    reading: Reading, tally: Tally, known: KeptRecord, responses: Sequence[Mapping[str, Any]], *, is_exported: bool
 ) -> None:
     if known.purpose != "label":
         tally.apart[known.purpose] += sum(
@@ -243,9 +227,7 @@ def _count(
         return
     for response in responses:
         tally.add(response, known.language, wants(reading, response, known.language))
-    if known.cut or known.lost:
-        who = tuple(json.loads(known.lost)) if known.lost else ()
-        tally.add_marks(KeptRecord(known.id, "", known.record_uuid, cut=known.cut, lost=who))
+    tally.add_marks(known)
 
 
 def _read_anew(reading: Reading, dataset: JuryDataset, ids: Sequence[str], tally: Tally) -> set[str]:
