@@ -113,7 +113,7 @@ class FileSettingsSource(TomlConfigSettingsSource):
     """The file without its tables: `annotation.campaign.file` reads `[campaign]`, `exports.reading` the others."""
 
     def __call__(self) -> dict[str, Any]:
-        of_others = ("campaign", "findings", "verdicts")
+        of_others = ("campaign", "findings", "report", "verdicts")
         return {name: value for name, value in super().__call__().items() if name not in of_others}
 
 

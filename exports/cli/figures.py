@@ -237,6 +237,11 @@ def _check_together(given: Mapping[str, Any]) -> None:
     help="Name annotators only who differ from the others by so many points, down to the interval's lower end.",
 )
 @click.option(
+    "--language",
+    type=click.Choice(("en", "de", "ja")),
+    help="Language of report.html; that of `[report]` in citejury.toml, else English, if not given.",
+)
+@click.option(
     "--fail-under",
     type=float,
     metavar="X",
@@ -289,7 +294,8 @@ def results(
 
     \b
     Written to --out:
-        report.html       all of it to look at, in one file that needs no network
+        report.html       what to hand on: findings by model and narrative, with examples, without annotators' names
+        details.html      every figure to look at, annotators and disagreements by name
         results.json      every rate and difference, and the reason where there is none (--schema describes it)
         results.csv       a row for each label and group      differences.csv   a row for each comparison
         findings.csv      the composite findings              results.md        for a pull request
@@ -360,7 +366,7 @@ def results(
         talk = "talk over the labels with a low α and the units in disagreements.csv."
         tell_next(
             talk if shared else "give some units to two people: how far they agree is not known yet.",
-            f"Look at {out / REPORT_FILE}; tables and figures are beside it.",
+            f"Look at {out / REPORT_FILE}; every figure is in details.html and the tables beside it.",
         )
     if fail_under is not None:
         _end_below(found, fail_under, on, fail_labels)

@@ -1,19 +1,53 @@
-"""Findings of `citejury.toml` (exports/contracts/results.md#findings)."""
+"""Findings of `citejury.toml`, and its table `[report]` (exports/contracts/results.md#findings, #the-report)."""
 
 import re
 import tomllib
 from collections import Counter
 from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
 
 from annotation.argilla.labels import TASKS
 from exports.statistics.ratings import YES_AND_NO
 from exports.statistics.study import SERIOUS_PROBLEM, FindingDefinition
 from pipeline.core.errors import SettingsError
 from pipeline.core.files import SETTINGS_FILE
+from pipeline.core.schema import Frozen
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _NOT = "not "
 _TITLE_LENGTH = 60
+_LONGEST = 200
+
+ReportLanguage = Literal["en", "de", "ja"]
+
+
+class ReportSettings(Frozen):
+    """What the project says of its report: the table `[report]` of citejury.toml."""
+
+    title: str = Field(default="", max_length=_LONGEST)
+    """What it is called."""
+    asked_by: str = Field(default="", max_length=_LONGEST)
+    """Who asked, such as the name of a newsroom."""
+    headline: str = ""
+    """The finding or label that opens it; without one it opens with no composite finding."""
+    language: ReportLanguage = "en"
+    """In which it is written."""
+
+
+def read_report_settings(path: Path | None = None) -> tuple[ReportSettings, tuple[str, ...]]:
+    """The table `[report]` of the file (`citejury.toml`), and the names of the findings that the file defines."""
+    file, table = _table("report", "Write `title`, `asked_by`, `headline` and `language` below `[report]`.", path)
+    try:
+        settings = ReportSettings.model_validate(table)
+    except ValidationError as error:
+        (name, *_), told = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        known = ", ".join(f"`{name}`" for name in ReportSettings.model_fields)
+        raise SettingsError(
+            f"`{name}` in `[report]` of `{file}` cannot be used: {told[:1].lower()}{told[1:]}. It has {known}."
+        ) from error
+    return settings, tuple(_table("findings", "", path)[1])
 
 
 def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:

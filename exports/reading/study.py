@@ -87,6 +87,7 @@ class ReadStudy(NamedTuple):
     inputs: tuple[InputFile, ...]  # All files that were read, exports first
     remarks: list[str]
     work: dict[TaskName, Work] | None  # As `ReadTables` has it
+    queries: Mapping[str, str] = {}  # Of each record; empty where not known
 
 
 def read_study(
@@ -162,7 +163,8 @@ def read_study(
         },
         judged=judged and Judged(judged.judge, judged.tasks, provenance, narratives.clusters),
     )
-    whole = ReadStudy(study, tuple(inputs), remarks, tables.work)
+    queries = {record: trace.query for record, trace in traces.items()}
+    whole = ReadStudy(study, tuple(inputs), remarks, tables.work, queries)
     whole = whole if weights is None else _with_weights(whole, weights, rated)
     return whole if decisions is None else _with_decisions(whole, decisions)
 
@@ -171,7 +173,7 @@ def _with_weights(read: ReadStudy, weights: Path, rated: Sequence[str]) -> ReadS
     weighed = read_weights(weights, rated)
     judged = read.study.judged and read.study.judged._replace(sampled=weighed.sampled)
     study = read.study._replace(probabilities=weighed.probabilities, judged=judged)
-    return ReadStudy(study, (*read.inputs, weighed.file), [*read.remarks, *weighed.remarks], read.work)
+    return read._replace(study=study, inputs=(*read.inputs, weighed.file), remarks=[*read.remarks, *weighed.remarks])
 
 
 def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
@@ -185,11 +187,10 @@ def _with_decisions(read: ReadStudy, decisions: Path) -> ReadStudy:
     }
     unknown = sum((row.task, row.record_uuid, row.chunk_id, row.label) not in rated for row in decided.rows)
     remarks = [f"`{decisions.name}` decides on units or labels without votes in these exports: {unknown:,}."]
-    return ReadStudy(
-        read.study._replace(decisions=decided.by_task),
-        (*read.inputs, input_file(decisions, len(decided.rows))),
-        [*read.remarks, *(remarks if unknown else ())],
-        read.work,
+    return read._replace(
+        study=read.study._replace(decisions=decided.by_task),
+        inputs=(*read.inputs, input_file(decisions, len(decided.rows))),
+        remarks=[*read.remarks, *(remarks if unknown else ())],
     )
 
 

@@ -11,7 +11,7 @@ from exports.report import words
 from exports.report.judge_page import audit_sections, control_sections, judge_sections
 from exports.report.methods import agreement_methods, methods_of, results_methods
 from exports.report.people_page import pair_sections, people_section
-from exports.report.results_page import each_label_section, opening_section, short_section
+from exports.report.results_page import results_sections, short_section
 from exports.report.results_words import standing_out
 from exports.report.sections import SHARES, Cell, Column, Figure, Place, Rows, Section, described, marked
 from exports.report.words import TEXTS
@@ -100,7 +100,7 @@ def short_sections(agreement: schema.Agreement, results: Results | None = None) 
         )
     cautions = sum(1 for figures in agreement.tasks.values() for _ in words.warning_sentences(figures))
     if cautions:
-        sentence = f"{counted(cautions, 'caution')} to read first: report.html and agreement.md."
+        sentence = f"{counted(cautions, 'caution')} to read first: details.html and agreement.md."
         yield Section(points=marked("! ", [sentence]))
     is_starred = any(True for figures in agreement.tasks.values() for _ in words.annotator_sentences(figures))
     is_starred |= results is not None and any(True for _ in standing_out(results))
@@ -122,8 +122,9 @@ def agreement_sections(
     """Behind what the jury found, which only the report has in front."""
     yield from words.interim_sections(agreement.work)
     if results and place == "report":
-        yield opening_section(results, _people(agreement))
-        yield each_label_section(results)
+        caption, *others = results_sections(results)
+        yield caption._replace(depth=1, name="found")
+        yield from (each._replace(depth=2) for each in others)
     if place == "report":
         yield _overview(agreement)
     else:

@@ -24,7 +24,7 @@ from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
 from pipeline.records.run import numbered_lines
 
-_UnitKey = tuple[MeasuredTask, str, str]  # task, `record_uuid` and `chunk_id`
+UnitKey = tuple[MeasuredTask, str, str]  # task, `record_uuid` and `chunk_id`
 
 _COLUMNS = (
     *("task", "label", "record_uuid", "chunk_id", "language", "n_yes", "n_no", "influence", "contribution"),
@@ -42,13 +42,22 @@ class Pattern(NamedTuple):
     n_units: int
 
 
-class _UnitDetails:
+class UnitDetails:
     def __init__(self) -> None:
+        self.query = ""
         self.texts = ("", "")
         self.record_id = ""
         self.link = ""
         self.notes: dict[str, tuple[datetime, str]] = {}
         self.marks: dict[str, tuple[datetime, list[str]]] = {}
+
+    @property
+    def told_notes(self) -> dict[str, str]:
+        return {name: note for name, (_, note) in sorted(self.notes.items()) if note}
+
+    @property
+    def told_marks(self) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(marks) for name, (_, marks) in sorted(self.marks.items())}
 
     def add_note(self, response: Response, note: str) -> None:
         """Keep the annotator's note; of two responses the newer counts, of equals the later."""
@@ -70,8 +79,29 @@ def with_details(
     disagreements: Sequence[Disagreement], paths: Sequence[Path], frames: Sequence[TableRows] = ()
 ) -> list[Disagreement]:
     """The same with texts, notes, record ids and links, and marks of the `evidence.jsonl` beside a file."""
-    found = {(item.task, item.record_uuid, item.chunk_id): _UnitDetails() for item in disagreements}
-    queries = {item.record_uuid: "" for item in disagreements if item.task == "grounding"}
+    found = read_details(((item.task, item.record_uuid, item.chunk_id) for item in disagreements), paths, frames)
+    described: list[Disagreement] = []
+    for item in disagreements:
+        details = found[item.task, item.record_uuid, item.chunk_id]
+        update = {
+            "notes": details.told_notes,
+            "marks": details.told_marks,
+            "text": details.texts[0],
+            "text_pair": details.texts[1],
+            "query": details.query,
+            "record_id": details.record_id,
+            "link": details.link,
+        }
+        described.append(item.model_copy(update=update))
+    return described
+
+
+def read_details(
+    units: Iterable[UnitKey], paths: Sequence[Path], frames: Sequence[TableRows] = ()
+) -> dict[UnitKey, UnitDetails]:
+    """What exports and the `evidence.jsonl` beside them hold of these units; of grounding the record's query too."""
+    found = {key: UnitDetails() for key in units}
+    queries = {record: "" for task, record, _ in found if task == "grounding"}
     for path in export_files(paths):
         task, marks = task_of(path), path.parent / EVIDENCE_FILE
         _, header = next(csv_rows(path))
@@ -82,23 +112,12 @@ def with_details(
     for frame in frames:
         responses = ResponseReader(frame.task, frame.header, frame.source, []).read(enumerate(frame.rows))
         _add_rows(found, queries, frame.task, frame.header, responses)
-    described: list[Disagreement] = []
-    for item in disagreements:
-        details = found[item.task, item.record_uuid, item.chunk_id]
-        update = {
-            "notes": {name: note for name, (_, note) in sorted(details.notes.items()) if note},
-            "marks": {name: tuple(marks) for name, (_, marks) in sorted(details.marks.items())},
-            "text": details.texts[0],
-            "text_pair": details.texts[1],
-            "query": queries[item.record_uuid] if item.task == "grounding" else "",
-            "record_id": details.record_id,
-            "link": details.link,
-        }
-        described.append(item.model_copy(update=update))
-    return described
+    for (task, record, _), details in found.items():
+        details.query = queries[record] if task == "grounding" else ""
+    return found
 
 
-def _add_marks(found: Mapping[_UnitKey, _UnitDetails], path: Path) -> None:
+def _add_marks(found: Mapping[UnitKey, UnitDetails], path: Path) -> None:
     for number, line in numbered_lines(path):
         try:
             mark = EvidenceRow.model_validate_json(line)
@@ -110,7 +129,7 @@ def _add_marks(found: Mapping[_UnitKey, _UnitDetails], path: Path) -> None:
 
 
 def _add_rows(
-    found: Mapping[_UnitKey, _UnitDetails],
+    found: Mapping[UnitKey, UnitDetails],
     queries: dict[str, str],
     task: TaskName,
     header: Sequence[str],

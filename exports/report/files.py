@@ -15,15 +15,17 @@ from exports.csv.folder import made_parents
 from exports.reading.any_ratings import RatingOptions, is_of_others, read_judge_ratings, read_ratings
 from exports.reading.controls import read_control_scores, read_control_votes
 from exports.reading.decisions import read_decisions
-from exports.reading.definitions import read_findings
+from exports.reading.definitions import ReportLanguage, read_findings, read_report_settings
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
-from exports.reading.study import Judging, read_study
+from exports.reading.study import Judging, ReadStudy, read_study
 from exports.report.agreement_page import agreement_sections
+from exports.report.details_page import render_details
 from exports.report.disagreement_files import disagreements_table, with_details
+from exports.report.judged_answers import read_examples
 from exports.report.latex import latex_mark, latex_text
 from exports.report.methods import methods_of, results_methods
-from exports.report.report_page import render_report
+from exports.report.report_page import Material, Report, check_headline, write_report
 from exports.report.results_page import results_sections
 from exports.report.sections import Section, markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
@@ -47,7 +49,7 @@ from pipeline.core.spreadsheet import is_own_workbook, write_workbook
 from pipeline.core.tables import Table
 
 _DISAGREEMENTS_FILE, REPORT_FILE, RESULTS_FILE = "disagreements.csv", "report.html", "results.json"
-WORKBOOK = "results.xlsx"
+WORKBOOK, _REPORT_WORKBOOK, _DETAILS_FILE = "results.xlsx", "report.xlsx", "details.html"
 DISAGREEMENTS_KEPT = 10_000
 """So many of a task are described: more would take memory without bound, and nobody reads them."""
 _ALWAYS = "model_name"
@@ -55,8 +57,11 @@ _ALWAYS = "model_name"
 
 
 _COMMAND, WORK_FOLDER = "exports results", ".results.citejury"
+_WORKBOOK_MARK = b"PK"  # and more: `is_own_workbook`
+_PAGE_MARK = b'<meta name="generator" content="citejury'
 _MARKS: dict[str, bytes | tuple[str, ...]] = {
-    REPORT_FILE: b'<meta name="generator" content="citejury',
+    REPORT_FILE: _PAGE_MARK,
+    _DETAILS_FILE: _PAGE_MARK,
     RESULTS_FILE: ("version", "consensus", "tasks", "findings"),
     "results.md": markdown_mark(_COMMAND).encode(),
     "results.tex": latex_mark(_COMMAND).encode(),
@@ -77,7 +82,8 @@ _MARKS: dict[str, bytes | tuple[str, ...]] = {
     "annotators.csv": b"task,label,rater,",
     "slices.csv": b"task,kind,name,",
     "conditional.csv": b"task,rule,premise,",
-    WORKBOOK: b"PK",  # and more: `is_own_workbook`
+    WORKBOOK: _WORKBOOK_MARK,
+    _REPORT_WORKBOOK: _WORKBOOK_MARK,
 }
 """By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
 _FORMER = {
@@ -95,11 +101,11 @@ def _is_ours(path: Path, mark: bytes | tuple[str, ...]) -> bool:
         except ValueError:
             return False
         return isinstance(found, dict) and set(mark) <= found.keys()
-    if path.name == WORKBOOK:
+    if mark is _WORKBOOK_MARK:
         return is_own_workbook(path)
     with path.open("rb") as file:
         head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
-    return mark in head if path.name == REPORT_FILE else head.startswith(mark)
+    return mark in head if mark is _PAGE_MARK else head.startswith(mark)
 
 
 def check_results_folder(folder: Path) -> None:
@@ -165,6 +171,8 @@ class FigureOptions(Frozen):
     """Whether CSV tables begin with a BOM; no cell of theirs begins a formula in any case."""
     excel: bool = False
     """Whether the tables are written as sheets of one .xlsx file too."""
+    language: ReportLanguage | None = None
+    """Of the report; that of `[report]` in citejury.toml where it is None."""
 
 
 def results_of_files(paths: Sequence[Path], options: FigureOptions, tables: ReadTables | None = None) -> Results:
@@ -177,6 +185,12 @@ def results_of_files(paths: Sequence[Path], options: FigureOptions, tables: Read
         BadRowsError: cells cannot be read; every one of them is listed.
         SettingsError: `citejury.toml` defines a finding that cannot be used.
     """
+    return _read_and_measure(paths, options, tables)[0]
+
+
+def _read_and_measure(
+    paths: Sequence[Path], options: FigureOptions, tables: ReadTables | None
+) -> tuple[Results, ReadStudy]:
     if options.ratings.given or is_of_others(paths):
         return _results_of_ratings(paths, options, tables)
     if tables is None:
@@ -201,7 +215,7 @@ def results_of_files(paths: Sequence[Path], options: FigureOptions, tables: Read
     found = measure_results(
         read.study, by=options.by, consensus=options.consensus, findings=findings, inputs=read.inputs, seed=options.seed
     )
-    return found.model_copy(update={"work": read.work, "remarks": (*read.remarks, *found.remarks)})
+    return found.model_copy(update={"work": read.work, "remarks": (*read.remarks, *found.remarks)}), read
 
 
 def _check_ratings_options(options: FigureOptions) -> None:
@@ -212,19 +226,23 @@ def _check_ratings_options(options: FigureOptions) -> None:
         )
 
 
-def _results_of_ratings(paths: Sequence[Path], options: FigureOptions, tables: ReadTables | None) -> Results:
+def _results_of_ratings(
+    paths: Sequence[Path], options: FigureOptions, tables: ReadTables | None
+) -> tuple[Results, ReadStudy]:
     _check_ratings_options(options)
     read = tables or read_ratings(paths, options.ratings)
     by = options.ratings.group
+    study = Study.of_ratings(read.tables[0], by)
     found = measure_results(
-        Study.of_ratings(read.tables[0], by),
+        study,
         by=(by,) if by else (),
         consensus=options.consensus,
         findings={},
         inputs=read.inputs,
         seed=options.seed,
     )
-    return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
+    remarks = (*read.remarks, *found.remarks)
+    return found.model_copy(update={"remarks": remarks}), ReadStudy(study, tuple(read.inputs), list(read.remarks), read.work)
 
 
 def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False, excel: bool = False) -> None:
@@ -277,6 +295,7 @@ class Measured(NamedTuple):
     remarks: Sequence[str]  # plain sentences about rows that were left out; empty where all count
     results: Results | None = None  # with the provenance beside the files; None where it was not measured
     controls: Sequence[AnnotatorScores] = ()
+    read: ReadStudy | None = None  # what the results were measured of
 
 
 def measure_tables(found: ReadTables, resamples: int, seed: int, least_excess: float = LEAST_EXCESS) -> Measured:
@@ -307,7 +326,10 @@ def measure_and_write(paths: Sequence[Path], folder: Path | None, options: Figur
         _check_ratings_options(options)
     read = read_tables(export_files(paths)) if is_ours else read_ratings(paths, options.ratings)
     measured = measure_tables(read, options.resamples, options.seed, options.least_excess)
-    measured = measured._replace(results=results_of_files(paths, options, read))
+    results, study = _read_and_measure(paths, options, read)
+    settings, defined = read_report_settings()
+    check_headline(results, settings)
+    measured = measured._replace(results=results, read=study)
     if is_ours:
         measured = _with_judges_and_controls(measured, paths, options)
     elif options.judge_ratings:
@@ -315,7 +337,17 @@ def measure_and_write(paths: Sequence[Path], folder: Path | None, options: Figur
     disagreements, more = collect_disagreements(measured.tables, paths if is_ours else ())
     measured = measured._replace(remarks=[*measured.remarks, *more, *left_out_pairs(measured.agreement)])
     if folder is not None:
-        _write(measured, disagreements, folder, options)
+        material = Material(
+            results,
+            measured.agreement,
+            study,
+            disagreements,
+            settings.model_copy(update={"language": options.language or settings.language}),
+            defined,
+            measured.controls,
+            lambda chosen: read_examples(chosen, paths, options.runs),
+        )
+        _write(measured, disagreements, folder, options, write_report(material))
     return measured
 
 
@@ -377,8 +409,10 @@ def collect_disagreements(
     return with_details(found, export_files(paths)) if paths else found, remarks
 
 
-def _write(measured: Measured, disagreements: Sequence[Disagreement], folder: Path, options: FigureOptions) -> None:
-    agreement, _, remarks, results, controls = measured
+def _write(
+    measured: Measured, disagreements: Sequence[Disagreement], folder: Path, options: FigureOptions, report: Report
+) -> None:
+    agreement, _, remarks, results, controls, _ = measured
     with _replaced_files(folder) as work:
         if results:
             _write_results(results, work, controls)
@@ -389,8 +423,10 @@ def _write(measured: Measured, disagreements: Sequence[Disagreement], folder: Pa
         tables = {**(results_tables(results) if results else {}), **agreement_tables(agreement)}
         tables[_DISAGREEMENTS_FILE] = disagreements_table(disagreements)
         _write_tables(tables, agreement.work, work, options.spreadsheet_safe, options.excel)
-        report = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
-        (work / REPORT_FILE).write_bytes(report.encode())
+        details = render_details(agreement, disagreements, remarks=remarks, results=results, controls=controls)
+        (work / _DETAILS_FILE).write_bytes(details.encode())
+        (work / REPORT_FILE).write_bytes(report.html.encode())
+        write_workbook(work / _REPORT_WORKBOOK, ((title, table.rows) for title, table in report.sheets))
 
 
 def agreement_json(agreement: Agreement) -> str:

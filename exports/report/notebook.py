@@ -14,7 +14,7 @@ from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details
 from exports.report.files import FigureOptions, agreement_json, measure_tables, results_json, results_of_files
 from exports.report.methods import methods_of, results_methods
-from exports.report.report_page import render_sections
+from exports.report.page import render_sections
 from exports.report.results_page import results_sections
 from exports.report.results_words import basis, rate_estimate
 from exports.report.sections import Section

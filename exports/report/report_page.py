@@ -1,224 +1,563 @@
-"""The report as one HTML file: its sections in their order, the disagreement browser, and what the template is told.
+"""The report for everybody, in the language of its readers: what was found, by model and by narrative, with examples.
 
-`report.html` writes the page model as HTML and SVG; `pages.render` escapes all texts in it, so that none can become
-markup, and takes out what reorders or damages a page. Style and script are of this package, and the only ones that the
-page's policy lets in.
+It names no annotator. What it says stands in words.toml and, for other languages, beside it; `details_page` has every
+figure.
 """
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import version
-from importlib.resources import files
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from markupsafe import Markup
+import numpy as np
 
-from annotation.argilla.labels import TASKS
-from annotation.argilla.pages import page_policy, render
-from annotation.argilla.rendering import one_line
+from annotation.argilla.labels import is_of_passages
+from annotation.argilla.wording import read_wording
 from annotation.quality.scores import AnnotatorScores
-from exports.csv.schema import text_columns
-from exports.report.agreement_page import agreement_sections, methods_section
-from exports.report.disagreement_files import Pattern, count_patterns, said_vote
-from exports.report.sections import Section
-from exports.report.words import TEXTS, THRESHOLDS, decimal, minus, percent
-from exports.statistics.agreement_schema import RATINGS, Agreement
+from exports.reading.definitions import ReportSettings
+from exports.reading.study import ReadStudy
+from exports.report.judged_answers import Example, JudgedAnswer, choose_examples, judged_answers, trim
+from exports.report.language import Language, read_language
+from exports.report.methods import agreement_methods, results_methods
+from exports.report.page import render_page
+from exports.report.results_words import (
+    NUMBERS,
+    Figure,
+    figures,
+    group_name,
+    is_one_unknown,
+    needs_no_votes,
+    standing_out,
+)
+from exports.report.sections import SHARES, Cell, Mark, Named, Rows, Section, Strip, Ticks, marked
+from exports.report.sections import Figure as Number
+from exports.report.words import UNDEFINED, fitness
+from exports.statistics.agreement_schema import Agreement
 from exports.statistics.disagreements import Disagreement
-from exports.statistics.results_schema import Results
-from pipeline.citations.addresses import url_host
-from pipeline.core.tables import Table
-from pipeline.core.terminal import counted
+from exports.statistics.rates import within_reach
+from exports.statistics.ratings import RATINGS, all_labels
+from exports.statistics.results_schema import OF_ANNOTATORS, Difference, Rate, RateInterval, Results
+from pipeline.core.errors import SettingsError
+from pipeline.core.tables import PART, Table
 
-SHOWN = 50  # so many disagreements are in the report, with their texts: all of a study would be hundreds of screens
-_OF_EACH_TASK = 5  # so many of each task are among them, also where those of another task weigh more
-_PATTERNS_SHOWN, _PATTERNS_OFFERED = 15, 60
-PRINTED = 30
-"""So many disagreements go on paper, as style.css says too, with their texts: all of them would fill forty pages."""
-_EXCERPT = 320  # longer texts are shown by so many characters, and as a whole on a click
-LONGEST_TEXT = 20_000  # of even longer texts the report holds so many characters
-_TEXT_NAMES = {"input_query": "Query", "chunk": "Passage", "context_set": "Context"}  # Others as their column
-_LINKS: dict[str, str] = TEXTS["links"]
-_CODE = re.compile(r"`([a-z_. -]+)`")
+NARRATIVES_SHOWN, _FIRST_NARRATIVES = 48, 24
+"""Of more narratives than the first number only so many are shown at once, and the others on a click."""
+_DIFFERENCES_SHOWN, _DISPUTED_SHOWN, _EXCERPT = 5, 5, 220
+_MODEL = "model_name"
+_QUARTERS: tuple[tuple[Mark, float], ...] = tuple(("grid", value) for value in SHARES.ticks(0.25))
 
 
-class Text(NamedTuple):
-    title: str
-    name: str  # of the person whose note it is
-    text: str
-    excerpt: str  # empty where the text is shown as a whole
-    summary: str
+class Material(NamedTuple):
+    """What the report is made of."""
+
+    results: Results
+    agreement: Agreement
+    read: ReadStudy
+    disagreements: Sequence[Disagreement]
+    settings: ReportSettings
+    findings: tuple[str, ...]  # Those that the project defines
+    controls: Sequence[AnnotatorScores] = ()
+    examples: Callable[[Mapping[str, Sequence[JudgedAnswer]]], Mapping[str, Sequence[Example]]] = lambda chosen: {}
+    """The texts of chosen answers."""
 
 
-class Entry(NamedTuple):
-    """A disagreement as the browser shows it."""
-
-    item: Disagreement
-    pattern: int
-    weight: float
-    asked: str
-    facts: str
-    ids: tuple[tuple[str, str], ...]
-    link: str
-    texts: tuple[Text, ...]
+class Report(NamedTuple):
+    html: str
+    sheets: tuple[tuple[str, Table], ...]  # Its tables, each with a title
 
 
-def render_report(
-    agreement: Agreement,
-    disagreements: Sequence[Disagreement],
-    *,
-    remarks: Sequence[str] = (),
-    results: Results | None = None,
-    controls: Sequence[AnnotatorScores] = (),
-) -> str:
-    """The report as one HTML file, which begins with agreement where no results are known.
+def write_report(found: Material) -> Report:
+    writer = _Writer(found, read_language(found.settings.language))
+    sections = list(writer.sections())
+    links = {each.name: each.title for each in sections[1:] if each.name}
+    html = render_page(sections, writer.title, links, writer.language)
+    return Report(html, tuple(writer.sheets(sections)))
 
-    `disagreements` are those that weigh most first in each task, `remarks` sentences about rows that were left out.
-    """
-    patterns = count_patterns(disagreements)
-    shown = _most_weighty(disagreements)
-    first = [] if results else [Section("Agreement of annotators", depth=1)]
-    extent = f"{counted(len(disagreements), 'disagreement')}: a unit and a label that annotators answer differently."
-    if left_out := len(disagreements) - len(shown):
-        extent += (
-            f" Below are {len(shown):,} that weigh most, some of each task; disagreements.csv also holds the other "
-            f"{left_out:,}."
+
+def check_headline(results: Results, settings: ReportSettings) -> None:
+    names = [figure.name for figure in figures(results)]
+    if settings.headline not in ("", *names):
+        raise SettingsError(
+            f"`headline` in `[report]` is {settings.headline!r}, which was not measured. Choose one of "
+            f"{', '.join(names)}, or define a finding of this name."
         )
-    style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("style.css", "browser.js"))
-    return _rendered(
-        [
-            *first,
-            *agreement_sections(agreement, results, controls, "report"),
-            methods_section(agreement, results, controls, remarks),
-        ],
-        title=f"{'What the jury found' if results else 'Agreement'}: {', '.join(agreement.tasks)}",
-        policy=page_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        version=version("citejury"),
-        links=_LINKS,
-        extent=extent,
-        patterns=_pattern_section(patterns),
-        choices=_choices(shown, patterns),
-        entries=[_entry(item, patterns) for item in shown],
-        printed=PRINTED,
-        json=json.dumps,
-        said_vote=said_vote,
+
+
+class _Writer:
+    def __init__(self, found: Material, language: Language) -> None:
+        self.found, self.results, self.agreement, self.language = found, found.results, found.agreement, language
+        self.say = language.say
+        self.column = next(iter(self.results.by), _MODEL)
+        self.is_of_models = self.column == _MODEL and RATINGS not in self.results.tasks
+        self.serious = list(dict.fromkeys(term for each in self.results.findings.values() for term in each.any))
+        self.terms = list(dict.fromkeys((*self.serious, *language.texts["problems"])))
+        self.answers = judged_answers(found.read.study, found.read.queries, self.column, self.terms)
+        self.title = found.settings.title or self.say("title" if self.is_of_models else "title_ratings")
+        self.examples: Mapping[str, Sequence[Example]] = {}
+
+    def sections(self) -> Iterator[Section]:
+        lead = self.lead()
+        asked = [self.asked(), self.say("asked_by", name=name) if (name := self.found.settings.asked_by) else ""]
+        told = (self.lead_sentence(lead), self.difference_sentence(), self.agreement_sentence())
+        parts = (
+            Section(notes=(" ".join(filter(None, asked)),), look="extent"),
+            Section(points=marked("", filter(None, told)), look="sentences"),
+            *([self.drawn(*lead)] if lead else []),
+        )
+        yield Section(self.title, parts=parts, depth=1, name="found")
+        if RATINGS not in self.results.tasks:
+            yield self.asked_section()
+        yield self.by_group()
+        if self.answers:
+            yield self.by_narrative()
+            if self.serious:
+                yield self.examples_section()
+        yield self.disagreements()
+        yield self.methods()
+
+    # What opens it
+
+    def asked(self) -> str:
+        results, counted = self.results, self.language.counted
+        people = counted(len({name for each in self.agreement.tasks.values() for name in each.annotators}), "people")
+        if RATINGS in results.tasks:
+            of = {"answers": counted(results.n_records, "records")}
+            return self.say("asked_bare", people=people, narratives=counted(results.n_narratives, "to_clusters"), **of)
+        told = [self.provenance(record) for record in self.records]
+        days = self.language.days([each.get("answer_timestamp", "") for each in told])
+        return self.say(
+            "asked" if days else "asked_undated",
+            models=counted(len({each.get(_MODEL, "") for each in told} - {""}), "models"),
+            narratives=counted(results.n_narratives, "to_narratives"),
+            days=days,
+            people=people,
+            answers=counted(results.n_records, "answers"),
+            latest=self.language.day(results.latest_response or "") or self.say("not_known"),
+        )
+
+    @property
+    def records(self) -> list[str]:
+        return sorted({record for table in self.found.read.study.tables for record in table.records})
+
+    def provenance(self, record: str) -> Mapping[str, str]:
+        return self.found.read.study.provenance.get(record, {})
+
+    def lead(self) -> tuple[str, str, Figure] | None:
+        """What opens it, with its term and title: what the project chose, else the problem found most often."""
+        headline = self.found.settings.headline
+        known = {figure.name: figure for figure in figures(self.results) if figure.kind == "yes"}
+        if headline:
+            figure = next(each for each in figures(self.results) if each.name == headline)
+            return figure.name, self.titled(figure), figure
+        measured = [
+            (_share(known[label].found, term) or 0, -place, term)
+            for place, term in enumerate(self.terms)
+            if (label := term.removeprefix("not ")) in known and known[label].found.rate is not None
+        ]
+        if not measured or max(measured)[0] == 0:
+            return None
+        term = max(measured)[2]
+        return term, self.language.problem(term), known[term.removeprefix("not ")]
+
+    def lead_sentence(self, lead: tuple[str, str, Figure] | None) -> str:
+        if lead is None:
+            return self.say("none_found", answers=self.language.counted(self.results.n_records, "of_answers"))
+        term, title, figure = lead
+        if figure.found.rate is None:
+            return self.say("headline_unknown", title=title)
+        ends = _interval(figure.found, term)
+        low, high = (self.language.share(min(max(end, 0), 1)) for end in (ends.low, ends.high)) if ends else ("", "")
+        return self.say(
+            "headline" if self.found.settings.headline else "most",
+            title=title,
+            problem=title,
+            share=self.shown(figure, _share(figure.found, term)),
+            answers=self.language.counted(figure.found.n_units, f"of_{figure.unit}s"),
+            range=self.say("headline_range", low=low, high=high) if ends and not figure.scale else "",
+        )
+
+    def difference_sentence(self) -> str:
+        told = list(standing_out(self.results))
+        if told:
+            figure, found = min(told, key=lambda each: (needs_no_votes(each[0]), each[1].p_all or 0.0))
+            kind = "differs_mean" if figure.scale else "differs_adjusted" if found.leniency else "differs"
+            return self.compared(kind, figure, found)
+        compared = [each for figure in figures(self.results) for each in figure.found.differences if each.p is not None]
+        if reached := sum(within_reach(compared)):
+            differences = self.language.counted(len(compared), "differences")
+            return self.say("differs_not", differences=differences, reached=self.language.number(reached))
+        groups = next((figure.found.groups for figure in figures(self.results)), ())
+        return self.say("one_group" if len(groups) < 2 else "differs_few") if self.results.by else ""
+
+    def compared(self, kind: str, figure: Figure, found: Difference) -> str:
+        (first, high), (second, low) = (found.a, found.rate_a), (found.b, found.rate_b)
+        difference = found.difference or 0.0
+        if difference < 0:
+            first, high, second, low = second, low, first, high
+        level = f" ({group_name(found.within)})" if found.within else ""
+        return self.say(
+            kind,
+            label=self.titled(figure) + level,
+            first=first or self.say("not_known"),
+            second=second or self.say("not_known"),
+            high=self.shown(figure, high),
+            low=self.shown(figure, low),
+            points=self.shown(figure, abs(difference)) if figure.scale else self.language.points(abs(difference)),
+            narratives=self.language.counted(found.n_narratives, "on_narratives"),
+        )
+
+    def agreement_sentence(self) -> str:
+        verdicts = [fitness(label) for task in self.agreement.tasks.values() for label in task.labels.values()]
+        fit, unfit = sum(each in ("fit", "tentative") for each in verdicts), verdicts.count("unfit")
+        if verdicts.count("unknown") == len(verdicts):
+            return self.say("agree_unknown")
+        number = self.language.number
+        labels, rest = self.language.counted(len(verdicts), "labels"), len(verdicts) - fit - unfit
+        return self.say("agree", fit=number(fit), labels=labels, unfit=number(unfit), open=number(rest))
+
+    def titled(self, figure: Figure) -> str:
+        if figure.task is None:
+            return self.language.texts["labels"].get(figure.name, "") or figure.title
+        if figure.kind == "mean":
+            return self.say("mean", label=self.language.label(figure.name.removeprefix("mean "), figure.task))
+        label, of, value = figure.name.partition("=") if figure.kind == "share" else (figure.name, "", "")
+        shown = self.language.label(label, figure.task)
+        return f"{shown}: {self.language.value(figure.task, label, value)}" if of else shown
+
+    def shown(self, figure: Figure, value: float | None) -> str:
+        return self.language.local(NUMBERS.value(value)) if figure.scale else self.language.share(value)
+
+    def rate(self, rate: Rate, figure: Figure) -> Number:
+        interval = self.language.span(rate.interval, 1 if figure.scale else 100)
+        units = self.language.counted(rate.n_units, f"of_{figure.unit}s")
+        return Number(self.shown(figure, rate.rate), interval, of=" " + self.say("of", units=units))
+
+    def drawn(self, term: str, title: str, figure: Figure) -> Section:
+        """The rates of all and of each group as points; of a label that counts by its no those of its no."""
+        unit = self.say(f"{figure.unit}s")
+        rows: Rows = [("", "", title, unit)]
+        groups = () if is_one_unknown(figure.found) else figure.found.groups
+        for name, own in ((self.say("all"), figure.found), *((self.name_of(each.by), each) for each in groups)):
+            ends = _interval(own, term)
+            told = own.model_copy(update={"rate": _share(own, term), "interval": ends})
+            number = self.rate(told, figure)._replace(of="")
+            between = (ends.low, ends.high) if ends else None
+            said = self.say("drawn" if ends else "drawn_bare", name=name, share=number.value, range=number.interval)
+            units = self.language.counted(own.n_units, f"of_{figure.unit}s")
+            is_drawn = told.rate is not None and not figure.scale
+            strip = Strip(said, units, SHARES, told.rate, between, _QUARTERS) if is_drawn else ""
+            rows.append(
+                (name if own is figure.found else PART + name, strip, number, self.language.number(own.n_units))
+            )
+        if not figure.scale:
+            ticks = tuple((value, self.language.share(value)) for value in (0.0, 0.5, 1.0))
+            rows.append(("", Ticks(SHARES, ticks), "", ""))
+        return Section(title, tables=(Table(rows, left=1),), notes=(self.say("drawn_note"),), depth=0, look="rates")
+
+    def name_of(self, by: Mapping[str, str]) -> str:
+        return ", ".join(value or self.say("not_known") for value in by.values())
+
+    # Its tables
+
+    def asked_section(self) -> Section:
+        told = {record: self.provenance(record) for record in self.records}
+        models = sorted({each.get(_MODEL, "") for each in told.values()})
+        runs = {each.model_name: each for each in self.results.runs}
+        asked = [self.say(name) for name in ("questions", "refused", "failed")] if runs else []
+        heads = [self.say(name) for name in ("model", "version", "answered_on", "languages")]
+        rows: Rows = [(*heads, *asked, self.say("judged"))]
+        for model in models:
+            own = [each for each in told.values() if each.get(_MODEL, "") == model]
+            values = [
+                ", ".join(sorted({each.get(name, "") for each in own} - {""})) for name in ("model_version", "language")
+            ]
+            days = self.language.days([each.get("answer_timestamp", "") for each in own])
+            run = runs.get(model)
+            counts = [run.asked, run.refused, run.failed] if run else [None] * len(asked)
+            known = [value or self.say("not_known") for value in (model, values[0], days, values[1])]
+            numbers = (UNDEFINED if each is None else self.language.number(each) for each in (*counts, len(own)))
+            rows.append((*known, *numbers))
+        return Section(self.say("asked_title"), tables=(Table(rows, left=4),), depth=2, name="asked", look="asked")
+
+    def by_group(self) -> Section:
+        """A row a label, the groups beside each other; of passages that citejury chose without groups."""
+        shown = [each for each in figures(self.results) if each.task or self.is_shown(each)]
+        shown.sort(key=lambda figure: is_of_passages(figure.task or ""))
+        selected = any(each.contexts == "selected" for each in self.results.passages)
+        of_label = [{} if selected and is_of_passages(figure.task or "") else self.groups(figure) for figure in shown]
+        names = list(dict.fromkeys(name for groups in of_label for name in groups))
+        rows: Rows = [(self.say("label"), self.say("all"), *names)]
+        task: str | None = ""
+        for figure, groups in zip(shown, of_label, strict=True):
+            if figure.task and figure.task != task:
+                note = self.say("of_selected") if selected and is_of_passages(figure.task) else ""
+                rows.append((Named(self.language.task(figure.task), note, True), *[""] * (len(names) + 1)))
+                task = figure.task
+            question = self.language.question(figure.task, figure.name) if figure.task else ""
+            title = self.titled(figure)
+            rates = (self.rate(groups[name], figure) if name in groups else "" for name in names)
+            rows.append((Named(title, question * (question != title)), self.rate(figure.found, figure), *rates))
+        told = list(standing_out(self.results))
+        sentences = [
+            self.compared("apart_adjusted" if each.leniency else "apart", figure, each) for figure, each in told
+        ]
+        parts = [
+            Section(self.say("apart_title"), points=marked("", sentences), notes=(self.say("apart_more"),), look="told")
+        ]
+        minded = [
+            *([self.say("minded_weighted")] if self.results.weighted else []),
+            *([self.say("minded_other")] if self.are_judged_unlike else []),
+            self.say("minded_few"),
+        ]
+        return Section(
+            self.say("by_model" if self.is_of_models else "by_group"),
+            tables=(Table(rows, left=1),),
+            notes=(" ".join((self.say("by_model_note"), *minded)),),
+            parts=tuple(parts if told else ()),
+            depth=2,
+            name="models",
+            look="shares",
+        )
+
+    def is_shown(self, figure: Figure) -> bool:
+        """Whether a finding stands on the page: one that the project chose or defined, or that needs no votes."""
+        return figure.name in (self.found.settings.headline, *self.found.findings) or needs_no_votes(figure)
+
+    def groups(self, figure: Figure) -> dict[str, Rate]:
+        return {self.name_of(each.by): each for each in figure.found.groups if tuple(each.by) == (self.column,)}
+
+    @property
+    def are_judged_unlike(self) -> bool:
+        differences = [each for figure in figures(self.results) for each in figure.found.differences]
+        return any(each.leniency is not None or each.undefined in OF_ANNOTATORS for each in differences)
+
+    # By narrative
+
+    def by_narrative(self) -> Section:
+        of_narrative: dict[str, dict[str, list[JudgedAnswer]]] = {}
+        for each in self.answers:
+            of_narrative.setdefault(each.narrative, {}).setdefault(each.group, []).append(each)
+        groups = sorted({each.group for each in self.answers})
+        ordered = sorted(of_narrative, key=lambda name: (*self.weight(of_narrative[name]), name))
+        first = len(ordered) if len(ordered) <= NARRATIVES_SHOWN else _FIRST_NARRATIVES
+        tables = [
+            Table(
+                [self.narrative_heads(), *(row for name in part for row in self.narrative(of_narrative[name], groups))],
+                2,
+            )
+            for part in (ordered[:first], ordered[first:])
+            if part
+        ]
+        rest = Section(
+            self.language.counted(len(ordered) - first, "more_narratives"),
+            tables=tuple(tables[1:]),
+            depth=3,
+            folded=True,
+            look="narratives",
+        )
+        return Section(
+            self.say("narratives_title"),
+            tables=tuple(tables[:1]),
+            notes=(self.say("narratives_note"),),
+            parts=(rest,) if tables[1:] else (),
+            depth=2,
+            name="narratives",
+            look="narratives",
+        )
+
+    def weight(self, groups: Mapping[str, Sequence[JudgedAnswer]]) -> tuple[int, int]:
+        """Fewer than 0 the more was found: first what is serious, then all."""
+        answers = [each for own in groups.values() for each in own]
+        serious, every = (
+            sum(each.has(term) for each in answers for term in terms) for terms in (self.serious, self.terms)
+        )
+        return -serious, -every
+
+    def narrative_heads(self) -> tuple[Cell, ...]:
+        group = self.say("model" if self.is_of_models else "group")
+        return (group, *(self.say(name) for name in ("found", "answers", "people")))
+
+    def narrative(
+        self, of_group: Mapping[str, Sequence[JudgedAnswer]], groups: Sequence[str]
+    ) -> Iterator[tuple[Cell, ...]]:
+        every = [each for own in of_group.values() for each in own]
+        query = next((each.query for each in every if each.query), "")
+        yield Named(query or every[0].narrative, every[0].narrative if query else "", True), "", "", ""
+        number, unknown = self.language.number, self.say("not_known")
+        for group, own in sorted(of_group.items()):
+            found = " · ".join(told for term in self.terms if (told := self.votes(own, term))) or self.say("nothing")
+            yield group or unknown, found, number(len(own)), number(max(each.people for each in own))
+        if without := [group or unknown for group in groups if group not in of_group]:
+            yield ", ".join(without), self.say("nothing_judged"), number(0), number(0)
+
+    def votes(self, answers: Sequence[JudgedAnswer], term: str) -> str:
+        """Empty where no answer has it: people of one answer, and of several those that have it."""
+        having = [each for each in answers if each.has(term)]
+        if not having:
+            return ""
+        judged = [each for each in answers if term in each.said]
+        said, of = having[0].said[term] if len(answers) == 1 else (len(having), len(judged))
+        number = self.language.number
+        told = self.say("votes", problem=self.language.problem(term), said=number(said), of=number(of))
+        return f"⚠ {told}" if term in self.serious else told
+
+    def examples_section(self) -> Section:
+        judged = {term: [each for each in self.answers if term in each.said] for term in self.serious}
+        chosen = {term: choose_examples(answers, term) for term, answers in judged.items() if answers}
+        self.examples = self.found.examples(chosen)
+        parts = []
+        for term, own in chosen.items():
+            most = sum(2 * each.said[term][0] > each.said[term][1] for each in judged[term])
+            told = {
+                "answers": self.language.counted(len(judged[term]), "of_answers"),
+                "found": self.language.number(most),
+            }
+            note = self.say("examples_found" if own else "examples_none", **told)
+            shown = tuple(self.example(each, term) for each in self.examples.get(term, ()))
+            parts.append(Section(self.language.problem(term), notes=(note,), parts=shown, depth=3))
+        title, note = self.say("examples_title"), self.say("examples_note")
+        return Section(title, notes=(note,), parts=tuple(parts), depth=2, name="examples")
+
+    def example(self, found: Example, term: str) -> Section:
+        model = found.answer.group or self.say("not_known")
+        beside, cell = self.beside(found)
+        table = Table(
+            [
+                (self.say("in_answer", model=model), *([beside] if cell else [])),
+                (found.sentence, *([cell] if cell else [])),
+            ]
+        )
+        said = [self.said(found, term), *(self.say("note", text=note) for note in found.notes[:2])]
+        query = found.answer.query or found.answer.narrative
+        return Section(trim(query), tables=(table,), points=marked("", said), depth=4, look="example")
+
+    def beside(self, found: Example) -> tuple[str, str]:
+        """What stands beside the sentence, under its heading: the passage, else the source that it cites."""
+        if found.passage:
+            return (self.say("in_passage_of", site=found.site) if found.site else self.say("in_passage")), found.passage
+        if found.source is None:
+            return "", ""
+        state = "never_archived" if found.source.archived == "never" else found.source.state
+        return self.say("cited"), f"{found.site or found.source.url}: {read_wording(self.language.code).states[state]}"
+
+    def said(self, found: Example, term: str) -> str:
+        said, of = map(self.language.number, found.answer.said[term])
+        return self.say("said", said=said, of=of, problem=self.language.problem(term))
+
+    # How far people agree, and how it was made
+
+    def disagreements(self) -> Section:
+        differing = {
+            (ratings.measured_as, label.name): _differing(label.units, label.codes)
+            for ratings in self.found.read.study.tables
+            for label in all_labels(ratings)
+        }
+        rows: Rows = [tuple(self.say(name) for name in ("question", "verdict", "differ"))]
+        for task, measured in sorted(self.agreement.tasks.items(), key=lambda each: is_of_passages(each[0])):
+            rows.append((Named(self.language.task(task), heads_rows=True), "", ""))
+            noun = "of_units" if task == RATINGS else "of_passages" if is_of_passages(task) else "of_answers"
+            for label, found in measured.labels.items():
+                differ, of = differing.get((task, label), (0, 0))
+                told = {"differ": self.language.number(differ), "units": self.language.counted(of, noun)}
+                title, question = self.language.label(label, task), self.language.question(task, label)
+                verdict = self.language.texts["verdicts"][fitness(found)]
+                rows.append((Named(title, question * (question != title)), verdict, self.say("differ_of", **told)))
+        heads = [self.say(name) for name in ("query", "question", "said_title")]
+        disputed = [each for each in self.found.disagreements if each.n_yes is not None and not each.chunk_id]
+        disputed.sort(key=lambda each: (-abs(each.influence or 0.0), -each.contribution, each.record_uuid, each.label))
+        seen: set[str] = set()
+        told_rows: Rows = [tuple(heads)]
+        for each in disputed:
+            if each.record_uuid not in seen and len(seen) < _DISPUTED_SHOWN:
+                seen.add(each.record_uuid)
+                told_rows.append(self.disputed(each))
+        parts = [Section(self.say("disputed"), tables=(Table(told_rows),), depth=3, look="disputed")]
+        return Section(
+            self.say("disagreements_title"),
+            tables=(Table(rows, left=2),),
+            notes=(self.say("disagreements_note"),),
+            parts=tuple(parts if seen else ()),
+            depth=2,
+            name="differ",
+            look="verdicts",
+        )
+
+    def disputed(self, found: Disagreement) -> tuple[Cell, ...]:
+        number = self.language.number
+        said = self.say("disputed_said", yes=number(found.n_yes or 0), no=number(found.n_no or 0))
+        notes = [self.say("note", text=trim(" ".join(note.split()))) for note in found.notes.values()][:2]
+        query = self.found.read.queries.get(found.record_uuid, "") or found.query or found.record_uuid
+        model = self.provenance(found.record_uuid).get(_MODEL, "")
+        asked = self.language.question(found.task, found.label) or found.label
+        return Named(trim(query), model), asked, " ".join((said, *notes))
+
+    def methods(self) -> Section:
+        told = (
+            results_methods(self.results, self.found.controls, self.language),
+            agreement_methods(self.agreement, self.found.controls, self.language),
+        )
+        rows: Rows = [(self.say("file"), self.say("rows"), "SHA-256")]
+        rows += [(each.file, self.language.number(each.rows), each.sha256) for each in self.results.inputs]
+        files = Section(self.say("files"), tables=(Table(rows, left=1),), depth=3)
+        return Section(
+            self.say("methods"), notes=told, parts=(files,), depth=2, folded=True, name="methods", look="methods"
+        )
+
+    def sheets(self, sections: Sequence[Section]) -> Iterator[tuple[str, Table]]:
+        """The tables of the page, that of each heading on a sheet, and the examples on one."""
+        for section in sections:
+            if section.name == "examples":
+                yield section.title, self.examples_table()
+                continue
+            parts = [section, *section.parts, *(each for part in section.parts for each in part.parts)]
+            tables = [table for part in parts for table in part.tables]
+            for number, table in enumerate(tables):
+                if number and table.rows[0] == tables[number - 1].rows[0]:
+                    continue
+                same = [each for each in tables if each.rows[0] == table.rows[0]]
+                yield section.title, _flat(Table([table.rows[0], *(row for each in same for row in each.rows[1:])]))
+
+    def examples_table(self) -> Table:
+        heads = ("problem", "query", "model", "answer", "in_passage", "said_title")
+        rows: Rows = [tuple(self.say(name, model="") for name in heads)]
+        for term, found in self.examples.items():
+            for each in found:
+                beside, cell = self.beside(each)
+                said = " ".join((self.said(each, term), *(self.say("note", text=note) for note in each.notes)))
+                shown = f"{beside}: {cell}" if cell else ""
+                rows.append(
+                    (self.language.problem(term), each.answer.query, each.answer.group, each.sentence, shown, said)
+                )
+        return Table(rows)
+
+
+def _share(rate: Rate, term: str) -> float | None:
+    return 1 - rate.rate if rate.rate is not None and term.startswith("not ") else rate.rate
+
+
+def _interval(rate: Rate, term: str) -> RateInterval | None:
+    ends = rate.interval
+    if ends is None or not term.startswith("not "):
+        return ends
+    return ends.model_copy(update={"low": 1 - ends.high, "high": 1 - ends.low})
+
+
+def _differing(units: "np.ndarray", codes: "np.ndarray") -> tuple[int, int]:
+    """On how many units people gave different values, of how many that two or more rated."""
+    rated, of_unit = np.unique(units, return_counts=True)
+    values = (
+        np.bincount(np.unique(np.stack([units, codes]), axis=1)[0], minlength=len(rated)) if len(units) else of_unit
     )
+    return int((values > 1).sum()), int((of_unit > 1).sum())
 
 
-def render_sections(sections: Iterable[Section]) -> str:
-    """Sections as a part of a page, without style."""
-    return _rendered(list(sections))
-
-
-def _rendered(sections: Sequence[Section], **values: object) -> str:
-    return render(
-        __package__,
-        "report.html",
-        sections=sections,
-        whole=bool(values),
-        kind_of=lambda cell: type(cell).__name__,
-        pieces=_CODE.split,
-        thresholds=THRESHOLDS,
-        **values,
-    )
-
-
-def _most_weighty(disagreements: Sequence[Disagreement]) -> list[Disagreement]:
-    ranked = sorted(disagreements, key=lambda item: (-_weight(item), -item.contribution))
-    first = [
-        item for task in (*TASKS, RATINGS) for item in [each for each in ranked if each.task == task][:_OF_EACH_TASK]
-    ]
-    chosen = {id(item) for item in first}
-    others = [item for item in ranked if id(item) not in chosen]
-    chosen.update(id(item) for item in others[: SHOWN - len(first)])
-    return [item for item in ranked if id(item) in chosen]
-
-
-def _weight(item: Disagreement) -> float:
-    """The size of the influence; more than any where α is undefined without the unit."""
-    return 9.0 if item.influence is None else abs(item.influence)
-
-
-def _pattern_section(patterns: Sequence[Pattern]) -> Section:
-    """The most frequent first: gaps in the guidelines show here before anywhere else."""
-    title = "Who says what: the votes that come again"
-    repeated = [found for found in patterns if found.n_units > 1]
-    if not repeated:
-        return Section(title, notes=("No two units show the same votes by the same annotators.",), folded=True)
-    rows = [(found.pattern, found.label, f"{found.n_units:,}") for found in repeated[:_PATTERNS_SHOWN]]
-    more = len(repeated) - _PATTERNS_SHOWN
-    notes = (f"Patterns that are as rare or rarer, but not unique: {more:,} more.",) if more > 0 else ()
-    table = Table([("Votes", "label", "units"), *rows], left=2)
-    return Section(title, tables=(table,), notes=notes, folded=True, look="patterns")
-
-
-_Choice = tuple[str, str, list[tuple[str, str]]]
-
-
-def _choices(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Iterator[_Choice]:
-    """What can be chosen: its name, behind `data-` in each entry, its title, and values with their texts."""
-
-    def named(name: str, title: str, values: Iterable[str]) -> _Choice:
-        return name, title, [(value, value) for value in dict.fromkeys(values)]
-
-    yield named("task", "Task", (item.task for item in shown))
-    yield named("label", "Label", (item.label for item in shown))
-    yield named("raters", "Annotator", sorted(name for item in shown for name in item.votes))
-    present = {(item.task, item.label, item.pattern) for item in shown}
-    offered = [
-        (str(place), f"{found.label}: {one_line(found.pattern, 80)} ({found.n_units})")
-        for place, found in enumerate(patterns)
-        if found.n_units > 1 and found[:3] in present
-    ]
-    yield "pattern", "Pattern", offered[:_PATTERNS_OFFERED]
-    yield named("language", "Language", sorted(item.language for item in shown))
-
-
-def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Entry:
-    key = (item.task, item.label, item.pattern)
-    named = {"record": item.record_uuid, "passage": item.chunk_id, "in Argilla": item.record_id}
-    columns = ("text", "text") if item.task == RATINGS else text_columns(item.task)
-    texts = [("Query", "", item.query)]
-    texts += [
-        (_TEXT_NAMES.get(name, name.capitalize()), "", text)
-        for name, text in zip(columns, (item.text, item.text_pair), strict=False)
-    ]
-    texts += [("Note of", name, note) for name, note in item.notes.items()]
-    texts += [("Marked by", name, "\n".join(marks)) for name, marks in item.marks.items()]
-    query = item.query if item.task == "grounding" else item.text
-    return Entry(
-        item,
-        pattern=next(place for place, found in enumerate(patterns) if found[:3] == key),
-        weight=_weight(item),
-        asked=one_line(query, _EXCERPT) or (item.record_uuid if item.task == RATINGS else ""),
-        facts=f"{' · '.join(_facts(item))}",
-        ids=tuple((name, one_line(value)) for name, value in named.items() if value),
-        link=item.link if url_host(item.link) else "",
-        texts=tuple(_text(title, name, text) for title, name, text in texts if text),
-    )
-
-
-def _text(title: str, name: str, text: str) -> Text:
-    """Whole where it is short, otherwise its beginning, and the whole on a click."""
-    if len(text) <= _EXCERPT:
-        return Text(title, name, text, "", "")
-    held = text[:LONGEST_TEXT]
-    cut = f", the first {LONGEST_TEXT:,}; disagreements.csv holds the rest" if len(text) > LONGEST_TEXT else ""
-    summary = f"Whole text ({len(text):,} characters{cut})"
-    return Text(title, name, held, one_line(held, _EXCERPT), summary)
-
-
-def _facts(item: Disagreement) -> Iterator[str]:
-    influence = "undefined: without this unit there is no α" if item.influence is None else f"{item.influence:+.4f}"
-    yield f"influence {minus(influence)}"
-    yield f"{100 * item.contribution:.1f} % of the label's disagreement"
-    if item.pattern_count > 1:
-        yield f"this pattern {counted(item.pattern_count, 'time')}"
-    if item.posterior is not None:
-        yield f"yes with {percent(item.posterior)} (Dawid–Skene), entropy {decimal(item.entropy)} bit"
-    if item.lone_dissenter is not None:
-        yield f"{item.lone_dissenter} stands alone (elsewhere with the others: {percent(item.dissenter_reliability)})"
-    if item.other_labels:
-        yield f"they also differ on {', '.join(item.other_labels)}"
+def _flat(table: Table) -> Table:
+    """The same with what heads several rows as their first cell, and without drawings."""
+    head, *rows = table.rows
+    heads, found, above = any(isinstance(row[0], Named) and row[0].heads_rows for row in rows), [], ""
+    drawn = {at for row in rows for at, cell in enumerate(row) if isinstance(cell, Strip | Ticks)}
+    for row in (head, *rows):
+        if isinstance(row[0], Named) and row[0].heads_rows:
+            above = row[0].name
+            continue
+        cells = [str(cell) for at, cell in enumerate(row) if at not in drawn]
+        found.append([above, *cells] if heads else cells)
+    return Table([row for row in found if any(row)])

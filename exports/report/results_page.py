@@ -3,14 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, task_named
-from annotation.argilla.wording import read_wording
 from exports.report import results_words as words
 from exports.report.results_words import figures
-from exports.report.sections import SHARES, Cell, Figure, Mark, Named, Rows, Section, Strip, Ticks, marked
+from exports.report.sections import Cell, Figure, Rows, Section, marked
 from exports.report.words import TEXTS, UNDEFINED, decimal, interim_sections, p_phrase, turned
 from exports.statistics import results_schema as schema
-from exports.statistics.ratings import RATINGS, MeasuredTask
+from exports.statistics.ratings import RATINGS
 from pipeline.core.tables import PART, Table
 from pipeline.core.terminal import counted
 
@@ -240,108 +238,6 @@ def results_sections(results: schema.Results) -> Iterator[Section]:
         yield Section("What cannot be told, and what to mind", points=minded)
 
 
-def opening_section(results: schema.Results, people: int) -> Section:
-    """What opens the report of so many people: findings by group, what differs, what cannot be told, each label."""
-    extent = words.extent(results, people)
-    told, unlike = list(words.difference_sentences(results)), words.incomparable_sentences(results)
-    if latest := results.latest_response:
-        extent += f" Newest response {latest[:16].replace('T', ' ')} UTC."
-    cannot = marked("! ", unlike) or marked("", ["Everything that was measured can be compared."])
-    sides = (
-        Section(
-            "What differs beyond chance",
-            notes=tuple(told[-1:]) if told[:-1] else (),
-            points=marked("* ", told[:-1] or told),
-            depth=2,
-            look="told",
-        ),
-        Section("What cannot be told, and why", points=cannot, depth=2, look="told"),
-    )
-    screen = Section(parts=(Section(parts=tuple(_headlines(results))), Section(parts=sides)), look="screen")
-    parts = (Section(notes=(extent,), look="extent"), screen, *_behind(results))
-    return Section(_CAPTION, parts=parts, depth=1, name="found", look="found")
-
-
-def _headlines(results: schema.Results) -> Iterator[Section]:
-    """The findings that can be told; where none can, as of an export of one task, the labels of each task."""
-    told = words.told_findings(results)
-    yield from map(_drawn_finding, told)
-    for task in () if told else results.tasks:
-        shown = [figure for figure in figures(results) if figure.task == task]
-        yield Section(task.capitalize(), tables=_rate_tables(shown, drawn=True), depth=2, look="rates")
-    yield from map(_drawn_finding, words.told_findings(results, by_votes=False))
-
-
-def each_label_section(results: schema.Results) -> Section:
-    notes = (words.rate_meaning(results), *([words.difference_meaning(results)] if results.by else []))
-    blocks = (block._replace(folded=True) for block in landscape_blocks(results))
-    parts = (_labels_section(results), Section(notes=notes), *_annotator_section(results), *blocks)
-    return Section("Each label", parts=parts, depth=2, name="labels")
-
-
-def _labels_section(results: schema.Results) -> Section:
-    """All labels of all tasks in one table, the groups of the first column beside each other."""
-    shown = [figure for figure in figures(results) if figure.task]
-    column = results.by[:1]
-    groups = [{_name(g): g for g in each.found.groups if tuple(g.by) == column} for each in shown]
-    names = list(dict.fromkeys(name for of_label in groups for name in of_label))
-    rows: Rows = [("Label", "all", *names)]
-    task: MeasuredTask | None = None
-    for figure, of_label in zip(shown, groups, strict=True):
-        if figure.task and figure.task != task:
-            task = figure.task
-            compared = any(each.found.differences for each in shown if each.task == task)
-            note = "" if compared or len(names) < 2 else "not to be compared between groups"
-            rows.append((Named(task.capitalize(), note, heads_rows=True), *[""] * (len(names) + 1)))
-        question = _asked(figure) or figure.kind
-        rates = (figure.found, *(of_label.get(name) for name in names))
-        rows.append((Named(figure.title, question), *(_of_units(rate, figure) for rate in rates)))
-    title = "Shares and means" if words.has_values(results) else "Share of yes"
-    return Section(title, tables=(Table(rows, left=1),), depth=0, look="shares")
-
-
-def _asked(figure: words.Figure) -> str:
-    """The question, in English where its task has English words; empty where the figure is not the share of its yes."""
-    if figure.task not in TASKS or figure.name not in LABELS[figure.task]:
-        return ""
-    if figure.task in OWN_TASKS:
-        return read_wording("en").questions[figure.task][figure.name].title
-    told = task_named(figure.task).wording
-    return told.get("en", next(iter(told.values()))).questions[figure.name].title
-
-
-def _name(group: schema.GroupRate) -> str:
-    return words.group_name(group.by)
-
-
-def _of_units(rate: schema.Rate | None, figure: words.Figure) -> Cell:
-    if rate is None:
-        return UNDEFINED
-    found = words.rate_estimate(rate, figure.scale or words.SHARES)
-    return found if rate.rate is None else found._replace(of=f" of {counted(rate.n_units, figure.unit)}")
-
-
-def _behind(results: schema.Results) -> Iterator[Section]:
-    judged = (each for each in figures(results) if not words.needs_no_votes(each))
-    found = next((each.found for each in (*words.told_findings(results), *judged) if each.found.n_units), None)
-    if found is None or RATINGS in results.tasks:
-        return
-    rates = _named_rates(found)
-    columns = {
-        _BEHIND[name]: [_told(each, ",") for each in counts]
-        for name in _BEHIND
-        for counts in [[getattr(rate.denominators, name) for _, rate in rates]]
-        if any(each is not None for each in counts)
-    }
-    table = _by_name(
-        [Named(name) for name, _ in rates], {**columns, "in the chart": [f"{rate.n_units:,}" for _, rate in rates]}
-    )
-    yield Section("What stands behind these shares", tables=(table,), depth=0, look="behind")
-
-
-_BEHIND: dict[str, str] = TEXTS["behind"]
-
-
 def short_section(results: schema.Results, people: int) -> Section:
     of_others = [figure for figure in figures(results) if figure.task == RATINGS]
     labels = [figure for figure in figures(results) if figure.task != RATINGS and figure.task]
@@ -349,7 +245,7 @@ def short_section(results: schema.Results, people: int) -> Section:
     rows = [row for each in opening for row in _short_rows(each, tuple(results.by[:1]))]
     star = "* " if any(words.standing_out(results)) else ""
     first, *others = [*words.incomparable_sentences(results), ""]
-    first += f" {len(others) - 1:,} more in report.html." if others[1:] else ""
+    first += f" {len(others) - 1:,} more: details.html." if others[1:] else ""
     return Section(
         title=f"Found in {words.extent(results, people).removesuffix('.')}:",
         tables=((Table(rows, left=1),) if rows else ()) + (_rate_tables(of_others) if of_others else ()),
@@ -377,7 +273,7 @@ def _short_rows(figure: words.Figure, by: tuple[str, ...]) -> Iterator[tuple[Cel
     if without:
         yield f"  {', '.join(without)}", UNDEFINED, words.NOT_IN_EVERY_PART
     if len(groups) > words.GROUPS_SHOWN:
-        yield f"  {len(groups) - words.GROUPS_SHOWN:,} more groups", "", "in report.html"
+        yield f"  {len(groups) - words.GROUPS_SHOWN:,} more groups", "", "in details.html"
 
 
 def _finding_section(figure: words.Figure, behind: Sequence[str] = ()) -> Section:
@@ -387,55 +283,25 @@ def _finding_section(figure: words.Figure, behind: Sequence[str] = ()) -> Sectio
     return Section(figure.title, tables=tables, notes=tuple(filter(None, notes)), widths=_WIDTHS)
 
 
-def _drawn_finding(figure: words.Figure) -> Section:
-    assert isinstance(figure.found, schema.Finding)
-    title, tables = f"{figure.title}: {_headline(figure.found)}", (_rate_table([figure], figure.unit, drawn=True),)
-    return _finding_section(figure, (_READING,))._replace(title=title, tables=tables, depth=2, look="rates")
-
-
-_READING: str = TEXTS["meaning"]["drawn"]
-
-
-def _headline(finding: schema.Finding) -> str:
-    left = finding.n_incomplete
-    found = f"{words.share(finding.rate)} of {counted(finding.n_units, 'answer')}"
-    why = words.NOT_IN_EVERY_PART if finding.any else "in a language that is not told"
-    return f"{found}; {left:,} more {'was' if left == 1 else 'were'} {why}" if left else found
-
-
-def _rate_tables(shown: Sequence[words.Figure], drawn: bool = False) -> tuple[Table, ...]:
+def _rate_tables(shown: Sequence[words.Figure]) -> tuple[Table, ...]:
     """A table for each kind of figure."""
     kinds: dict[str, list[words.Figure]] = {}
     for figure in shown:
         kinds.setdefault(figure.kind, []).append(figure)
-    return tuple(_rate_table(own, own[0].unit, drawn and not own[0].scale) for own in kinds.values())
+    return tuple(_rate_table(own, own[0].unit) for own in kinds.values())
 
 
-def _rate_table(shown: Sequence[words.Figure], unit: str, drawn: bool = False) -> Table:
-    """With a strip for each rate where it is `drawn`."""
+def _rate_table(shown: Sequence[words.Figure], unit: str) -> Table:
     clusters = "clusters" if shown[0].task == RATINGS else "narratives"
-    rows: Rows = [("", *([""] if drawn else []), f"{shown[0].kind} [95 %]", f"{unit}s", clusters)]
+    rows: Rows = [("", f"{shown[0].kind} [95 %]", f"{unit}s", clusters)]
     for name, depth, rate in words.rate_rows(shown):
-        strip = [_rate_strip(name, rate, unit)] if drawn else []
         found = words.rate_estimate(rate, shown[0].scale or words.SHARES)
         if rate.undefined == "no_units" and shown[0].task is None and not words.needs_no_votes(shown[0]):
             found = found._replace(why=words.NOT_IN_EVERY_PART)
-        rows.append((PART * depth + name, *strip, found, f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
-    if drawn:
-        rows.append(("", Ticks(SHARES, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))), "", "", ""))
+        rows.append((PART * depth + name, found, f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     return Table(rows, left=1)
 
 
-def _rate_strip(name: str, rate: schema.Rate, unit: str) -> Cell:
-    if rate.rate is None:
-        return ""
-    ends = (rate.interval.low, rate.interval.high) if rate.interval else None
-    between = f", 95 % interval {words.span(rate.interval)}" if rate.interval else ", no interval"
-    said = f"{name}: {words.share(rate.rate)}{between}"
-    return Strip(said, words.basis(rate, unit), SHARES, rate.rate, ends, _QUARTERS)
-
-
-_QUARTERS: tuple[tuple[Mark, float], ...] = tuple(("grid", value) for value in SHARES.ticks(0.25))
 MEANING: str = TEXTS["meaning"]["months"]
 _MONTH_WIDTHS = (24, 16, 16, 16)
 _CHANGES_SHOWN = 12

@@ -6,22 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from annotation.argilla.labels import is_of_passages
+from exports.report.language import ENGLISH, Language
 from exports.report.sections import Figure as Number
 from exports.report.words import TEXTS, UNDEFINED, decimal, minus, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.groups import Denominators
 from exports.statistics.rates import narratives_needed, telling_narratives, within_reach
 from exports.statistics.ratings import RATINGS, MeasuredTask
-from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 
 GROUPS_SHOWN = 12
 NOT_KNOWN = "(not known)"
-_VALUES: dict[Consensus, str] = TEXTS["values"]
-"""How an answer or passage counts on a label by the votes on it."""
-_VALUES_OF_ALL: dict[Consensus, str] = TEXTS["values_of_all"]
-FINDING_VALUES: dict[Consensus, str] = TEXTS["finding_values"]
-"""How an answer counts for a composite finding by the votes on its parts."""
 _ROUNDING = 1e-9  # what is closer to 0 or 1 than this, sums of fractions made so
 _COLUMNS: dict[str, str] = TEXTS["columns"]
 
@@ -113,12 +108,15 @@ def _column_name(column: str) -> str:
     return _COLUMNS.get(column, column)
 
 
-def value_sentences(results: schema.Results) -> str:
+def value_sentences(results: schema.Results, language: Language = ENGLISH) -> str:
     """What a figure is, what a unit counts by the votes on it, and an answer for a finding."""
-    what = "share of yes or of a value, or a mean" if has_values(results) else "share of yes"
-    values = (_VALUES_OF_ALL if has_values(results) else _VALUES)[results.consensus]
-    finding = f" {FINDING_VALUES[results.consensus]}" if told_findings(results) else ""
-    return f"Each figure is the {what}. {values}{finding}"
+    texts, scaled = language.texts, has_values(results)
+    found = [
+        texts["methods"]["values" if scaled else "shares"],
+        texts["values_of_all" if scaled else "values"][results.consensus],
+        *([texts["finding_values"][results.consensus]] if told_findings(results) else []),
+    ]
+    return str(texts["methods"]["space"].join(found))
 
 
 def rate_meaning(results: schema.Results) -> str:
@@ -263,10 +261,6 @@ def _hundredths(value: float) -> str:
     return minus(f"{100 * value:.1f}".replace("-0.0", "0.0").removesuffix(".0"))
 
 
-def difference_meaning(results: schema.Results) -> str:
-    return str(TEXTS["meaning"]["difference"]).replace("narrative", _drawn(results))
-
-
 def _drawn(results: schema.Results) -> str:
     return "cluster" if RATINGS in results.tasks else "narrative"
 
@@ -321,7 +315,7 @@ def clearest_difference(results: schema.Results) -> list[str]:
         told, key=lambda each: (needs_no_votes(each[0]), each[1].p_all or 0.0, -abs(each[1].difference or 0.0))
     )
     sentence = difference_sentence(figure.title, found, figure.scale or SHARES, _drawn(results))
-    return [sentence + (f" {len(told) - 1:,} more in report.html." if told[1:] else "")]
+    return [sentence + (f" {len(told) - 1:,} more: details.html." if told[1:] else "")]
 
 
 def difference_sentences(results: schema.Results) -> Iterator[str]:

@@ -47,7 +47,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     pytest.importorskip("uvicorn", reason="the server is not installed here")
     done = run(home)
     assert done.exit_code == 0, done.output
-    assert str(home / "agreement" / "report.html") in done.stderr
+    assert str(home / "agreement" / "details.html") in done.stderr
     return Made(home, done.stdout)
 
 
@@ -90,7 +90,7 @@ def test_its_answers_are_csv_v2_its_export_joins_them_and_its_report_names_what_
     alphas = [label["krippendorff_alpha"] for task in agreement["tasks"].values() for label in task["labels"].values()]
     assert len(alphas) == 13
     assert all(0 < alpha < 1 for alpha in alphas)
-    text = (made.home / "agreement" / "report.html").read_text(encoding="utf-8")
+    text = (made.home / "agreement" / "details.html").read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert "What the jury found" in text
     assert "59 answers of 6 models to 13 narratives, judged by 4 people." in text

@@ -205,7 +205,7 @@ def findings(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     for command in ("agreement", "results"):
         run("exports", command, str(alone / "export"), "--out", str(alone / command))
         found.append(json.loads((alone / command / f"{command}.json").read_bytes())["tasks"]["claims"])
-    assert "claims" in (alone / "agreement" / "report.html").read_text(encoding="utf-8")
+    assert "claims" in (alone / "agreement" / "details.html").read_text(encoding="utf-8")
     return found[0], found[1]
 
 

@@ -14,8 +14,11 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.share import render_page, share_sheets
 from annotation.quality.summary import read_status
 from annotation.quality.text import render_page as render_status
-from exports.report.report_page import render_report
+from exports.report.details_page import render_details
+from exports.report.files import FigureOptions, measure_and_write
 from tests.support.accessibility import harmful_barriers, in_light_and_dark, load_axe
+from tests.support.export_folders import campaign as each_campaign
+from tests.support.export_folders import write_export
 from tests.support.page_campaign import CONTRADICTION, campaign, opened
 from tests.support.page_driver import answer, log_in, open_form, press, shown_text, wait, window_size
 from tests.support.practice_campaign import practised
@@ -123,8 +126,13 @@ def test_sheets_guides_and_reports_shut_nobody_out(owner: Argilla, browser: Chro
     share_sheets(owner, work.workspace, None, tmp_path, work.passwords)
     status = read_status(owner, [work.workspace], datetime.now(UTC))
     (tmp_path / "status.html").write_text(render_status(status), encoding="utf-8")
-    report = render_report(*whole_report_parts(), results=results())
-    (tmp_path / "report.html").write_text(report, encoding="utf-8")
+    report = render_details(*whole_report_parts(), results=results())
+    (tmp_path / "details.html").write_text(report, encoding="utf-8")
+    folder = write_export(tmp_path / "export", each_campaign(narratives=12))
+    for code in ("de", "ja"):
+        options = FigureOptions(resamples=100, language=code)
+        measure_and_write([folder], tmp_path / code, options)
+        (tmp_path / code / "report.html").rename(tmp_path / f"report-{code}.html")
     (tmp_path / "guidelines-ja.html").write_text(render_page("grounding", read_wording("ja")), encoding="utf-8")
     for page in sorted(tmp_path.glob("*.html")):
         browser.get(page.as_uri())

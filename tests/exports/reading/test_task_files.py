@@ -10,7 +10,6 @@ from exports import find_disagreements, measure_agreement, measure_results, read
 from exports.csv.schema import CONTROL_COLUMNS
 from exports.reading.controls import read_control_scores
 from exports.reading.read import export_files, own_files, read_tables
-from exports.report.results_page import each_label_section
 from exports.report.results_words import rate_meaning
 from exports.statistics.agreement import measure_agreement as agreement_of
 from exports.statistics.labels import count_violations
@@ -219,8 +218,6 @@ def test_results_on_scales_say_what_each_figure_is_and_no_mean_is_beyond_its_sca
     assert (mean.rate, mean.interval.low, mean.interval.high) == (1, 0, 2)
     assert "Each figure is the share of yes or of a value, or a mean" in rate_meaning(measured.results)
     assert "narratives as what was drawn" in rate_meaning(measured.results)
-    sections = [each_label_section(measured.results)]
-    assert "Shares and means" in str(list(sections))
 
 
 def test_controls_and_repeats_on_a_scale_are_right_where_their_value_is(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tests.support.places import NO_SHARED, ROOT, SHARED
 EXPORT_A = SHARED / "iaa-cases" / "open" / "export_a"
 needs_shared = pytest.mark.skipif(not EXPORT_A.is_dir(), reason=NO_SHARED)
 WRITTEN = [
-    *("agreement.json", "agreement.md", "agreement.tex", "annotators.csv", "conditional.csv"),
+    *("agreement.json", "agreement.md", "agreement.tex", "annotators.csv", "conditional.csv", "details.html"),
     *("differences.csv", "disagreements.csv", "findings.csv", "labels.csv", "pairs.csv", "report.html"),
     *("results.csv", "results.json", "results.md", "results.tex", "slices.csv", "tasks.csv"),
 ]
@@ -104,9 +104,9 @@ def test_what_is_not_ours_is_never_overwritten_and_nothing_else_is_written(tmp_p
         result = run(export, "--out", out, *QUICK)
         assert (result.exit_code, name in result.stderr, "--out" in result.stderr) == (1, True, True)
         assert (names_in(out), (out / name).read_text(encoding="utf-8")) == ([name], text)
-    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    (tmp_path / "out" / "details.html").mkdir(parents=True)
     assert run(export, "--out", tmp_path / "out", *QUICK).exit_code == 1
-    assert names_in(tmp_path / "out") == ["report.html"]
+    assert names_in(tmp_path / "out") == ["details.html"]
     below_a_file = run(export, "--out", out / name / "out", *QUICK)
     assert (below_a_file.exit_code, len(below_a_file.stderr.splitlines()), "--out" in below_a_file.stderr) == (
         1,

@@ -109,7 +109,7 @@ def test_the_table_has_one_line_a_label_whatever_names_there_are_and_explains_a_
     row = [line for line in lines if line.startswith("misleading ")][-1]
     assert row.split(maxsplit=2)[1:] == ["–", "Cannot be told: all say the same"]
     cautions = sum(len(list(words.warning_sentences(part))) for part in figures.tasks.values())
-    assert f"! {cautions} cautions to read first: report.html and agreement.md." in lines
+    assert f"! {cautions} cautions to read first: details.html and agreement.md." in lines
     assert sum(line.startswith("* ") for line in lines) == len(list(words.annotator_sentences(RICH)))
     assert text.endswith("*: beyond chance.")
     assert "*" not in agreement_terminal(agreement(retrieval=task({"misleading": label(0.7, 0.6, 0.8)})))

@@ -47,7 +47,7 @@ def told(tmp_path: Path) -> Path:
 
 
 def test_reports_show_each_annotators_controls_and_agreement_is_the_same(told: Path, tmp_path: Path) -> None:
-    page = (told / "report.html").read_text(encoding="utf-8")
+    page = (told / "details.html").read_text(encoding="utf-8")
     part = page.partition('id="controls"')[2].partition("<section")[0]
     assert 'href="#controls"' in page
     assert SLY not in page
@@ -61,11 +61,11 @@ def test_reports_show_each_annotators_controls_and_agreement_is_the_same(told: P
     assert measured(tmp_path / "bare", []).exit_code == 0
     bare = tmp_path / "bare" / "out"
     assert (bare / "agreement.json").read_bytes() == (told / "agreement.json").read_bytes()
-    assert "Controls" not in (bare / "report.html").read_text(encoding="utf-8")
+    assert "Controls" not in (bare / "details.html").read_text(encoding="utf-8")
     files = [str(path) for path in sorted((told.parent / "export").glob("*.csv"))]  # as a shell names them
     done = CliRunner().invoke(main, ["exports", "results", *files, "--out", str(told), "--resamples", "100"])
     assert done.exit_code == 0, done.output
-    assert "Controls" in (told / "report.html").read_text(encoding="utf-8")
+    assert "Controls" in (told / "details.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

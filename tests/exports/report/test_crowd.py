@@ -63,7 +63,7 @@ def test_the_pairs_that_share_most_units_are_listed_and_the_others_counted(tmp_p
     names = most_shared(figures)
     assert len(names) == MOST_ANNOTATORS
     assert {"w10", "w30", "w50", "w70"} <= set(names)
-    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    report = (tmp_path / "details.html").read_text(encoding="utf-8")
     for said in (
         "pairs of annotators share no unit and cannot be compared",
         "empty where there is none or other pairs share more",
@@ -100,7 +100,7 @@ def test_the_files_of_a_published_crowd_stay_small(tmp_path: Path) -> None:
     assert (len(figures.annotators), len(measured.tables[0].values)) == (162, 2142)
     assert (len(figures.pairs), figures.pairs_left_out) == (3 * 200, 308)
     assert figures.overlap.pairs_apart == comb(162, 2) - 508
-    sizes = {name: (tmp_path / name).stat().st_size for name in ("agreement.json", "pairs.csv", "report.html")}
+    sizes = {name: (tmp_path / name).stat().st_size for name in ("agreement.json", "pairs.csv", "details.html")}
     assert sizes["agreement.json"] < 2_000_000  # 39.5 MB with all pairs
     assert sizes["pairs.csv"] < 300_000
-    assert sizes["report.html"] < 600_000
+    assert sizes["details.html"] < 600_000

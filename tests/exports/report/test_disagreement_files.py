@@ -7,8 +7,8 @@ from annotation.argilla.labels import LABELS as LABEL_COLUMNS
 from exports.csv.rows import csv_line
 from exports.csv.schema import COLUMNS, EvidenceRow
 from exports.reading.read import export_files, read_tables
+from exports.report.details_page import render_details
 from exports.report.disagreement_files import count_patterns, disagreements_table, with_details
-from exports.report.report_page import render_report
 from exports.statistics.disagreements import Disagreement, find_disagreements
 from pipeline.core.errors import InputError
 from tests.support.report_data import drawn_agreement
@@ -87,7 +87,7 @@ def test_marked_words_stand_beside_the_disagreement_as_text(tmp_path: Path) -> N
     out.write_bytes(disagreements_table([found]).csv())
     (written,) = read(out)
     assert written["marks"] == "anna: supports: </p><script>alert(1)</script>\nanna: contradicts: =2+2"
-    report = render_report(drawn_agreement(read_tables([path]).tables), [found])
+    report = render_details(drawn_agreement(read_tables([path]).tables), [found])
     assert "Marked by " in report
     assert "<script>alert(1)" not in report
     assert "&lt;script&gt;alert(1)" in report
@@ -115,7 +115,7 @@ def test_an_answer_that_is_split_in_grounding_has_its_records_query_beside_it(tm
     found = with_details(find_disagreements(grounding), [tmp_path])
     assert {item.record_uuid: item.query for item in found} == {"r1": HOSTILE, "r2": ""}
     assert b"zwei" not in disagreements_table(found).csv()
-    page = Page(render_report(drawn_agreement([grounding]), found))
+    page = Page(render_details(drawn_agreement([grounding]), found))
     assert [text for _, text in page.all("h4")].count("Query") == 1
 
 

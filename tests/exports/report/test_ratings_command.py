@@ -82,7 +82,7 @@ def test_units_with_different_values_are_listed_by_what_alpha_would_be_without_t
 
     whole = alpha(table)
     found = rows_of(tmp_path / "out" / "disagreements.csv")
-    page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    page = Page((tmp_path / "out" / "details.html").read_text(encoding="utf-8"))
     rows = [line.split(",") for line in RAW4.splitlines()]
     differing = {unit: cells for unit, *cells in rows[1:] if len({*filter(None, cells)}) > 1}
     assert {row["record_uuid"] for row in found} == differing.keys()
@@ -106,7 +106,7 @@ def test_units_with_different_values_are_listed_by_what_alpha_would_be_without_t
 def test_the_report_has_the_figures_that_terminal_and_markdown_have(table: Path, tmp_path: Path) -> None:
     printed = run(table, *WIDE, "--scale", "ordinal", "--out", tmp_path / "out", *QUICK).stdout
     markdown, report = (
-        (tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html")
+        (tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("agreement.md", "details.html")
     )
     (label,) = json.loads((tmp_path / "out" / "agreement.json").read_bytes())["tasks"]["ratings"]["labels"].values()
     ends = label["intervals"]["krippendorff_alpha"]

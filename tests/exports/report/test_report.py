@@ -1,4 +1,4 @@
-"""`report.html`: what it holds, in which order, and that nothing in it can do harm."""
+"""`details.html`: what it holds, in which order, and that nothing in it can do harm."""
 
 import re
 from collections import Counter
@@ -9,8 +9,9 @@ import pytest
 
 from annotation.argilla.labels import TASKS
 from exports.report.agreement_page import week_chart
+from exports.report.details_page import LONGEST_TEXT, PRINTED, SHOWN, render_details
+from exports.report.page import render_sections
 from exports.report.people_page import similar_order
-from exports.report.report_page import LONGEST_TEXT, PRINTED, SHOWN, render_report, render_sections
 from exports.report.sections import Axis, Section, alpha_axis, difference_axis
 from exports.report.words import FITNESS, fitness
 from exports.statistics.agreement_schema import Agreement, Interval
@@ -29,18 +30,20 @@ def whole() -> tuple[Agreement, list[Disagreement]]:
 @pytest.fixture(scope="module")
 def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
     remarks = ["retrieval: rows left out because they are drafts or pending: 2."]
-    text = render_report(*whole, remarks=remarks, results=results())
-    assert render_report(*whole, remarks=remarks, results=results()) == text
+    text = render_details(*whole, remarks=remarks, results=results())
+    assert render_details(*whole, remarks=remarks, results=results()) == text
     assert '<meta name="generator" content="citejury' in text[:4096]
     return Page(text)
 
 
 def test_its_parts_stand_in_order_and_each_label_once(page: Page, whole: tuple[Agreement, list[Disagreement]]) -> None:
+    assert page.all("h1")[0][1] == "What the jury found"
     assert [text for _, text in page.all("h2")] == [
-        "Serious problem: 24 % of 60 answers; 7 more were not judged on all labels",
+        "Serious problem",
+        "grounding",
+        "generation",
         "What differs beyond chance",
-        "What cannot be told, and why",
-        "Each label",
+        "What cannot be told, and what to mind",
         "How far the annotators agree",
         "Annotators who read differently",
         "Where annotators differ",
@@ -60,7 +63,7 @@ def test_its_parts_stand_in_order_and_each_label_once(page: Page, whole: tuple[A
     assert "2025-W10: α" in page.text
     assert "with 200 resamples and seed 0" in page.text
     assert page.text.count("Mean α of ") == 3
-    without = Page(render_report(*whole))
+    without = Page(render_details(*whole))
     assert without.all("h2")[0][1] == "How far the annotators agree"
     assert "What the jury found" not in without.text
     (forest,) = [
@@ -103,7 +106,7 @@ def test_headings_skip_no_level_ids_are_unique_and_figures_and_tables_speak_to_s
 
 def test_an_undefined_figure_is_a_dash_with_its_reason_and_data_that_show_nothing_give_a_report_too() -> None:
     rows = [Row(f"r{number}", name, (1, number % 2)) for number in range(30) for name in ("anna", "ben")]
-    page = Page(render_report(drawn_agreement([ratings_of(rows)]), []))
+    page = Page(render_details(drawn_agreement([ratings_of(rows)]), []))
     told = [text for _, text in page.all("tr")]
     assert "– no variation" in next(text for text in told if re.match(r"proper_action\s*30", text))
     assert "– no pairable items" in next(text for text in told if re.match(r"helpful\s*0", text))
@@ -112,7 +115,7 @@ def test_an_undefined_figure_is_a_dash_with_its_reason_and_data_that_show_nothin
     one_split_unit = [Row("r1", name, (place,)) for place, name in enumerate(("anna", "ben"))]
     for few in (rows, [], [Row("r1", "anna", (1, 0, 1, 0, 0))], no_overlap, one_split_unit):
         ratings = ratings_of(few)
-        page = Page(render_report(drawn_agreement([ratings]), find_disagreements(ratings)))
+        page = Page(render_details(drawn_agreement([ratings]), find_disagreements(ratings)))
         assert any(text.startswith("generation: ") for _, text in page.all("h3"))
         assert not re.search(r"\bnan\b|None|inf\b", page.text)
 
@@ -121,7 +124,7 @@ def test_the_weightiest_disagreements_are_shown_with_some_of_each_task_and_the_r
     tables = [drawn_ratings(task, n_records=120, seed=number) for number, task in enumerate(TASKS)]
     found = [item for table in tables for item in find_disagreements(table)]
     light = [item.model_copy(update={"influence": 1e-9}) if item.task == "retrieval" else item for item in found]
-    page = Page(render_report(drawn_agreement(tables), light))
+    page = Page(render_details(drawn_agreement(tables), light))
     entries = [attributes for attributes, _ in page.all("li") if "data-weight" in attributes]
     weights = [float(attributes["data-weight"]) for attributes in entries]
     assert len(entries) == SHOWN < len(light)
@@ -144,16 +147,16 @@ def test_disagreements_show_their_query_paper_the_first_of_them_and_a_click_a_lo
         item.model_copy(update={"text": texts[item.task], "query": "Why Q3?" if item.task == "grounding" else ""})
         for item in items
     ]
-    heads = [text for _, text in Page(render_report(drawn_agreement(tables), asked)).all("summary")]
+    heads = [text for _, text in Page(render_details(drawn_agreement(tables), asked)).all("summary")]
     assert all(any(query in text for text in heads) for query in ("Why Q1?", "Why Q2?", "Why Q3?"))
     assert not any("An answer." in text for text in heads)
     style = files("exports.report").joinpath("style.css").read_text(encoding="utf-8")
     assert f":nth-child(n + {PRINTED + 1} of :not([hidden]))" in style
     ratings = drawn_ratings()
     figures, found = drawn_agreement([ratings]), find_disagreements(ratings)
-    assert f"On paper: the first {PRINTED}." in Page(render_report(figures, found[: PRINTED + 1])).text
-    assert "On paper" not in Page(render_report(figures, found[:PRINTED])).text
-    page = Page(render_report(figures, with_texts(found[:1], ["word " * LONGEST_TEXT])))
+    assert f"On paper: the first {PRINTED}." in Page(render_details(figures, found[: PRINTED + 1])).text
+    assert "On paper" not in Page(render_details(figures, found[:PRINTED])).text
+    page = Page(render_details(figures, with_texts(found[:1], ["word " * LONGEST_TEXT])))
     whole = [text for _, text in page.all("details") if text.startswith("Whole text")]
     assert len(whole) == 2 + 3
     assert whole[0].startswith("Whole text (100,000 characters, the first 20,000; disagreements.csv holds the rest)")

@@ -1,4 +1,4 @@
-"""`report.html` in a real browser: filters and sorting, phones, no JavaScript, and hostile text that does nothing."""
+"""`details.html` in a real browser: filters and sorting, phones, no JavaScript, and hostile text that does nothing."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from exports.report.report_page import PRINTED, SHOWN, render_report
+from exports.report.details_page import PRINTED, SHOWN, render_details
 from exports.statistics.disagreements import Disagreement
 from tests.support.page_driver import start_browser, wait
 from tests.support.report_data import HOSTILE, hostile_report_parts, hostile_results, whole_report_parts, with_texts
@@ -42,16 +42,16 @@ def disagreements() -> list[Disagreement]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, disagreements: list[Disagreement]) -> Path:
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render_report(whole_report_parts()[0], disagreements, results=results()), encoding="utf-8")
+    path = tmp_path_factory.mktemp("report") / "details.html"
+    path.write_text(render_details(whole_report_parts()[0], disagreements, results=results()), encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("hostile") / "report.html"
+    path = tmp_path_factory.mktemp("hostile") / "details.html"
     agreement, found, remarks = hostile_report_parts()
-    text = render_report(agreement, found, remarks=remarks, results=hostile_results())
+    text = render_details(agreement, found, remarks=remarks, results=hostile_results())
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -163,13 +163,6 @@ def test_without_javascript_all_but_the_form_is_there(tmp_path_factory: pytest.T
         driver.quit()
 
 
-def test_what_the_jury_found_fits_one_screen_and_a_study_few(browser: webdriver.Chrome, report: Path) -> None:
-    with as_wide_as(browser, 1400):
-        opened(browser, report)
-        assert browser.find_element(By.CLASS_NAME, "found-part").rect["height"] < 900
-        assert browser.execute_script("return document.documentElement.scrollHeight") < 8_000
-
-
 def test_paper_shows_what_is_a_click_away_but_no_long_texts(browser: webdriver.Chrome, report: Path) -> None:
     opened(browser, report)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -199,22 +192,3 @@ def test_hostile_text_is_seen_as_typed_and_does_nothing(browser: webdriver.Chrom
         browser.switch_to.alert.accept()
     assert browser.find_elements(By.CSS_SELECTOR, "img, iframe, [onload], [onerror], a[href^='javascript']") == []
     assert len(browser.find_elements(By.TAG_NAME, "script")) == 1
-
-
-@pytest.mark.rare
-def test_on_a_phone_no_name_in_the_denominators_is_broken_within_a_word(
-    browser: webdriver.Chrome, tmp_path: Path, disagreements: list[Disagreement]
-) -> None:
-    path, models = tmp_path / "report.html", ("claude", "perplexity", "x" * 90)
-    text = render_report(whole_report_parts()[0], disagreements, results=results(models))
-    path.write_text(text, encoding="utf-8")
-    lines = (
-        "return [...document.querySelectorAll('.behind tbody th bdi')]"
-        ".map((name) => [name.title, name.offsetHeight, name.scrollWidth > name.clientWidth])"
-    )
-    with as_wide_as(browser, 400):
-        opened(browser, path)
-        names = browser.execute_script(lines)
-    assert [title for title, _, _ in names] == ["all", *models]
-    assert len({height for _, height, _ in names}) == 1
-    assert [is_cut for _, _, is_cut in names] == [False, False, False, True]

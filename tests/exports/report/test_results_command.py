@@ -24,6 +24,7 @@ FILES = {
     "results.json",
     "results.md",
     "results.tex",
+    "details.html",
     "report.html",
     "agreement.json",
 }

@@ -71,9 +71,9 @@ def test_in_short_it_has_the_finding_by_group_what_differs_and_what_cannot_be_co
     assert " ".join(lines[4].split()) == "perplexity 41 % [31, 51] of 20 answers"
     assert lines[5].startswith("* Serious problem: perplexity 41 %, claude 10 %: 31 points apart [21, 41]")
     text = " ".join(" ".join(lines).split())
-    assert "that both have. 2 more in report.html." in text
+    assert "that both have. 2 more: details.html." in text
     assert "! gemini: no rate for helpful, so it cannot be compared there: the jury judged" in lines
-    assert text.endswith("the jury judged none. 2 more in report.html.")
+    assert text.endswith("the jury judged none. 2 more: details.html.")
     assert len(lines) <= 11
 
 

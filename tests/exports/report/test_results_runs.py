@@ -106,10 +106,10 @@ def test_agreement_tells_what_runs_asked_and_files_of_runs_give_way_with_the_oth
         return CliRunner().invoke(main, ["exports", "results", "export", "--resamples", "100", *options])
 
     assert agree("--out", "without").exit_code == 0
-    assert "how many questions were asked" in Path("without/report.html").read_text(encoding="utf-8")
+    assert "how many questions were asked" in Path("without/details.html").read_text(encoding="utf-8")
     done = agree("--out", "out", "--runs", "run")
     assert done.exit_code == 0, done.output
-    report = Path("out/report.html").read_text(encoding="utf-8")
+    report = Path("out/details.html").read_text(encoding="utf-8")
     assert "how many questions were asked" not in report
     assert ">asked</bdi></th>" in report
     assert ">refused</bdi></th>" in report

@@ -126,10 +126,10 @@ def test_the_clearest_difference_is_that_of_the_smallest_p_then_the_largest_and_
     found = with_labels(results().model_copy(update={"findings": {}}), one)
     assert words.clearest_difference(found) == [
         "helpful: a 60 %, b 20 %: 40 points apart [30, 50], p < .001 after Holm, on 12 narratives that both have. 2 "
-        "more in report.html."
+        "more: details.html."
     ]
     single = found.model_copy(update={"tasks": {"generation": found.tasks["generation"]}})
-    assert "report.html" not in words.clearest_difference(single)[0]
+    assert "details.html" not in words.clearest_difference(single)[0]
 
 
 def test_of_one_group_or_one_difference_nothing_is_counted_as_if_there_were_more() -> None:

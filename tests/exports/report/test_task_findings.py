@@ -65,7 +65,7 @@ def test_four_questions_on_four_scales_go_from_the_server_to_findings_without_co
     assert 0.5 < labels["accuracy"]["krippendorff_alpha"] < 1
     for text in (
         printed,
-        *((tmp_path / "agreement" / name).read_text("utf-8") for name in ("agreement.md", "report.html")),
+        *((tmp_path / "agreement" / name).read_text("utf-8") for name in ("agreement.md", "details.html")),
     ):
         assert all(label in text for label in ("claims", *labels))
 

@@ -267,7 +267,7 @@ def test_the_command_shows_the_judge_and_what_may_be_concluded_everywhere_and_es
     assert max(map(len, results[0].stdout.splitlines())) <= 80
     assert "50 of 60 units judged, 10 not." in results[0].stdout
     assert "judge.jsonl, line 52: not JSON" in results[0].stderr
-    markdown, report = ((out / each).read_text(encoding="utf-8") for each in ("agreement.md", "report.html"))
+    markdown, report = ((out / each).read_text(encoding="utf-8") for each in ("agreement.md", "details.html"))
     assert "## Judges against the jury" in markdown
     assert 'id="judges"' in report
     assert "reliability of the judge" in report
@@ -288,5 +288,5 @@ def test_without_a_judge_nothing_is_said_of_one_and_of_a_missing_file_one_plain_
     result = run(export, "--out", out)
     assert result.exit_code == 0
     assert not re.search(r"\bjudges?\b", result.stdout)
-    assert not any("Judges" in (out / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html"))
+    assert not any("Judges" in (out / name).read_text(encoding="utf-8") for name in ("agreement.md", "details.html"))
     assert json.loads((out / "agreement.json").read_text(encoding="utf-8"))["judges"] == []

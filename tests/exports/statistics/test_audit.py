@@ -57,5 +57,5 @@ def test_the_command_tells_it_everywhere(tmp_path: Path) -> None:
     (label,) = audit["labels"]
     assert (audit["n_disputed"], label["before"]["n_right"], label["after"]["n_right"]) == (1, 2, 3)
     assert audit["version_after"].startswith("votes+")
-    texts = [result.stdout, *((out / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html"))]
+    texts = [result.stdout, *((out / name).read_text(encoding="utf-8") for name in ("agreement.md", "details.html"))]
     assert all("right before the audit" in " ".join(text.split()) for text in texts)

@@ -138,5 +138,5 @@ def test_two_judges_are_compared_everywhere(tmp_path: Path) -> None:
     (found,) = json.loads((out / "agreement.json").read_text(encoding="utf-8"))["judge_differences"]
     assert (found["model_a"], found["model_b"], found["difference"], found["differs"]) == ("always", "gpt", -0.5, True)
     words = "gpt agrees with the jury more often than always"
-    texts = [result.stdout, *((out / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html"))]
+    texts = [result.stdout, *((out / name).read_text(encoding="utf-8") for name in ("agreement.md", "details.html"))]
     assert all(words in " ".join(text.split()) for text in texts)

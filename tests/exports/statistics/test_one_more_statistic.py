@@ -91,12 +91,12 @@ def test_agreement_writes_and_prints_it(copy: Path) -> None:
     assert float(rows["helpful"]["pooled_agreement"]) == pytest.approx(14 / 20)
     assert "pooled_agreement_low" in rows["helpful"]
     assert "pooled_agreement=no_pairable_items" in rows["proper_action"]["undefined"]
-    texts = {name: (out / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html")}
+    texts = {name: (out / name).read_text(encoding="utf-8") for name in ("agreement.md", "details.html")}
     for text in (printed, *texts.values()):
         assert "pooled" in text
         assert "70 %" in text
     assert "pooled: over all pairs." in texts["agreement.md"]
-    assert "The share of agreeing pairs among the pairs of all units." in texts["report.html"]
+    assert "The share of agreeing pairs among the pairs of all units." in texts["details.html"]
     schema = json.loads(citejury(copy, "results", "--schema", "agreement"))
     found = schema["$defs"]["LabelAgreement"]["properties"]["pooled_agreement"]
     assert found["description"] == "Share of agreeing pairs among the pairs of all units."
