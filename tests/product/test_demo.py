@@ -93,8 +93,9 @@ def test_its_answers_are_csv_v2_its_export_joins_them_and_its_report_names_what_
     text = (made.home / "agreement" / "details.html").read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert "What the jury found" in text
-    assert "59 answers of 6 models to 13 narratives, judged by 4 people." in text
-    assert ">asked</bdi></th>" in text
+    assert "What the jury found about 59 answers to 13 narratives, by model_name." in text
+    report = (made.home / "agreement" / "report.html").read_text(encoding="utf-8")
+    assert "Asked: 6 models about 13 narratives" in report
     assert "Not known: how many questions" not in text
     assert {row["task"] for row in read_csv(made.home / "agreement" / "disagreements.csv")} == set(TASKS)
     logins = made.home / "logins.json"
