@@ -295,6 +295,7 @@ def results(
     \b
     Written to --out:
         report.html       what to hand on: findings by model and narrative, with examples, without annotators' names
+        report.xlsx       its tables, every text a cell of text
         details.html      every figure to look at, annotators and disagreements by name
         results.json      every rate and difference, and the reason where there is none (--schema describes it)
         results.csv       a row for each label and group      differences.csv   a row for each comparison

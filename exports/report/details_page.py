@@ -1,21 +1,30 @@
 """All figures as one HTML file: its sections in their order, the disagreement browser, and what the template is told.
 
-It has the names of annotators: what is handed on is the report (`report_page`).
+It has the names of annotators: what is handed on is the report (`report_page`). `page.html` writes the page model of
+both as HTML and SVG; `pages.render` escapes all texts in it, so that none can become markup, and takes out what
+reorders or damages a page. Style and script are of this package, and the only ones that the page's policy lets in.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.resources import files
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from annotation.argilla.labels import TASKS
+from annotation.argilla.pages import render
 from annotation.argilla.rendering import one_line
 from annotation.quality.scores import AnnotatorScores
 from exports.csv.schema import text_columns
 from exports.report.agreement_page import agreement_sections, methods_section
 from exports.report.disagreement_files import Pattern, count_patterns, said_vote
-from exports.report.page import render_page
 from exports.report.sections import Section
-from exports.report.words import TEXTS, decimal, minus, percent
+from exports.report.words import ENGLISH, TEXTS, THRESHOLDS, Language, decimal, minus, percent
 from exports.statistics.agreement_schema import RATINGS, Agreement
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.results_schema import Results
@@ -32,6 +41,7 @@ _EXCERPT = 320  # longer texts are shown by so many characters, and as a whole o
 LONGEST_TEXT = 20_000  # of even longer texts the report holds so many characters
 _TEXT_NAMES = {"input_query": "Query", "chunk": "Passage", "context_set": "Context"}  # Others as their column
 _LINKS: dict[str, str] = TEXTS["links"]
+_CODE = re.compile(r"`([a-z_. -]+)`")
 
 
 class Text(NamedTuple):
@@ -191,3 +201,46 @@ def _facts(item: Disagreement) -> Iterator[str]:
         yield f"{item.lone_dissenter} stands alone (elsewhere with the others: {percent(item.dissenter_reliability)})"
     if item.other_labels:
         yield f"they also differ on {', '.join(item.other_labels)}"
+
+
+def render_page(
+    sections: Sequence[Section], title: str, links: Mapping[str, str], language: Language = ENGLISH, **browser: object
+) -> str:
+    """A whole page; `browser` is what the disagreement browser of `page.html` takes."""
+    style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("style.css", "browser.js"))
+    return _rendered(
+        sections,
+        language,
+        title=title,
+        links=links,
+        policy=f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; base-uri 'none'; "
+        "form-action 'none'",
+        style=Markup(style),
+        script=Markup(script),
+        version=version("citejury"),
+        **browser,
+    )
+
+
+def render_sections(sections: Iterable[Section]) -> str:
+    """Sections as a part of a page, without style."""
+    return _rendered(list(sections), ENGLISH)
+
+
+def _rendered(sections: Sequence[Section], language: Language, **values: object) -> str:
+    return render(
+        __package__,
+        "page.html",
+        sections=sections,
+        whole=bool(values),
+        has_browser="entries" in values,
+        tell=language.texts["page"],
+        kind_of=lambda cell: type(cell).__name__,
+        pieces=_CODE.split,
+        thresholds=THRESHOLDS,
+        **values,
+    )
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -23,11 +23,10 @@ from exports.report.agreement_page import agreement_sections
 from exports.report.details_page import render_details
 from exports.report.disagreement_files import disagreements_table, with_details
 from exports.report.judged_answers import read_examples
-from exports.report.latex import latex_mark, latex_text
 from exports.report.methods import methods_of, results_methods
 from exports.report.report_page import Material, Report, check_headline, write_report
 from exports.report.results_page import results_sections
-from exports.report.sections import Section, markdown_mark, markdown_text
+from exports.report.sections import Section, latex_mark, latex_text, markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import AnyWork, interim, interim_cell, left_out_pairs
 from exports.statistics.agreement import RESAMPLES, measure_agreement
@@ -352,26 +351,25 @@ def measure_and_write(paths: Sequence[Path], folder: Path | None, options: Figur
 
 
 def _with_judges_and_controls(measured: Measured, paths: Sequence[Path], options: FigureOptions) -> Measured:
-    tables, judges, audit = measured.tables, read_judges(options.judges), None
+    tables, remarks, update = measured.tables, list(measured.remarks), dict[str, object]()
     if options.decisions:
         decided = read_decisions(options.decisions)
         disputed = sum(row.disputed for row in decided.rows)
         digest = hashlib.sha256(options.decisions.read_bytes()).hexdigest()
         audit = measure_audit(read_control_votes(paths), decided.by_unit, disputed, digest)
-        audit = audit.model_copy(update={"n_decisions": len(decided.rows)})  # those of tasks from files too
-    update = {
-        "judge_files": tuple(judges.files),
-        "judges": measure_judges(tables, judges.judges, options.resamples, options.seed, options.epsilon),
-        "judge_differences": compare_judges(tables, judges.judges),
-        "audit": audit,
-    }
+        update["audit"] = audit.model_copy(update={"n_decisions": len(decided.rows)})  # those of tasks from files too
+    if options.judges:
+        judges = read_judges(options.judges)
+        remarks += judges.remarks
+        update |= {
+            "judge_files": tuple(judges.files),
+            "judges": measure_judges(tables, judges.judges, options.resamples, options.seed, options.epsilon),
+            "judge_differences": compare_judges(tables, judges.judges),
+        }
     scores = read_control_scores(paths, tables)
-    notices = (f"{each.annotator} {notice}." for each in scores for notice in each.notices)
-    return measured._replace(
-        agreement=measured.agreement.model_copy(update=update),
-        remarks=[*measured.remarks, *judges.remarks, *notices],
-        controls=scores,
-    )
+    remarks += [f"{each.annotator} {notice}." for each in scores for notice in each.notices]
+    agreement = measured.agreement.model_copy(update=update)
+    return measured._replace(agreement=agreement, remarks=remarks, controls=scores)
 
 
 def _with_rating_judges(measured: Measured, options: FigureOptions) -> Measured:

@@ -1,7 +1,7 @@
 """What people said of each answer, and examples of what they found: sentences of answers beside their passages."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +10,8 @@ from exports.report.disagreement_files import UnitDetails, UnitKey, read_details
 from exports.statistics.ratings import RATINGS, label_votes
 from exports.statistics.study import Study
 from pipeline.citations.addresses import document_id, shown_host, url_host
-from pipeline.citations.marks import find_marks
 from pipeline.records.run import numbered_lines
 from pipeline.records.schema import CONTEXT_SEPARATOR, QueryResponse, Source, split_line
-from pipeline.text.markdown import plain_words
 from pipeline.text.sentences import sentence_spans, trim_snippet
 from pipeline.text.words import words_and_numbers
 
@@ -22,6 +20,8 @@ _LONGEST = 400
 """So many characters of a passage, a note or the beginning of an answer are shown, up to the end of a sentence."""
 _BESIDE = ("contradicted_claim_present", "unsupported_claim_present")
 _CITED = "fabricated_source"
+_MARK, _EMPHASIS = re.compile(r"\[(\d+)\]"), re.compile(r"\*+|__|~~|`+|^#+ ", re.MULTILINE)
+"""The one form of citations, and what Markdown puts around words."""
 
 
 class JudgedAnswer(NamedTuple):
@@ -165,7 +165,7 @@ def trim(text: str) -> str:
 
 def _shown(answer: str) -> str:
     """A part of an answer without its Markdown, on one line."""
-    return trim(" ".join(plain_words(answer).split()))
+    return trim(" ".join(_EMPHASIS.sub("", answer).split()))
 
 
 def _passages(context: str, record: QueryResponse | None) -> list[_Passage]:
@@ -204,9 +204,8 @@ def _with_cited(
     return found._replace(sentence=_shown(sentence), passage=part, source=source, site=site)
 
 
-def _numbers(sentence: str) -> Iterator[str]:
-    for mark in find_marks(sentence):
-        yield from mark.ids
+def _numbers(sentence: str) -> list[str]:
+    return _MARK.findall(sentence)
 
 
 def _nearest(

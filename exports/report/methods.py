@@ -6,9 +6,9 @@ from importlib.metadata import version
 
 from annotation.quality.scores import AnnotatorScores
 from exports.report import words
-from exports.report.language import ENGLISH, Language
 from exports.report.results_words import figures, value_sentences
 from exports.report.sections import Section
+from exports.report.words import ENGLISH, Language
 from exports.statistics import agreement_schema, results_schema
 from exports.statistics.ratings import RATINGS, InputFile
 

@@ -11,10 +11,10 @@ from exports.csv.schema import text_columns
 from exports.reading.any_ratings import is_of_others, rating_options, read_ratings
 from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
+from exports.report.details_page import render_sections
 from exports.report.disagreement_files import with_details
 from exports.report.files import FigureOptions, agreement_json, measure_tables, results_json, results_of_files
 from exports.report.methods import methods_of, results_methods
-from exports.report.page import render_sections
 from exports.report.results_page import results_sections
 from exports.report.results_words import basis, rate_estimate
 from exports.report.sections import Section

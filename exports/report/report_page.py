@@ -4,6 +4,7 @@ It names no annotator. What it says stands in words.toml and, for other language
 figure.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,10 +15,9 @@ from annotation.argilla.wording import read_wording
 from annotation.quality.scores import AnnotatorScores
 from exports.reading.definitions import ReportSettings
 from exports.reading.study import ReadStudy
+from exports.report.details_page import render_page
 from exports.report.judged_answers import Example, JudgedAnswer, choose_examples, judged_answers, trim
-from exports.report.language import Language, read_language
 from exports.report.methods import agreement_methods, results_methods
-from exports.report.page import render_page
 from exports.report.results_words import (
     NUMBERS,
     Figure,
@@ -29,7 +29,7 @@ from exports.report.results_words import (
 )
 from exports.report.sections import SHARES, Cell, Mark, Named, Rows, Section, Strip, Ticks, marked
 from exports.report.sections import Figure as Number
-from exports.report.words import UNDEFINED, fitness
+from exports.report.words import UNDEFINED, Language, fitness, read_language
 from exports.statistics.agreement_schema import Agreement
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.rates import within_reach
@@ -42,6 +42,7 @@ NARRATIVES_SHOWN, _FIRST_NARRATIVES = 48, 24
 """Of more narratives than the first number only so many are shown at once, and the others on a click."""
 _DIFFERENCES_SHOWN, _DISPUTED_SHOWN, _EXCERPT = 5, 5, 220
 _MODEL = "model_name"
+_NO_SHEET_NAME, _SHEET_NAME = re.compile(r"[\[\]:*?/\\]|[^ -\uffff]"), 28  # with a number behind it Excel's 31
 _QUARTERS: tuple[tuple[Mark, float], ...] = tuple(("grid", value) for value in SHARES.ticks(0.25))
 
 
@@ -69,7 +70,8 @@ def write_report(found: Material) -> Report:
     sections = list(writer.sections())
     links = {each.name: each.title for each in sections[1:] if each.name}
     html = render_page(sections, writer.title, links, writer.language)
-    return Report(html, tuple(writer.sheets(sections)))
+    named = ((_NO_SHEET_NAME.sub(" ", title)[:_SHEET_NAME], table) for title, table in writer.sheets(sections))
+    return Report(html, tuple(named))
 
 
 def check_headline(results: Results, settings: ReportSettings) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from annotation.argilla.labels import is_of_passages
-from exports.report.language import ENGLISH, Language
 from exports.report.sections import Figure as Number
-from exports.report.words import TEXTS, UNDEFINED, decimal, minus, p_phrase, turned
+from exports.report.words import ENGLISH, TEXTS, UNDEFINED, Language, decimal, minus, p_phrase, turned
 from exports.statistics import results_schema as schema
 from exports.statistics.groups import Denominators
 from exports.statistics.rates import narratives_needed, telling_narratives, within_reach

@@ -26,7 +26,7 @@ EXPORT_A = SHARED / "iaa-cases" / "open" / "export_a"
 needs_shared = pytest.mark.skipif(not EXPORT_A.is_dir(), reason=NO_SHARED)
 WRITTEN = [
     *("agreement.json", "agreement.md", "agreement.tex", "annotators.csv", "conditional.csv", "details.html"),
-    *("differences.csv", "disagreements.csv", "findings.csv", "labels.csv", "pairs.csv", "report.html"),
+    *("differences.csv", "disagreements.csv", "findings.csv", "labels.csv", "pairs.csv", "report.html", "report.xlsx"),
     *("results.csv", "results.json", "results.md", "results.tex", "slices.csv", "tasks.csv"),
 ]
 QUICK = ("--resamples", "100")

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from exports.report.agreement_page import agreement_sections
-from exports.report.latex import latex, latex_text
 from exports.report.methods import agreement_methods, results_methods
 from exports.report.results_page import results_sections
-from exports.report.sections import Section
+from exports.report.sections import Section, latex, latex_text
 from exports.statistics.ratings import InputFile
 from pipeline.core.tables import Table
 from tests.support.figures_data import HOSTILE, RICH, against_rest, agreement, label, task

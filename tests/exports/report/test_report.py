@@ -9,8 +9,7 @@ import pytest
 
 from annotation.argilla.labels import TASKS
 from exports.report.agreement_page import week_chart
-from exports.report.details_page import LONGEST_TEXT, PRINTED, SHOWN, render_details
-from exports.report.page import render_sections
+from exports.report.details_page import LONGEST_TEXT, PRINTED, SHOWN, render_details, render_sections
 from exports.report.people_page import similar_order
 from exports.report.sections import Axis, Section, alpha_axis, difference_axis
 from exports.report.words import FITNESS, fitness

@@ -3,8 +3,7 @@
 from base64 import b64encode
 from hashlib import sha256
 
-from exports.report.details_page import render_details
-from exports.report.page import render_sections
+from exports.report.details_page import render_details, render_sections
 from exports.report.sections import Chart, Dot, Figure, Named, Section, Strip, Ticks, Tile, alpha_axis
 from exports.statistics.disagreements import find_disagreements
 from pipeline.core.tables import Table

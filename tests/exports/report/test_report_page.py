@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from exports.report.language import LANGUAGES, read_language
+from exports.report.words import LANGUAGES, read_language
 from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, QueryResponse, Source
 from tests.support.export_folders import Answer, campaign, write_export, write_rows
 from tests.support.report_data import BIDI, HOSTILE
