@@ -109,7 +109,7 @@ def _column_name(column: str) -> str:
 
 def value_sentences(results: schema.Results, language: Language = ENGLISH) -> str:
     """What a figure is, what a unit counts by the votes on it, and an answer for a finding."""
-    texts, scaled = language.texts, has_values(results)
+    texts, scaled = language.texts, _has_values(results)
     found = [
         texts["methods"]["values" if scaled else "shares"],
         texts["values_of_all" if scaled else "values"][results.consensus],
@@ -125,7 +125,7 @@ def rate_meaning(results: schema.Results) -> str:
     return f"{value_sentences(results)} Intervals are 95 % and take {drawn} {others}"
 
 
-def has_values(results: schema.Results) -> bool:
+def _has_values(results: schema.Results) -> bool:
     return any(task == RATINGS or found.scaled for task, found in results.tasks.items())
 
 
