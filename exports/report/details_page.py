@@ -7,9 +7,7 @@ reorders or damages a page. Style and script are of this package, and the only o
 
 import json
 import re
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from typing import NamedTuple
@@ -17,7 +15,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from annotation.argilla.labels import TASKS
-from annotation.argilla.pages import render
+from annotation.argilla.pages import page_policy, render
 from annotation.argilla.rendering import one_line
 from annotation.quality.scores import AnnotatorScores
 from exports.csv.schema import text_columns
@@ -213,8 +211,7 @@ def render_page(
         language,
         title=title,
         links=links,
-        policy=f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; base-uri 'none'; "
-        "form-action 'none'",
+        policy=page_policy(style, script),
         style=Markup(style),
         script=Markup(script),
         version=version("citejury"),
@@ -240,7 +237,3 @@ def _rendered(sections: Sequence[Section], language: Language, **values: object)
         thresholds=THRESHOLDS,
         **values,
     )
-
-
-def _source(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
