@@ -340,9 +340,9 @@ def results(
     from exports.csv.folder import add_tasks_of
     from exports.reading.any_ratings import is_of_others
     from exports.report.agreement_page import short_sections
-    from exports.report.files import REPORT_FILE, FigureOptions, measure_and_write
+    from exports.report.files import FigureOptions, measure_and_write
     from exports.report.judge_page import audit_sections, judge_sections
-    from exports.report.sections import Section, marked, terminal_text
+    from exports.report.sections import REPORT_FILE, Section, marked, terminal_text
 
     options = FigureOptions.model_validate({"ratings": _ratings_of(wanted), **wanted})
     if fail_labels and not (options.ratings.given or is_of_others(paths)):

@@ -63,8 +63,7 @@ def demo(home: Path, port: int, end: bool) -> None:
 def _show(home: Path, server: "ServerHandle") -> "DemoReport":
     from exports.cli.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
     from exports.report.agreement_page import short_sections
-    from exports.report.files import REPORT_FILE
-    from exports.report.sections import terminal_text
+    from exports.report.sections import REPORT_FILE, terminal_text
 
     report = run_demo(home, server, log)
     click.echo()

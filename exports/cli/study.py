@@ -101,7 +101,7 @@ def status(path: Path) -> None:
     Example:
         citejury study status
     """
-    from exports.report.files import REPORT_FILE
+    from exports.report.sections import REPORT_FILE
     from exports.study.file import begun_waves, month_now, people_of, read_study_file, wave_of
     from exports.study.work import steps_of
     from pipeline.core.tables import Table
@@ -156,9 +156,9 @@ def _work(
 def _tell_trend(told: "StudyFile", finished: "Sequence[Wave]") -> None:
     """Write and print what moved between the months, where two are finished and one of them since it was written."""
     from exports.cli.figures import results
-    from exports.report.files import RESULTS_FILE, FigureOptions, check_results_folder, write_results
+    from exports.report.files import FigureOptions, check_results_folder, write_results
     from exports.report.results_page import trend_sections
-    from exports.report.sections import terminal_text
+    from exports.report.sections import RESULTS_FILE, terminal_text
     from exports.study.file import TREND, command_words
     from exports.study.trend import measure_trend
 
@@ -181,7 +181,7 @@ def _tell_trend(told: "StudyFile", finished: "Sequence[Wave]") -> None:
 def _tell_end(
     told: "StudyFile", waiting: "list[Incomplete]", failed: "Sequence[Wave]", finished: "Sequence[Wave]"
 ) -> None:
-    from exports.report.files import REPORT_FILE
+    from exports.report.sections import REPORT_FILE
 
     if finished:
         many = (

@@ -26,7 +26,15 @@ from exports.report.judged_answers import read_examples
 from exports.report.methods import methods_of, results_methods
 from exports.report.report_page import Material, Report, check_headline, write_report
 from exports.report.results_page import results_sections
-from exports.report.sections import Section, latex_mark, latex_text, markdown_mark, markdown_text
+from exports.report.sections import (
+    REPORT_FILE,
+    RESULTS_FILE,
+    Section,
+    latex_mark,
+    latex_text,
+    markdown_mark,
+    markdown_text,
+)
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import AnyWork, interim, interim_cell, left_out_pairs
 from exports.statistics.agreement import RESAMPLES, measure_agreement
@@ -47,8 +55,8 @@ from pipeline.core.schema import Frozen
 from pipeline.core.spreadsheet import is_own_workbook, write_workbook
 from pipeline.core.tables import Table
 
-_DISAGREEMENTS_FILE, REPORT_FILE, RESULTS_FILE = "disagreements.csv", "report.html", "results.json"
-WORKBOOK, _REPORT_WORKBOOK, _DETAILS_FILE = "results.xlsx", "report.xlsx", "details.html"
+_DISAGREEMENTS_FILE, _DETAILS_FILE = "disagreements.csv", "details.html"
+WORKBOOK, _REPORT_WORKBOOK = "results.xlsx", "report.xlsx"
 DISAGREEMENTS_KEPT = 10_000
 """So many of a task are described: more would take memory without bound, and nobody reads them."""
 _ALWAYS = "model_name"

@@ -15,6 +15,7 @@ from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 from pipeline.core.tables import Table, escape_markdown
 from pipeline.core.terminal import printable
 
+REPORT_FILE, RESULTS_FILE = "report.html", "results.json"
 Place = Literal["terminal", "page", "report"]
 """Where a page is shown: on 80 columns, in Markdown and notebooks, in HTML, which has more room and drawings."""
 _Row = TypeVar("_Row")

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from annotation.campaign.file import Campaign, read_campaign
 from annotation.campaign.plan import SAMPLE_FILE
-from exports.report.files import RESULTS_FILE
+from exports.report.sections import RESULTS_FILE
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
 from pipeline.core.terminal import printable

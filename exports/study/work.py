@@ -12,7 +12,7 @@ from annotation.quality.summary import read_status
 from exports.adjudicate.adjudication import ROUND, adjudication_workspace, find_homes
 from exports.reading.read import export_files, read_tables
 from exports.reading.study import read_weights
-from exports.report.files import REPORT_FILE
+from exports.report.sections import REPORT_FILE
 from exports.statistics.disagreements import find_disagreements
 from exports.study.file import StudyFile, Wave, Words, command_words, has_adjudicators, people_of
 from pipeline.asking.run_folder import MANIFEST, read_manifest

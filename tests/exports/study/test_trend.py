@@ -14,8 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from exports.report.files import RESULTS_FILE, FigureOptions
+from exports.report.files import FigureOptions
 from exports.report.results_page import change_sentences
+from exports.report.sections import RESULTS_FILE
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results
 from exports.study.file import Wave
