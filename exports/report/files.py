@@ -20,8 +20,8 @@ from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.reading.study import Judging, ReadStudy, read_study
 from exports.report.agreement_page import agreement_sections
-from exports.report.details_page import render_details
-from exports.report.disagreement_files import disagreements_table, with_details
+from exports.report.details_page import render_details, render_page
+from exports.report.disagreement_files import disagreements_table, read_details, with_details
 from exports.report.judged_answers import read_examples
 from exports.report.methods import methods_of, results_methods
 from exports.report.report_page import Material, Report, check_headline, write_report
@@ -352,7 +352,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path | None, options: Figur
             settings.model_copy(update={"language": options.language or settings.language}),
             defined,
             measured.controls,
-            lambda chosen: read_examples(chosen, paths, options.runs),
+            lambda chosen: read_examples(chosen, lambda units: read_details(units, paths), options.runs),
         )
         _write(measured, disagreements, folder, options, write_report(material))
     return measured
@@ -431,7 +431,9 @@ def _write(
         _write_tables(tables, agreement.work, work, options.spreadsheet_safe, options.excel)
         details = render_details(agreement, disagreements, remarks=remarks, results=results, controls=controls)
         (work / _DETAILS_FILE).write_bytes(details.encode())
-        (work / REPORT_FILE).write_bytes(report.html.encode())
+        links = {each.name: each.title for each in report.sections[1:] if each.name}
+        page = render_page(report.sections, report.title, links, report.language)
+        (work / REPORT_FILE).write_bytes(page.encode())
         write_workbook(work / _REPORT_WORKBOOK, ((title, table.rows) for title, table in report.sheets))
 
 

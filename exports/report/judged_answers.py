@@ -1,12 +1,11 @@
 """What people said of each answer, and examples of what they found: sentences of answers beside their passages."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from annotation.argilla.labels import LABELS, TaskName, is_of_passages
-from exports.report.disagreement_files import UnitDetails, UnitKey, read_details
 from exports.statistics.ratings import RATINGS, label_votes
 from exports.statistics.study import Study
 from pipeline.citations.addresses import document_id, shown_host, url_host
@@ -14,6 +13,9 @@ from pipeline.records.run import numbered_lines
 from pipeline.records.schema import CONTEXT_SEPARATOR, QueryResponse, Source, split_line
 from pipeline.text.sentences import sentence_spans, trim_snippet
 from pipeline.text.words import words_and_numbers
+
+if TYPE_CHECKING:
+    from exports.report.disagreement_files import UnitDetails, UnitKey
 
 EXAMPLES = 3
 _LONGEST = 400
@@ -96,14 +98,16 @@ class _Passage(NamedTuple):
 
 
 def read_examples(
-    chosen: Mapping[str, Sequence[JudgedAnswer]], paths: Sequence[Path], runs: Sequence[Path]
+    chosen: Mapping[str, Sequence[JudgedAnswer]],
+    read_details: "Callable[[Iterable[UnitKey]], Mapping[UnitKey, UnitDetails]]",
+    runs: Sequence[Path],
 ) -> dict[str, list[Example]]:
     """The chosen answers of each term with their texts; `runs` tell which page a mark leads to."""
     tasks: dict[str, TaskName] = {term: _task_of(term) for term in chosen}
     wanted = {each.record for answers in chosen.values() for each in answers}
     units: set[UnitKey] = {(task, record, "") for record in wanted for task in ("generation", "grounding")}
     units |= {(tasks[term], each.record, "") for term, answers in chosen.items() for each in answers}
-    details, records = read_details(units, paths), _read_records(runs, wanted)
+    details, records = read_details(units), _read_records(runs, wanted)
     return {
         term: [_example(each, term, details, tasks[term], records.get(each.record)) for each in answers]
         for term, answers in chosen.items()
@@ -130,7 +134,7 @@ def _read_records(runs: Sequence[Path], wanted: Collection[str]) -> dict[str, Qu
 def _example(
     answer: JudgedAnswer,
     term: str,
-    details: Mapping[UnitKey, UnitDetails],
+    details: "Mapping[UnitKey, UnitDetails]",
     task: TaskName,
     record: QueryResponse | None,
 ) -> Example:

@@ -15,7 +15,6 @@ from annotation.argilla.wording import read_wording
 from annotation.quality.scores import AnnotatorScores
 from exports.reading.definitions import ReportSettings
 from exports.reading.study import ReadStudy
-from exports.report.details_page import render_page
 from exports.report.judged_answers import Example, JudgedAnswer, choose_examples, judged_answers, trim
 from exports.report.methods import agreement_methods, results_methods
 from exports.report.results_words import (
@@ -61,17 +60,17 @@ class Material(NamedTuple):
 
 
 class Report(NamedTuple):
-    html: str
+    title: str
+    sections: tuple[Section, ...]
+    language: Language
     sheets: tuple[tuple[str, Table], ...]  # Its tables, each with a title
 
 
 def write_report(found: Material) -> Report:
     writer = _Writer(found, read_language(found.settings.language))
-    sections = list(writer.sections())
-    links = {each.name: each.title for each in sections[1:] if each.name}
-    html = render_page(sections, writer.title, links, writer.language)
+    sections = tuple(writer.sections())
     named = ((_NO_SHEET_NAME.sub(" ", title)[:_SHEET_NAME], table) for title, table in writer.sheets(sections))
-    return Report(html, tuple(named))
+    return Report(writer.title, sections, writer.language, tuple(named))
 
 
 def check_headline(results: Results, settings: ReportSettings) -> None:
