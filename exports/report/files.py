@@ -249,7 +249,9 @@ def _results_of_ratings(
         seed=options.seed,
     )
     remarks = (*read.remarks, *found.remarks)
-    return found.model_copy(update={"remarks": remarks}), ReadStudy(study, tuple(read.inputs), list(read.remarks), read.work)
+    return found.model_copy(update={"remarks": remarks}), ReadStudy(
+        study, tuple(read.inputs), list(read.remarks), read.work
+    )
 
 
 def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False, excel: bool = False) -> None:

@@ -6,7 +6,7 @@ figure.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from annotation.argilla.labels import is_of_passages
 from annotation.argilla.wording import read_wording
 from annotation.quality.scores import AnnotatorScores
 from exports.reading.definitions import ReportSettings
-from exports.reading.study import ReadStudy
 from exports.report.judged_answers import Example, JudgedAnswer, choose_examples, judged_answers, trim
 from exports.report.methods import agreement_methods, results_methods
 from exports.report.results_words import (
@@ -28,7 +27,7 @@ from exports.report.results_words import (
 )
 from exports.report.sections import SHARES, Cell, Mark, Named, Rows, Section, Strip, Ticks, marked
 from exports.report.sections import Figure as Number
-from exports.report.words import UNDEFINED, Language, fitness, read_language
+from exports.report.words import UNDEFINED, Language, fitness, interim, read_language
 from exports.statistics.agreement_schema import Agreement
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.rates import within_reach
@@ -36,6 +35,9 @@ from exports.statistics.ratings import RATINGS, all_labels
 from exports.statistics.results_schema import OF_ANNOTATORS, Difference, Rate, RateInterval, Results
 from pipeline.core.errors import SettingsError
 from pipeline.core.tables import PART, Table
+
+if TYPE_CHECKING:
+    from exports.reading.study import ReadStudy
 
 NARRATIVES_SHOWN, _FIRST_NARRATIVES = 48, 24
 """Of more narratives than the first number only so many are shown at once, and the others on a click."""
@@ -50,7 +52,7 @@ class Material(NamedTuple):
 
     results: Results
     agreement: Agreement
-    read: ReadStudy
+    read: "ReadStudy"
     disagreements: Sequence[Disagreement]
     settings: ReportSettings
     findings: tuple[str, ...]  # Those that the project defines
@@ -98,7 +100,10 @@ class _Writer:
         lead = self.lead()
         asked = [self.asked(), self.say("asked_by", name=name) if (name := self.found.settings.asked_by) else ""]
         told = (self.lead_sentence(lead), self.difference_sentence(), self.agreement_sentence())
+        work = self.agreement.work
+        named = work and {self.language.task(task): each for task, each in work.items()}
         parts = (
+            Section(points=marked("! ", filter(None, [interim(named, self.language.texts["interim"])]))),
             Section(notes=(" ".join(filter(None, asked)),), look="extent"),
             Section(points=marked("", filter(None, told)), look="sentences"),
             *([self.drawn(*lead)] if lead else []),
@@ -216,7 +221,8 @@ class _Writer:
 
     def titled(self, figure: Figure) -> str:
         if figure.task is None:
-            return self.language.texts["labels"].get(figure.name, "") or figure.title
+            own = "" if figure.name in self.found.findings else self.language.texts["labels"].get(figure.name, "")
+            return own or figure.title
         if figure.kind == "mean":
             return self.say("mean", label=self.language.label(figure.name.removeprefix("mean "), figure.task))
         label, of, value = figure.name.partition("=") if figure.kind == "share" else (figure.name, "", "")

@@ -53,9 +53,8 @@ AnyWork = Mapping[Any, Work] | None
 """How far the work was, by task; None where it is not known."""
 
 
-def interim(work: AnyWork) -> str:
+def interim(work: AnyWork, told: Mapping[str, str] = TEXTS["interim"]) -> str:
     """The sentence that opens all that shows figures of unfinished work; empty where it is finished, or none counts."""
-    told: dict[str, str] = TEXTS["interim"]
     if work is None:
         return told["unknown"]
     if not interim_cell(work):

@@ -18,7 +18,7 @@ from tests.support.report_page import Page
 
 TRANSLATED = (
     *("format", "nouns", "page", "report", "verdicts", "problems", "labels", "columns", "methods"),
-    *("interval", "refused", "rate_interval", "values", "values_of_all", "finding_values"),
+    *("interim", "interval", "refused", "rate_interval", "values", "values_of_all", "finding_values"),
 )
 ENGLISH = re.compile(r"\b(the|of|and|were|not|by|people|answers?|passages?|with|from|units?|records?)\b", re.IGNORECASE)
 ANSWER = "Der Turm wurde 1889 gebaut [1]. Er ist 500 Meter hoch [2]."
