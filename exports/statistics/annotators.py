@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from exports.statistics.agreement_schema import (
     RefusedReason,
     ScaledPair,
 )
+from exports.statistics.consensus import groups_of
 from exports.statistics.distributions import holm, student_quantile, sum_tails, wilson_interval
 from exports.statistics.ratings import (
     MISSING,
@@ -28,6 +29,7 @@ from exports.statistics.ratings import (
     ScaledLabel,
     Votes,
     count_votes,
+    met_pairs,
 )
 from exports.statistics.table import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
 from exports.statistics.warnings import FEW_SHARED
@@ -131,14 +133,12 @@ def _unlike_shares(ratings: Ratings) -> tuple[FloatArray, IntArray]:
         met[rows] = 0
         places = label.places[label.codes]
         width = float(np.ptp(label.places)) or 1.0
-        # Ratings are sorted by unit: two of one are met at their distance.
-        for distance in range(1, int(np.bincount(label.units).max(initial=0))):
-            first = np.flatnonzero(label.units[distance:] == label.units[:-distance])
-            gap = np.abs(places[first] - places[first + distance])
-            gap = gap > 0 if label.scale == "nominal" else gap / width
-            for side in (rows[first], rows[first + distance]):
-                apart += np.bincount(side, gap, len(keys))
-                met += np.bincount(side, minlength=len(keys))
+        pairs = met_pairs(label.units)
+        gap = np.abs(places[pairs[0]] - places[pairs[1]])
+        gap = gap > 0 if label.scale == "nominal" else gap / width
+        for side in pairs:
+            apart += np.bincount(rows[side], gap, len(keys))
+            met += np.bincount(rows[side], minlength=len(keys))
         unlike, others = np.column_stack([unlike, apart]), np.column_stack([others, met])
     return unlike / np.maximum(others, 1), others
 
@@ -262,17 +262,10 @@ def _of_pairs(entries: resampling.Entries, chosen: IntArray) -> resampling.Entri
 
 def _shared_cells(label: resampling.LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, resampling.Entries]:
     """Of the pairs that share units: annotators (pairs × 2, sorted), cells (pairs × 4), cells of each pattern."""
-    patterns, codes, cells = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    # Ratings are sorted by pattern and annotator: each pair is met at the distance of its two ratings.
-    for distance in range(1, int(label.ratings.max(initial=0))):
-        first = np.flatnonzero(label.patterns[distance:] == label.patterns[:-distance])
-        second = first + distance
-        patterns.append(label.patterns[first])
-        codes.append(label.raters[first] * n_annotators + label.raters[second])
-        cells.append(2 * (1 - label.yes[first]) + 1 - label.yes[second])
-    found, places = np.unique(np.concatenate(codes), return_inverse=True)
-    columns = 4 * places + np.concatenate(cells)
-    at = np.concatenate(patterns)
+    first, second = met_pairs(label.patterns)
+    found, places = np.unique(label.raters[first] * n_annotators + label.raters[second], return_inverse=True)
+    columns = 4 * places + 2 * (1 - label.yes[first]) + 1 - label.yes[second]
+    at = label.patterns[first]
     return (
         np.stack([found // max(n_annotators, 1), found % max(n_annotators, 1)], axis=1),
         np.bincount(columns, label.units[at], 4 * len(found)).astype(np.int64).reshape(-1, 4),
@@ -479,38 +472,17 @@ def measure_overlap(ratings: Ratings) -> Overlap:
     """Units by number of responses, the groups of annotators that share units, by name, and how many pairs do not."""
     per_unit = np.bincount(ratings.units, minlength=len(ratings.unit_records))
     counts, units = np.unique(per_unit, return_counts=True)
-    n_annotators, codes = len(ratings.annotators), [np.empty(0, dtype=np.int64)]
-    # Responses are sorted by unit and annotator: each pair is met at the distance of its two responses.
-    for distance in range(1, int(per_unit.max(initial=0))):
-        together = ratings.units[distance:] == ratings.units[:-distance]
-        first, second = ratings.response_annotators[:-distance], ratings.response_annotators[distance:]
-        codes.append(np.unique(first[together] * n_annotators + second[together]))
-    joined = [divmod(code, n_annotators) for code in np.unique(np.concatenate(codes)).tolist()]
-    groups = components(n_annotators, joined)
+    n_annotators, people = len(ratings.annotators), ratings.response_annotators
+    first, second = met_pairs(ratings.units)
+    joined = np.unique(people[first] * n_annotators + people[second])
+    group = groups_of(ratings.units, people, n_annotators)
     return Overlap(
         units_by_ratings={int(count): int(n) for count, n in zip(counts, units, strict=True)},
-        components=tuple(tuple(ratings.annotators[number] for number in group) for group in groups),
+        components=tuple(
+            tuple(ratings.annotators[number] for number in np.flatnonzero(group == each)) for each in np.unique(group)
+        ),
         pairs_apart=math.comb(n_annotators, 2) - len(joined),
     )
-
-
-def components(n_nodes: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """The connected components of a graph, by their smallest node; each lists its nodes in order."""
-    parent = list(range(n_nodes))
-
-    def root(node: int) -> int:
-        while parent[node] != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    for one, other in edges:
-        low, high = sorted((root(one), root(other)))
-        parent[high] = low
-    found: dict[int, list[int]] = {}
-    for node in range(n_nodes):
-        found.setdefault(root(node), []).append(node)
-    return list(found.values())
 
 
 def identical_vectors(ratings: Ratings) -> float | None:

@@ -68,7 +68,7 @@ def _identified_ratings(units: IntArray, annotators: IntArray, values: LabelArra
     if not given.any():
         return kept
     unit, rater = units[given], annotators[given]
-    group = _groups_of(unit, rater)[rater]
+    group = groups_of(unit, rater, int(rater.max()) + 1)[rater]
     tripled = np.bincount(unit) >= 3
     _, first = np.unique(unit, return_index=True)
     counted = first[tripled[unit[first]]]
@@ -77,11 +77,11 @@ def _identified_ratings(units: IntArray, annotators: IntArray, values: LabelArra
     return kept
 
 
-def _groups_of(unit: IntArray, rater: IntArray) -> IntArray:
+def groups_of(unit: IntArray, rater: IntArray, n_raters: int) -> IntArray:
     """The group of each annotator: its smallest number; sharing a unit puts two annotators into one group."""
-    group = np.arange(int(rater.max()) + 1)
+    group = np.arange(n_raters)
     while True:
-        smallest = np.full(int(unit.max()) + 1, len(group))
+        smallest = np.full(int(unit.max(initial=-1)) + 1, n_raters)
         np.minimum.at(smallest, unit, group[rater])
         merged = group.copy()
         np.minimum.at(merged, rater, smallest[unit])

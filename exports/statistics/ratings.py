@@ -134,6 +134,14 @@ def label_votes(ratings: Ratings, column: int) -> Votes:
     return Votes(votes.zeros[:, 0], votes.ones[:, 0])
 
 
+def met_pairs(units: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows of every two ratings of a unit, the earlier one first; rows are sorted by unit."""
+    found = [(np.empty(0, np.int64), 0)]
+    for distance in range(1, int(np.bincount(units).max(initial=0))):
+        found.append((np.flatnonzero(units[distance:] == units[:-distance]), distance))
+    return np.concatenate([rows for rows, _ in found]), np.concatenate([rows + distance for rows, distance in found])
+
+
 class InputFile(Frozen):
     """One CSV file that agreement was computed from."""
 

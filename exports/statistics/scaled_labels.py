@@ -12,7 +12,7 @@ from exports.statistics import agreement_schema as schema
 from exports.statistics import resampling
 from exports.statistics.annotators import mean_of_defined
 from exports.statistics.distributions import most_alpha, rounded
-from exports.statistics.ratings import BoolArray, FloatArray, IntArray, Ratings, ScaledLabel, Votes
+from exports.statistics.ratings import BoolArray, FloatArray, IntArray, Ratings, ScaledLabel, Votes, met_pairs
 from exports.statistics.scales import (
     ALPHA,
     COMPUTED,
@@ -43,13 +43,7 @@ class _Meetings(NamedTuple):
 
 
 def _meetings(label: ScaledLabel) -> _Meetings:
-    most = int(np.bincount(label.units).max(initial=0))
-    firsts, seconds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for distance in range(1, most):  # Ratings are sorted by unit: two of one are met at their distance
-        first = np.flatnonzero(label.units[distance:] == label.units[:-distance])
-        firsts.append(first)
-        seconds.append(first + distance)
-    first, second = np.concatenate(firsts), np.concatenate(seconds)
+    first, second = met_pairs(label.units)
     codes = (label.codes[first], label.codes[second])
     return _Meetings(label.units[first], (label.raters[first], label.raters[second]), codes)
 

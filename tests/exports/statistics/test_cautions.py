@@ -8,7 +8,8 @@ import pytest
 
 from exports.statistics.agreement import measure_agreement, measure_figures, measure_task
 from exports.statistics.agreement_schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
-from exports.statistics.annotators import components, identical_vectors, measure_overlap
+from exports.statistics.annotators import identical_vectors, measure_overlap
+from exports.statistics.consensus import groups_of
 from exports.statistics.ratings import MISSING, Ratings, Votes
 from exports.statistics.warnings import ADVICE, items_to_show, required_items, selection_p, with_cautions
 from tests.support.agreement_data import Row, matrix_of, ratings_of, ratings_of_matrix
@@ -103,8 +104,9 @@ def test_a_task_is_warned_of_pairs_groups_repeats_rules_and_clocks_and_shared_un
     overlap = measure_overlap(ratings_of(rows))
     assert overlap.components == (("anna", "ben", "carla"), ("dora", "emil"), ("fritz",))
     assert overlap.units_by_ratings == {1: 2, 2: 3}
-    assert components(2000, [(n + 1, n) for n in range(1999)]) == [list(range(2000))]
-    assert components(0, []) == []
+    chain, nobody = np.arange(1999), np.empty(0, np.int64)
+    assert not groups_of(np.concatenate([chain, chain]), np.concatenate([chain, chain + 1]), 2000).any()
+    assert groups_of(nobody, nobody, 0).tolist() == []
 
 
 @pytest.mark.parametrize(
