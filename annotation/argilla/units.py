@@ -130,6 +130,10 @@ class Unit(NamedTuple):
     unreached: int = 0  # sources of the answer whose pages could not be reached
 
     @property
+    def is_to_label(self) -> bool:
+        return self.assignment.purpose == "label"
+
+    @property
     def settled(self) -> frozenset[str]:
         """User ids of those who submitted or discarded it."""
         return frozenset(each.user_id for each in self.answers if each.status != "draft")
@@ -187,6 +191,27 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
         if page["next"] is None:
             return
         page = rows_page(argilla, dataset_id, page["next"])
+
+
+def write_needed(argilla: Argilla, dataset_id: str, wanted: Mapping[str, tuple[Assignment, int]]) -> None:
+    """Write who gets a record, by its id, and that it waits for so many submissions more than it has; 0 is for none.
+
+    Whatever else its metadata say stays.
+    """
+    path = CHANGED_PATH.format(dataset_id=dataset_id)
+    for first in range(0, len(wanted), 100):  # ids in an address, as our server takes them
+        items = []
+        ids = ",".join([*wanted][first : first + 100])
+        for item in argilla.request("GET", path, params={"ids": ids})["items"]:
+            assignment, more = wanted[item["id"]]
+            submitted = sum(each["status"] == "submitted" for each in item["responses"])
+            said = assignment.model_copy(update={"needed": submitted + more})
+            metadata = {name: value for name, value in (item["metadata"] or {}).items() if name != ASSIGNMENT}
+            if more:
+                metadata[ASSIGNMENT] = said.model_dump(mode="json", exclude_defaults=True)
+            items.append({"id": item["id"], "metadata": metadata})
+        if items:
+            argilla.request("PUT", f"/datasets/{dataset_id}/records/bulk", json={"items": items})
 
 
 def rows_page(argilla: Argilla, dataset_id: str, after: str | None) -> Mapping[str, Any]:

@@ -50,6 +50,7 @@ def plan_routes(
     campaign: Campaign,
     workspace: str,
     without_passages: Collection[str] = (),
+    closed: Collection[str] = (),
 ) -> dict[str, Place]:
     """The place of each record, by `record_uuid`, in the order given; `records` are pairs of id and languages.
 
@@ -58,14 +59,16 @@ def plan_routes(
     is below `fraction`, or as many of the lowest hashes of each language as `records` lacks, and more where a task
     would have too few. The rest is for production, where the hash chooses one of the groups whose people all read
     the record. One that nobody reads has no place; one that not everybody of the list reads is none for calibration.
-    `without_passages` are the ids, stored ones included, of those for generation only.
+    `without_passages` are the ids, stored ones included, of those for generation only, and `closed` the languages whose
+    calibration takes none any more.
     """
     told = dict(records)
     of_languages = {languages: home_of(languages, campaign) for languages in set(told.values())}
     homes = {record_uuid: of_languages[languages] for record_uuid, languages in told.items()}
     assigned = {record_uuid: group for group, uuids in campaign.assign.items() for record_uuid in uuids}
     new = [(record_uuid, home) for record_uuid, home in homes.items() if home and record_uuid not in stored]
-    free = [(each, home.locale) for each, home in new if home.reads_everybody and each not in assigned]
+    eligible = [(each, home) for each, home in new if home.reads_everybody and home.locale not in closed]
+    free = [(each, home.locale) for each, home in eligible if each not in assigned]
     calibrating = _calibration_share(free, stored, campaign, frozenset(without_passages))
     routes: dict[str, Place] = {}
     for record_uuid, home in homes.items():

@@ -16,7 +16,8 @@ from annotation.argilla.display import HIDDEN, shown_anew, unit_id
 from annotation.argilla.labels import OWN_TASKS, Evidence, TaskName
 from annotation.argilla.marks import add_passages, can_be_marked, carried_passages
 from annotation.argilla.sdk import load_sdk
-from annotation.campaign import datasets, file, setup_plan
+from annotation.argilla.units import ASSIGNMENT, assignment_of
+from annotation.campaign import calibration, datasets, file, setup_plan
 from annotation.campaign.people import NewUser, Passwords, checked_names, create_user, remove_user
 from annotation.campaign.routing import LANGUAGE_WORKSPACES, check_routing, routing_metadata
 from pipeline.core.errors import InputError
@@ -90,9 +91,15 @@ def plan_campaign(
     argilla: Argilla, campaign: file.Campaign, workspace: str, new_versions: Collection[TaskName] = ()
 ) -> setup_plan.Plan:
     """What is to be done so that the campaign, as it stands there, is in Argilla; reads only."""
-    found = file.places(campaign, workspace)
-    notes = {}
-    for place, overlap in found.items():
+    stock: list[None] = []
+    closed = calibration.closed_calibrations(argilla, campaign, workspace, lambda: stock.append(None))
+    alone = "; a stock Argilla cannot give it to new people alone" if stock else ""
+    notes = dict.fromkeys(closed, f"done: no record is added{alone}")
+    found: dict[file.Place, Mapping[TaskName, int | None]] = {}
+    for place, overlap in file.places(campaign, workspace).items():
+        found[place] = overlap
+        if place in closed and campaign.calibration and campaign.calibration.overlap is None:
+            found[place] = {task: each if task in new_versions else None for task, each in overlap.items()}
         people = len(campaign.jury(place.locale, file.group_at(campaign, workspace, place)))
         if campaign.annotators and people < max(overlap.values()):
             notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
@@ -109,7 +116,9 @@ def plan_campaign(
             check_routing(
                 datasets.current_datasets(argilla, known[name]), campaign, keys=("calibration", LANGUAGE_WORKSPACES)
             )
-    return setup_plan.plan_setup(argilla, wanted, new_versions)
+    newcomers = () if stock else calibration.find_newcomers(argilla, campaign, closed)
+    kept = tuple(each for each in newcomers if each.dataset.task not in new_versions)
+    return setup_plan.plan_setup(argilla, wanted, new_versions)._replace(newcomers=kept)
 
 
 def apply_plan(argilla: Argilla, plan: setup_plan.Plan, passwords: Passwords) -> setup_plan.Plan:
@@ -119,6 +128,7 @@ def apply_plan(argilla: Argilla, plan: setup_plan.Plan, passwords: Passwords) ->
         if dataset.step.done != "kept":
             _apply_dataset(argilla, ids[dataset.workspace], dataset)
     _apply_members(argilla, plan.members, ids, passwords)
+    calibration.give_calibration(argilla, plan.newcomers)
     return plan
 
 
@@ -296,4 +306,6 @@ def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, s
             "be carried over. Push the records again with `citejury annotation push`; the new version is there."
         )
     body = {name: record[name] for name in ("external_id", "fields", "metadata")} | shown
+    if assignment_of(record).purpose == "label":  # who answered the earlier version is asked anew
+        body["metadata"] = {name: value for name, value in (body["metadata"] or {}).items() if name != ASSIGNMENT}
     return body | {"fields": {name: text for name, text in texts.items() if name in fields}}

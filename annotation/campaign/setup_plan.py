@@ -7,12 +7,15 @@ from typing import Any, Literal, NamedTuple
 from annotation.argilla import tasks as defined
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import EVIDENCE, TASKS, Evidence, TaskName
+from annotation.argilla.units import read_units
 from annotation.argilla.wording import read_wording
 from annotation.campaign import datasets
+from annotation.campaign.calibration import Newcomers
 from annotation.campaign.file import Member, Place
 from annotation.campaign.replies import closing_rules
 from annotation.campaign.routing import ROUTING
 from pipeline.core.errors import ArgillaError, InputError
+from pipeline.core.terminal import counted
 
 Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
 Part = tuple[str, dict[str, Any]]  # path and body of a change to a field or question
@@ -29,7 +32,7 @@ _ASKS_FOR_MARKS = {
 class Step(NamedTuple):
     """`kept` where nothing is to do."""
 
-    kind: Literal["workspace", "dataset", "annotator"]
+    kind: Literal["workspace", "dataset", "calibration", "annotator"]
     name: str
     done: Done
     note: str = ""
@@ -70,6 +73,7 @@ class Plan(NamedTuple):
     workspaces: dict[str, str | None]  # None where one is to be created
     datasets: tuple[DatasetPlan, ...]
     members: tuple[MemberPlan, ...]
+    newcomers: tuple[Newcomers, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -77,7 +81,8 @@ class Plan(NamedTuple):
             Step("workspace", name, "kept" if workspace_id else "created", workspace=name)
             for name, workspace_id in self.workspaces.items()
         )
-        return (*made, *(each.step for each in self.datasets), *(each.step for each in self.members))
+        people = (each.step for each in self.members)
+        return (*made, *(each.step for each in self.datasets), *people, *map(_step_of, self.newcomers))
 
     @property
     def changed(self) -> bool:
@@ -87,6 +92,12 @@ class Plan(NamedTuple):
     def affected(self) -> tuple[str, ...]:
         """A line for each thing that touches what has been answered."""
         return tuple(each.affected for each in self.datasets if each.affected)
+
+
+def _step_of(given: Newcomers) -> Step:
+    who = ", ".join(dict.fromkeys(name for names in given.names.values() for name in names))
+    note = f"done; {counted(len(given.names), 'unit')} for {who or 'nobody any more'} alone"
+    return Step("calibration", given.dataset.name, "updated", note, given.dataset.workspace)
 
 
 def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
@@ -180,13 +191,16 @@ def _with_changes(
         done = "finished"
     elif differences:
         done = "updated"
-    touched = earlier if earlier is not None else existing if differences else None
+    is_more_practice = place.round_name == defined.PRACTICE and body.keys() == {"distribution"} and not parts
+    touched = earlier if earlier is not None else existing if differences and not is_more_practice else None
     responses = _count_responses(argilla, touched["id"]) if touched is not None else 0
     carried = [f"records carried over from {earlier['name']}"] if earlier is not None else []
     note = "; ".join(filter(None, [*differences, *carried, *remarks]))
     affected = ""
     if touched is not None and responses:
         what = f"a new version, {definition.name}; they stay in the old one" if earlier is not None else note
+        if reopened := _count_reopened(argilla, touched, body):
+            what = f"{what}, so that {counted(reopened, 'finished unit')} would wait again"
         affected = f"{place.workspace}/{touched['name']} has {responses} responses: {what}"
     if jury is not None and existing is not None and existing["metadata"].get(datasets.JURY) == list(jury):
         jury = None
@@ -194,6 +208,15 @@ def _with_changes(
         done, note = "updated", "; ".join(filter(None, ["who labels in it", note]))
     step = Step("dataset", definition.name, done, note, place.workspace)
     return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected, jury)
+
+
+def _count_reopened(argilla: Argilla, existing: Mapping[str, Any], body: Mapping[str, Any]) -> int:
+    """How many units have all the submissions that they wait for now, and fewer than they would wait for."""
+    now = existing["distribution"]["min_submitted"]
+    then = body.get("distribution", existing["distribution"])["min_submitted"]
+    units = read_units(argilla, existing["id"]) if then > now else ()
+    common = (unit.answers for unit in units if not unit.assignment.needed)
+    return sum(now <= sum(each.status == "submitted" for each in answers) < then for answers in common)
 
 
 def _changes(

@@ -134,6 +134,8 @@ def push(
     _log_lines("records were answered and changed; their new text is a revision", report.revised)
     _log_lines("units stay in Argilla although their record no longer has them", report.left_over)
     _log_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
+    if report.closed and any(count.new for count in report.tasks.values()):
+        log(f"Calibration is done ({', '.join(report.closed)}): no record is added to it, new ones are for production.")
     _tell_repairs(report.repairs)
     _tell_languages(checked, report, bool(locale), None if dry_run else _SHOWN)
     _tell_unreached(unreached, paths[0])

@@ -14,6 +14,7 @@ from annotation.argilla.display import needs_passages
 from annotation.argilla.labels import TaskName
 from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields
 from annotation.argilla.wording import read_wording
+from annotation.campaign.calibration import closed_calibrations
 from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
 from annotation.campaign.file import Campaign, Place, language_workspace, places
 from annotation.campaign.routing import as_it_stands, check_routing, home_of, plan_routes
@@ -36,6 +37,7 @@ class PushReport(NamedTuple):
     """A line for each record whose answer Argilla holds under another id: both ids. They are in or not as
     `PushOptions.takes_known` said, and `counts` has them only where they are.
     """
+    closed: tuple[str, ...] = ()  # languages whose calibration is done, so that new records are for production
     repairs: tuple[Repair, ...] = ()  # in the order of the records
     unread: Mapping[str, Languages] = {}
     """Records by `record_uuid` that no list has a reader for; they are in only where a list of one language was named,
@@ -134,10 +136,13 @@ def push_campaign(
         unit.record_uuid for diff in diffs.values() for task in needing for unit in diff.stored[task].values()
     }
     bare = {*options.without_passages, *(stored.keys() - with_passages)} if needing else set()
-    routes = plan_routes(told.items(), stored, campaign, workspace, bare)
+    closed = {place.locale for place in closed_calibrations(argilla, campaign, workspace)}
+    routes = plan_routes(told.items(), stored, campaign, workspace, bare, closed)
     report = _push_differences(argilla, diffs, lambda record: routes.get(record.record_uuid), records, options)
     held = {(place, task): diffs[place].held(task) for place in diffs for task in diffs[place].stored}
-    return report._replace(empty=tuple(empty_rounds(held)), unread=_unread(told, campaign, stored))
+    return report._replace(
+        empty=tuple(empty_rounds(held)), closed=tuple(sorted(closed)), unread=_unread(told, campaign, stored)
+    )
 
 
 def _stored(diffs: Iterable[Diff]) -> dict[str, Place]:

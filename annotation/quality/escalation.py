@@ -10,7 +10,7 @@ from typing import NamedTuple
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TaskName
 from annotation.argilla.tasks import PRACTICE
-from annotation.argilla.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
+from annotation.argilla.units import Unit, read_units, write_needed
 from annotation.quality.tally import find_watched, is_split
 from pipeline.core.errors import InputError
 
@@ -68,7 +68,7 @@ def escalate(
             "`citejury annotation setup`, or go on with `citejury exports adjudicate push EXPORT --blind`."
         )
     for dataset_id, units in chosen.items():
-        _write_needed(argilla, dataset_id, units)
+        write_needed(argilla, dataset_id, {unit.record_id: (unit.assignment, 1) for unit in units})
     return found
 
 
@@ -81,20 +81,3 @@ def _refuse_stock() -> None:
 
 def _takers(unit: Unit, members: Collection[str]) -> set[str]:
     return set(unit.assignment.users or members).intersection(members) - unit.settled
-
-
-def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> None:
-    """Whatever else its metadata say stays."""
-    path = CHANGED_PATH.format(dataset_id=dataset_id)
-    for first in range(0, len(units), 100):  # ids in an address, as our server takes them
-        group = units[first : first + 100]
-        ids = ",".join(unit.record_id for unit in group)
-        assignments = {unit.record_id: unit.assignment for unit in group}
-        items = []
-        for item in argilla.request("GET", path, params={"ids": ids})["items"]:
-            submitted = sum(each["status"] == "submitted" for each in item["responses"])
-            assignment = assignments[item["id"]].model_copy(update={"needed": submitted + 1})
-            said = assignment.model_dump(mode="json", exclude_defaults=True)
-            items.append({"id": item["id"], "metadata": {**(item["metadata"] or {}), ASSIGNMENT: said}})
-        if items:
-            argilla.request("PUT", f"/datasets/{dataset_id}/records/bulk", json={"items": items})

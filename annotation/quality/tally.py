@@ -178,7 +178,7 @@ class Tally:
         if is_apart:
             return
         self.by_status[each.user_id][each.status] += 1
-        self.open_for[each.user_id] -= unit.is_open
+        self.open_for[each.user_id] -= unit.is_open and each.user_id in (unit.assignment.users or (each.user_id,))
         if each.status == "submitted" and unit.model:
             self.by_model[each.user_id][unit.model] += 1
         if each.status == "submitted" and (broken := self._broken_by(each.labels)):

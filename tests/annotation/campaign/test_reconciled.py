@@ -3,18 +3,23 @@
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from annotation.argilla.client import Argilla
-from annotation.campaign.datasets import datasets_in
+from annotation.argilla.labels import LABELS
+from annotation.argilla.tasks import CALIBRATION
+from annotation.argilla.units import read_units
+from annotation.campaign.datasets import datasets_in, find_datasets
 from annotation.campaign.people import read_passwords
 from annotation.campaign.setup import add_members, create_workspace
 from annotation.push.push import push_records
+from annotation.quality.summary import read_status
 from tests.support.places import ROOT
-from tests.support.setup_bench import ANSWER, answered
+from tests.support.setup_bench import ANSWER, answered, held, write_records
 
 pytestmark = pytest.mark.server
 
@@ -88,3 +93,55 @@ def test_two_set_ups_at_once_end_in_one_state(write, owner: Argilla, workspace: 
     known = [each for name in names if Path(name).exists() for each in read_passwords(Path(name)).items()]
     assert sorted(name for name, _ in known) == [f"{workspace}-anna", f"{workspace}-ben"]
     assert all(owner.lets_in(*each) for each in known)
+
+
+def answer_all(owner: Argilla, workspace: str, *names: str) -> None:
+    """Everybody named submits all units of calibration that are not theirs yet."""
+    ids = {user["username"]: user["id"] for user in owner.users()}
+    for dataset in find_datasets(owner, workspace, round_name=CALIBRATION).values():
+        values = {label: {"value": "yes"} for label in LABELS[dataset.task]}
+        for unit in read_units(owner, dataset.id):
+            people = {each.user_id for each in unit.answers} | {ids[f"{workspace}-{name}"] for name in names}
+            responses = [{"user_id": each, "status": "submitted", "values": values} for each in sorted(people)]
+            items = [{"id": unit.record_id, "responses": responses}]
+            owner.request("PUT", f"/datasets/{dataset.id}/records/bulk", json={"items": items})
+
+
+def waiting_for(owner: Argilla, workspace: str) -> dict[str, int]:
+    """How many units of calibration wait for each member, by name."""
+    status = read_status(owner, [workspace], datetime.now(UTC), rounds=[CALIBRATION])
+    return {each.annotator.removeprefix(f"{workspace}-"): each.pending for each in status.annotators if each.is_member}
+
+
+def test_calibration_that_is_done_grows_no_more_and_only_who_is_new_gets_it(
+    setup, write, command, owner: Argilla, workspace: str
+) -> None:
+    calibration = "calibration = { fraction = 0.5 }"
+    write("anna", "ben", more=calibration)
+    setup()
+    records = [answered(f"r{number}", f"Somebody called {number}.") for number in range(24)]
+    write_records(Path("records.jsonl"), *records[:4])
+    command("annotation", "push", "records.jsonl")
+    before = len(held(owner, workspace, "generation", "en", CALIBRATION))
+    answer_all(owner, workspace, "anna", "ben")
+    write_records(Path("records.jsonl"), *records)
+    said = command("annotation", "push", "records.jsonl").stderr
+    assert "Calibration is done (en): no record is added to it, new ones are for production." in said
+    assert len(held(owner, workspace, "generation", "en", CALIBRATION)) == before
+    assert len(held(owner, workspace)) == 24 - before
+
+    write("anna", "bea", "dan", more=calibration)  # one for ben, and one more
+    planned = setup("--remove-people")
+    assert f"done; {before} units for {workspace}-bea, {workspace}-dan alone" in planned.stdout
+    assert "This touches what has been answered" not in planned.stderr
+    assert {each.min_submitted for each in find_datasets(owner, workspace, round_name=CALIBRATION).values()} == {2}
+    assert waiting_for(owner, workspace) == {"anna": 0, "bea": 3 * before, "dan": 3 * before}
+    assert "nothing was changed" in setup().stderr
+    answer_all(owner, workspace, "bea")
+    assert waiting_for(owner, workspace) == {"anna": 0, "bea": 0, "dan": 3 * before}
+    assert "nothing was changed" in setup().stderr
+    write("anna", "bea", more=calibration)
+    assert f"done; {before} units for nobody any more alone" in setup("--remove-people").stdout
+    assert waiting_for(owner, workspace) == {"anna": 0, "bea": 0}
+    assert read_status(owner, [workspace], datetime.now(UTC), rounds=[CALIBRATION]).needed == 0
+    assert "nothing was changed" in setup().stderr
