@@ -49,6 +49,7 @@ _SHOWN = 20
     type=click.Choice(("skip", "push")),
     help="What becomes of records whose answer is there under another id; you are asked if not given.",
 )
+@flag("--yes", help="Do not ask before lists take records whose overlap is another in citejury.toml, or that are done.")
 @flag("--skip-self-naming", help="Leave out answers that speak as their own model, as in `I am …`.")
 @workspace_option
 @click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
@@ -61,6 +62,7 @@ def push(
     sample: Path | None,
     exclude: Path | None,
     known: "Known | None",
+    yes: bool,
     skip_self_naming: bool,
     workspace: str | None,
     locale: str | None,
@@ -125,7 +127,8 @@ def push(
         _tell_checked(checked, campaign.tasks if campaign else OWN_TASKS, dry_run)
         with open_argilla(settings) as argilla, ProgressBars() as bars:
             asked = partial(_takes_known, bars, known, dry_run)
-            options = PushOptions(dry_run, revise, show, progress, checked.without_passages, asked)
+            agree = partial(_agree, bars, yes or dry_run)
+            options = PushOptions(dry_run, revise, show, progress, checked.without_passages, asked, agree)
             records = _counted(kept.read(checked.left_out), unreached, replaced)
             where = (argilla, settings.workspace, campaign, checked.languages, records)
             report = push_where_named(*where, locale, round_name, options)
@@ -227,6 +230,14 @@ def _tell_unreached(reasons: Counter[str], path: Path) -> None:
     run, out = (name, "records.jsonl") if path.is_dir() else ("RUN", name)
     private = " --allow-address ADDRESS:PORT" if reasons["refused"] else ""
     log(f"This tries them again, before anybody judges them: citejury pipeline sources {run} --out {out}{private}")
+
+
+def _agree(bars: ProgressBars, yes: bool, lines: Sequence[str]) -> None:
+    bars.clear()
+    _log_lines("lists are not as citejury.toml has them, or are done", lines)
+    log("`citejury annotation setup` changes the overlap, and says first what that would open again.")
+    if not yes:
+        click.confirm("Push into them as they are? (`--yes` does not ask)", abort=True, err=True)
 
 
 def _takes_known(bars: ProgressBars, known: Known | None, dry_run: bool, lines: Sequence[str]) -> bool:

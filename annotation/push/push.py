@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import needs_passages
 from annotation.argilla.labels import TaskName
-from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields
+from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, lacking_fields
 from annotation.argilla.wording import read_wording
 from annotation.campaign.calibration import closed_calibrations
 from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
@@ -58,6 +58,9 @@ class PushOptions(NamedTuple):
     without_passages: Collection[str] = ()  # ids of those records that have no passages: they are for generation only
     takes_known: Callable[[Sequence[str]], bool] = lambda lines: True
     """Says whether records go in whose answers Argilla holds under another id, of which it gets a line each."""
+    agree: Callable[[Sequence[str]], object] = lambda lines: None
+    """Gets a line for each dataset that waits for other people than the campaign says, or is done and would go on; it
+    raises where the push is not to go on."""
 
 
 def push_records(
@@ -113,6 +116,10 @@ def push_campaign(
     round_name: str | None = None,
 ) -> PushReport:
     told = dict(languages)
+    done = closed_calibrations(argilla, campaign, workspace)
+    closed = {place.locale for place in done}
+    if round_name == CALIBRATION and done:
+        options.agree([f"'{place.workspace}', {place.locale}: calibration is done, and would go on" for place in done])
     if round_name:
         campaign = campaign.model_copy(update={"groups": {}})  # such a round has none
         homes = {each: home_of(each, campaign) for each in set(told.values())}
@@ -136,7 +143,14 @@ def push_campaign(
         unit.record_uuid for diff in diffs.values() for task in needing for unit in diff.stored[task].values()
     }
     bare = {*options.without_passages, *(stored.keys() - with_passages)} if needing else set()
-    closed = {place.locale for place in closed_calibrations(argilla, campaign, workspace)}
+    others = [
+        f"{dataset}: a record waits for {dataset.min_submitted}, citejury.toml says {overlap}"
+        for place, overlaps in wanted.items()
+        for task, overlap in overlaps.items()
+        if (dataset := diffs[place].target.datasets[task]).min_submitted != overlap and place not in done
+    ]
+    if others:
+        options.agree(others)
     routes = plan_routes(told.items(), stored, campaign, workspace, bare, closed)
     report = _push_differences(argilla, diffs, lambda record: routes.get(record.record_uuid), records, options)
     held = {(place, task): diffs[place].held(task) for place in diffs for task in diffs[place].stored}

@@ -140,6 +140,12 @@ def test_calibration_that_is_done_grows_no_more_and_only_who_is_new_gets_it(
     answer_all(owner, workspace, "bea")
     assert waiting_for(owner, workspace) == {"anna": 0, "bea": 0, "dan": 3 * before}
     assert "nothing was changed" in setup().stderr
+    refused = command("annotation", "push", "records.jsonl", "--round", "calibration", code=1).stderr
+    assert f"'{workspace}', en: calibration is done, and would go on" in refused
+    write("anna", "bea", more=f"overlap = 2\n{calibration}")
+    refused = command("annotation", "push", "records.jsonl", code=1).stderr
+    assert f"'{workspace}/3-generation-en' (generation): a record waits for 1, citejury.toml says 2" in refused
+    command("annotation", "push", "records.jsonl", "--yes")
     write("anna", "bea", more=calibration)
     assert f"done; {before} units for nobody any more alone" in setup("--remove-people").stdout
     assert waiting_for(owner, workspace) == {"anna": 0, "bea": 0}

@@ -147,7 +147,9 @@ def test_another_overlap_is_set_and_noted_where_it_touches_responses(owner: Argi
     push_records(owner, workspace, [ANSWER])
     submit_first(owner, find_datasets(owner, workspace)["grounding"].id)
     plan = plan_campaign(owner, campaign(workspace, overlap=2), workspace)
-    assert plan.affected == (f"{workspace}/2-grounding-en has 1 responses: overlap 1 becomes 2",)
+    assert plan.affected == (
+        f"{workspace}/2-grounding-en has 1 responses: overlap 1 becomes 2, so that 1 finished unit would wait again",
+    )
     apply_plan(owner, plan, Passwords())
     assert {each.min_submitted for each in find_datasets(owner, workspace).values()} == {2}
 
