@@ -230,7 +230,8 @@ def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
                 is_first = last - first < AT_ONCE
                 answers.append(Answer(each["user_id"], each["status"], last, as_answers(labels), question, is_first))
             external_id, is_open = record["external_id"] or record["id"], record["status"] == "pending"
-            ours = (record.get("metadata") or {}).get("citejury") or {}
+            told = (record.get("metadata") or {}).get("citejury")
+            ours = told if isinstance(told, Mapping) else {}  # somebody else may have put anything there
             model = (ours.get("provenance") or {}).get("model_name", "") if answers else ""
             unreached = (ours.get("sources") or {}).get("unreached", 0)
             yield Unit(record["id"], external_id, is_open, _in_order(answers), assignment_of(record), model, unreached)
