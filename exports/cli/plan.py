@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from annotation.cli.options import preset
-from exports.cli.study_file import check_options, folder_of, run_shown
+from exports.cli.study_file import check_options, command_of, folder_of, run_shown
 from pipeline.cli.options import PATH, SectionedCommand, log, read_narratives, tell_next
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.terminal import ProgressBars, counted, printable
@@ -147,14 +147,12 @@ def _plan_narratives(ctx: click.Context, told: "StudyFile", **chosen: Any) -> No
     from exports.study.file import Wave, command_words
     from pipeline.asking.ask_live import select_providers
     from pipeline.asking.run import recorded_providers
-    from pipeline.cli.ask import ask
-    from pipeline.cli.sources import sources
     from pipeline.core.schema import AskOptions
     from pipeline.text.words import Languages, text_language
 
     wave = Wave(Path(told.folder))
     words = command_words(told, "ask", wave)
-    given = ask.make_context("ask", list(words[2:])).params
+    given = command_of(words[:2]).make_context("ask", list(words[2:])).params
     arms = [arm.partition(":")[0] for arm in given["arms"]]
     if given["replay"]:
         providers: Sequence[str] = given["chosen"] or recorded_providers(given["replay"], arms)
@@ -164,7 +162,8 @@ def _plan_narratives(ctx: click.Context, told: "StudyFile", **chosen: Any) -> No
     askers = [provider for provider, _ in product(providers, range(given["repeats"] * max(1, len(arms))))]
     columns = {name: given[name] for name in ("id_column", "text_column", "encoding", "sheet")}
     rows = read_narratives(Path(told.narratives), **columns, begun=None)
-    passages = sources.make_context("sources", list(command_words(told, "sources", wave)[2:])).params["passages"]
+    reading = command_words(told, "sources", wave)
+    passages = command_of(reading[:2]).make_context("sources", list(reading[2:])).params["passages"]
     campaign, unread = read_campaign(), Counter[str]()
 
     def locale_of(named: str, prompt: str) -> str:

@@ -130,8 +130,8 @@ def _work(
 ) -> "tuple[list[Incomplete], list[Wave]]":
     """Go through the waves; what each waits for, and those that something stopped, which keep no other waiting."""
     from exports.cli import plain_error
-    from exports.study.file import month_now
-    from exports.study.work import CommandFailedError, work_at
+    from exports.study.file import CommandFailedError, month_now
+    from exports.study.work import work_at
 
     waiting, failed = [], []
     now = month_now()

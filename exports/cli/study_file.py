@@ -69,7 +69,7 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, wave: "Wave") -> No
     from exports.study.file import COMMANDS, command_words
 
     words, where = COMMANDS[part], f"`[{part}]` in `{file}`"
-    command = _command_of(words)
+    command = command_of(words)
     known = {
         name.removeprefix("--"): param
         for param in command.params
@@ -95,7 +95,7 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, wave: "Wave") -> No
         raise InputError(f"{where} cannot be used: {printable(error.format_message())}") from error
 
 
-def _command_of(words: "Words") -> click.Command:
+def command_of(words: "Words") -> click.Command:
     from exports.cli import main
 
     found: click.Command = main
@@ -109,8 +109,7 @@ def _command_of(words: "Words") -> click.Command:
 
 def run_shown(ctx: click.Context, words: "Words") -> None:
     """Run a command of ours as if it had been typed, once it is shown."""
-    from exports.study.file import COMMANDS
-    from exports.study.work import CommandFailedError
+    from exports.study.file import COMMANDS, CommandFailedError
 
     root = ctx.find_root()
     log(f"\n$ citejury {printable(shlex.join(words))}")

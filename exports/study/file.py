@@ -161,6 +161,10 @@ _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 Words = tuple[str, ...]
 
 
+class CommandFailedError(Exception):
+    """A command of the study ended with another exit code than 0, and has said why."""
+
+
 class Wave:
     """One asking of the study with all that follows; its paths are from the study's folder."""
 

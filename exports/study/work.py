@@ -14,7 +14,7 @@ from exports.reading.read import export_files, read_tables
 from exports.reading.study import read_weights
 from exports.report.sections import REPORT_FILE
 from exports.statistics.disagreements import find_disagreements
-from exports.study.file import StudyFile, Wave, Words, command_words, has_adjudicators, people_of
+from exports.study.file import CommandFailedError, StudyFile, Wave, Words, command_words, has_adjudicators, people_of
 from pipeline.asking.run_folder import MANIFEST, read_manifest
 from pipeline.core.errors import CitejuryError
 from pipeline.core.terminal import counted
@@ -22,10 +22,6 @@ from pipeline.settings import Settings, read_settings
 
 WAITS = 3  # the exit code where people are needed
 _SHOWN = 20  # units that are named
-
-
-class CommandFailedError(Exception):
-    """A command of the study ended with another exit code than 0, and has said why."""
 
 
 class Incomplete(NamedTuple):

@@ -18,8 +18,8 @@ from annotation.argilla.tasks import round_of, task_of
 from annotation.server.launch import ServerHandle
 from exports.cli import main
 from exports.cli.project import start_project
-from exports.study.file import Wave, Words, read_study_file
-from exports.study.work import WAITS, CommandFailedError, work_at
+from exports.study.file import CommandFailedError, Wave, Words, read_study_file
+from exports.study.work import WAITS, work_at
 from pipeline.asking.run_folder import read_manifest
 from pipeline.core.files import locked_folder
 from pipeline.core.schema import PROVIDERS
