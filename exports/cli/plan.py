@@ -185,7 +185,7 @@ def _plan_narratives(ctx: click.Context, told: "StudyFile", **chosen: Any) -> No
         log(fill(f"! {error}", 80))
         planned = make_plan(population, options._replace(hours=None, power=None), campaign, times)
     _show(planned, campaign, unread, "narrative")
-    log("So are the lengths of answers and passages: once they are there, the same command counts them.")
+    log("How long answers and passages will be is assumed; given again later, this counts them.")
     tell_next("citejury annotation serve, in a second terminal, then citejury study run")
 
 
