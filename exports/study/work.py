@@ -1,5 +1,6 @@
 """What of a wave can be done now, command by command, and what it waits for then."""
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -10,9 +11,11 @@ from annotation.campaign.routing import standing_workspaces
 from annotation.quality.schema import Status
 from annotation.quality.summary import read_status
 from exports.adjudicate.adjudication import ROUND, adjudication_workspace, find_homes
+from exports.csv.schema import Work
 from exports.reading.read import export_files, read_tables
 from exports.reading.study import read_weights
-from exports.report.sections import REPORT_FILE
+from exports.report.sections import REPORT_FILE, RESULTS_FILE
+from exports.report.words import interim_cell
 from exports.statistics.disagreements import find_disagreements
 from exports.study.file import CommandFailedError, StudyFile, Wave, Words, command_words, has_adjudicators, people_of
 from pipeline.asking.run_folder import MANIFEST, read_manifest
@@ -108,7 +111,7 @@ def steps_of(study: StudyFile, wave: Wave) -> list[tuple[str, str]]:
     asked = [f"{counted(kept, 'answer')}", *([f"{failed:,} failed"] if failed else [])]
     settled = _unanswered(wave, as_is=True).partition(": ")[2] if answers else ""
     sampled = len(read_weights(wave.sample, ()).sampled) if wave.sample.exists() else None
-    people = interim = ""
+    people = ""
     if wave.sample.exists() and not wave.finished:
         try:
             status = _status_of(wave, people_of(study))
@@ -126,11 +129,18 @@ def steps_of(study: StudyFile, wave: Wave) -> list[tuple[str, str]]:
         "plan": "" if sampled is None else f"{counted(sampled, 'answer')} in the sample",
         "people": "done" if wave.finished else people,
         "settle": "decisions of adjudicators are there" if wave.decisions.exists() else "",
-        "results": f"{wave.results / REPORT_FILE}{interim}" if wave.finished else "",
+        "results": f"{wave.results / REPORT_FILE}{_interim(wave)}" if wave.finished else "",
     }
     if not has_adjudicators(read_campaign()):
         del steps["settle"]
     return list(steps.items())
+
+
+def _interim(wave: Wave) -> str:
+    """How far the work was when the report was written, where it was not at its end; results of before tell nothing."""
+    told = json.loads((wave.results / RESULTS_FILE).read_text(encoding="utf-8")).get("work") or {}
+    cell = interim_cell({task: Work.model_validate(each) for task, each in told.items()})
+    return f", interim: {cell} units" if cell else ""
 
 
 def _status_of(wave: Wave, campaign: Campaign | None) -> Status:

@@ -143,7 +143,9 @@ def test_where_nobody_is_left_the_units_are_named_and_the_study_ends(
     assert {unit.partition(":")[0] for _, unit in units} <= known
     again = study("run")
     assert (again.exit_code, again.stderr) == (0, "\nFinished: the report is study/results/report.html\n")
-    assert study("status").stderr == "Next: open study/results/report.html\n"
+    status = study("status")
+    assert "results  study/results/report.html, interim: 22 of 25 units" in status.stdout
+    assert status.stderr == "Next: open study/results/report.html\n"
 
 
 class Server:
