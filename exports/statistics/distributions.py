@@ -130,7 +130,7 @@ def _log_transforms(values: _Ints, shares: _Floats, profiles: _Ints, length: int
     return found
 
 
-_ONE_SIDED_QUANTILE, _FEWER, _IMAGINED_UNITS = 1.645, 0.6, 0.4  # The second and third fitted on simulations
+_ONE_SIDED_QUANTILE, _FEWER, _IMAGINED_RECORDS = 1.645, 0.6, 0.4  # The second and third fitted on simulations
 _FEWEST_TELLING, _HALVINGS = 4, 30
 
 
@@ -139,7 +139,7 @@ def most_alpha(counts: _Floats | _Ints, distances: _Floats, observed: _Floats, r
 
     `counts` of each value (values × units), its mean distance from all ratings, and the unit's disagreement. Alpha is
     below a where records add less to (1 − a) · expected − observed disagreement than chance allows: a score test, with
-    part of a unit imagined on which all agree on the rarest value, and a smaller quantile where few records tell.
+    part of a record imagined on which all agree on the rarest value, and a smaller quantile where few records tell.
     """
     total = float(counts.sum())
     mean = float(distances @ counts.sum(axis=1)) / max(total, 1)
@@ -147,13 +147,13 @@ def most_alpha(counts: _Floats | _Ints, distances: _Floats, observed: _Floats, r
         return 1.0
     chances = (2 * distances - mean) * total / (total - 1)
     expected, seen = (np.bincount(records, each) for each in (chances @ counts, observed))
-    imagined = float(chances.max()) * total / counts.shape[1]
+    imagined = float(chances.max()) * total / len(np.unique(records))
     low, high = max(-1.0, 1 - float(seen.sum()) / float(expected.sum())), 1.0
     for _ in range(_HALVINGS):
         alpha = (low + high) / 2
         adds, one = (1 - alpha) * expected - seen, (1 - alpha) * imagined
-        squares = float((adds**2).sum()) + _IMAGINED_UNITS * one**2
-        telling = max(squares**2 / (float((adds**4).sum()) + _IMAGINED_UNITS * one**4), _FEWEST_TELLING)
+        squares = float((adds**2).sum()) + _IMAGINED_RECORDS * one**2
+        telling = max(squares**2 / (float((adds**4).sum()) + _IMAGINED_RECORDS * one**4), _FEWEST_TELLING)
         limit = _ONE_SIDED_QUANTILE * (1 - _FEWER / telling) * math.sqrt(squares)
-        low, high = (alpha, high) if float(adds.sum()) + _IMAGINED_UNITS * one >= -limit else (low, alpha)
+        low, high = (alpha, high) if float(adds.sum()) + _IMAGINED_RECORDS * one >= -limit else (low, alpha)
     return high
