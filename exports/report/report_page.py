@@ -239,8 +239,7 @@ class _Writer:
 
     def drawn(self, term: str, title: str, figure: Figure) -> Section:
         """The rates of all and of each group as points; of a label that counts by its no those of its no."""
-        unit = self.say(f"{figure.unit}s")
-        rows: Rows = [("", "", title, unit)]
+        rows: Rows = [("", "", "", "")]
         groups = () if is_one_unknown(figure.found) else figure.found.groups
         for name, own in ((self.say("all"), figure.found), *((self.name_of(each.by), each) for each in groups)):
             ends = _interval(own, term)
@@ -251,9 +250,7 @@ class _Writer:
             units = self.language.counted(own.n_units, f"of_{figure.unit}s")
             is_drawn = told.rate is not None and not figure.scale
             strip = Strip(said, units, SHARES, told.rate, between, _QUARTERS) if is_drawn else ""
-            rows.append(
-                (name if own is figure.found else PART + name, strip, number, self.language.number(own.n_units))
-            )
+            rows.append((name if own is figure.found else PART + name, strip, number, units))
         if not figure.scale:
             ticks = tuple((value, self.language.share(value)) for value in (0.0, 0.5, 1.0))
             rows.append(("", Ticks(SHARES, ticks), "", ""))
@@ -467,11 +464,10 @@ class _Writer:
                 title, question = self.language.label(label, task), self.language.question(task, label)
                 verdict = self.language.texts["verdicts"][fitness(found)]
                 rows.append((Named(title, question * (question != title)), verdict, self.say("differ_of", **told)))
-        heads = [self.say(name) for name in ("query", "question", "said_title")]
         disputed = [each for each in self.found.disagreements if each.n_yes is not None and not each.chunk_id]
         disputed.sort(key=lambda each: (-abs(each.influence or 0.0), -each.contribution, each.record_uuid, each.label))
         seen: set[str] = set()
-        told_rows: Rows = [tuple(heads)]
+        told_rows: Rows = [tuple(self.say(name) for name in ("query", "question", "said_title"))]
         for each in disputed:
             if each.record_uuid not in seen and len(seen) < _DISPUTED_SHOWN:
                 seen.add(each.record_uuid)
