@@ -4,22 +4,14 @@ Source: annotation/contracts/datasets.md#closed-calibration.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.tasks import CALIBRATION
 from annotation.argilla.units import Assignment, Unit, read_units, write_needed
-from annotation.campaign.datasets import JuryDataset, datasets_in
+from annotation.campaign.datasets import JuryDataset, Newcomers, datasets_in
 from annotation.campaign.file import Campaign, Place, places
 
 Held = Mapping[str, tuple[JuryDataset, Sequence[Unit]]]  # a calibration's datasets by id, with the units in them
-
-
-class Newcomers(NamedTuple):
-    """Who is to get the units of a dataset of calibration that is done, where Argilla does not say so yet."""
-
-    dataset: JuryDataset
-    names: Mapping[str, tuple[str, ...]]  # by record id; nobody where who was to get it is gone
 
 
 def closed_calibrations(

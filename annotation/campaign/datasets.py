@@ -67,6 +67,13 @@ class JuryDataset(NamedTuple):
         return f"'{self.workspace}/{self.name}' ({self.task}{named})"
 
 
+class Newcomers(NamedTuple):
+    """Who is to get the units of a dataset of calibration that is done, where Argilla does not say so yet."""
+
+    dataset: JuryDataset
+    names: Mapping[str, tuple[str, ...]]  # by record id; nobody where who was to get it is gone
+
+
 def jury_dataset(described: Mapping[str, Any], workspace: str) -> JuryDataset | None:
     task = tasks.task_of(described)
     if task is None:

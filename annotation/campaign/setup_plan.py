@@ -10,7 +10,6 @@ from annotation.argilla.labels import EVIDENCE, TASKS, Evidence, TaskName
 from annotation.argilla.units import read_units
 from annotation.argilla.wording import read_wording
 from annotation.campaign import datasets
-from annotation.campaign.calibration import Newcomers
 from annotation.campaign.file import Member, Place
 from annotation.campaign.replies import closing_rules
 from annotation.campaign.routing import ROUTING
@@ -73,7 +72,7 @@ class Plan(NamedTuple):
     workspaces: dict[str, str | None]  # None where one is to be created
     datasets: tuple[DatasetPlan, ...]
     members: tuple[MemberPlan, ...]
-    newcomers: tuple[Newcomers, ...] = ()
+    newcomers: tuple[datasets.Newcomers, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -94,7 +93,7 @@ class Plan(NamedTuple):
         return tuple(each.affected for each in self.datasets if each.affected)
 
 
-def _step_of(given: Newcomers) -> Step:
+def _step_of(given: datasets.Newcomers) -> Step:
     who = ", ".join(dict.fromkeys(name for names in given.names.values() for name in names))
     note = f"done; {counted(len(given.names), 'unit')} for {who or 'nobody any more'} alone"
     return Step("calibration", given.dataset.name, "updated", note, given.dataset.workspace)
