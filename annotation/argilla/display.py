@@ -21,6 +21,8 @@ from pipeline.records.schema import Passage, QueryResponse, Source, split_line
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 2
+ASKED = "asked"
+"""In the hidden metadata: what the record's run asked, as when the record came in."""
 EARLIER_HASH = "content_hash_unresolved"  # in the hidden metadata: the hash as a version that told no causes made it
 LINE = "line"  # in the hidden metadata: what citejury put behind the answer and annotators do not see in it
 _RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
@@ -172,6 +174,7 @@ def _body(
         **({"sources": dict(Counter(source.state for source in record.sources))} if is_known else {}),
         **({"cited": dict(cited)} if is_known and not cited["unknown"] else {}),
         **({LINE: line} if line else {}),
+        **({ASKED: record.asked} if record.asked else {}),
         "content_hash": short_hash([texts, judged]),
     }
     return {"external_id": record.record_uuid, "fields": shown, "metadata": {HIDDEN: hidden}}

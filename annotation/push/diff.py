@@ -126,7 +126,10 @@ def _answer_hash(provenance: Mapping[str, str], query: str, answer: str) -> str:
 
 
 def _digest(record: Mapping[str, Any]) -> str:
-    return short_hash([record["fields"], (record.get("metadata") or {}).get(display.HIDDEN)])
+    hidden = (record.get("metadata") or {}).get(display.HIDDEN)
+    if hidden and display.ASKED in hidden:  # a run that goes on changes no record of its
+        hidden = {name: value for name, value in hidden.items() if name != display.ASKED}
+    return short_hash([record["fields"], hidden])
 
 
 def _is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:

@@ -89,7 +89,7 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
     path = run_files.research_records(path) or path
     if path.is_dir() or is_answers_file(path):
         files, run = (run_files.answers_files(path), path) if path.is_dir() else ([path], path.parent)
-        told = run_files.read_told_run(run)
+        told = run_files.read_run_asked(run)
         for file in files:
             yield from (run_files.record_from_answer(answer, told) for answer in _read_whole_answers(file, problems))
     else:

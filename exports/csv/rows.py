@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from annotation.argilla.display import hidden_metadata, original_text
+from annotation.argilla.display import ASKED, hidden_metadata, original_text
 from annotation.argilla.labels import EVIDENCE, Question, TaskName, broken_rules, task_named
 from annotation.argilla.marks import marked_words
 from annotation.argilla.units import Assignment
@@ -302,6 +302,7 @@ def provenance_cells(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Where a record of ours comes from: the columns of `provenance.csv` behind `record_uuid`, empty where unknown."""
     hidden = hidden_metadata(record)
     known = {**(hidden.get("provenance") or {}), "language": hidden.get("language") or "und"}
+    known["run_asked"] = hidden.get(ASKED, "")
     states = hidden.get("sources")
     if isinstance(states, dict):
         known |= {f"n_{state}": states.get(state, 0) for state in get_args(SourceState)}

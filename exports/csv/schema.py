@@ -164,6 +164,8 @@ class ProvenanceRow(Frozen):
     """Where the passages come from: `selected` by citejury from the cited sources, or `supplied` with the record."""
     answer_id: str = ""
     """UUID of the answer in CSV v2."""
+    run_asked: str = ""
+    """JSON: of its run, by provider, the questions that were asked, refused and failed: `{"claude": [20, 1, 0]}`."""
 
 
 class HistoryRow(Frozen):

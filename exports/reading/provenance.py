@@ -1,5 +1,6 @@
 """Where each record comes from (exports/contracts/csv.md), and which narrative it belongs to."""
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
@@ -9,6 +10,7 @@ from typing import NamedTuple, get_args
 from exports.csv.folder import PROVENANCE_FILE
 from exports.reading.input_files import column_rows, counted_cells, csv_rows, display_names, input_file
 from exports.statistics.ratings import InputFile
+from exports.statistics.study import RunCounts, add_counts
 from pipeline.core.errors import BadRowsError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
@@ -65,6 +67,22 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
         for first in differing[:1]
     ]
     return ReadProvenance(filled, names, tuple(inputs), remarks)
+
+
+def told_runs(rows: Iterable[Mapping[str, str]]) -> dict[str, RunCounts] | None:
+    """What became of the questions, by provider, as these records say of their runs; None where one does not say.
+
+    Of one run the record counts that was made last: by then most was asked, and least of it failed.
+    """
+    runs: dict[str, dict[str, RunCounts]] = {}
+    for run, asked in dict.fromkeys((row.get("run_id", ""), row.get("run_asked", "")) for row in rows):
+        try:
+            told = {model: RunCounts(*map(int, counts)) for model, counts in json.loads(asked).items()}
+        except (ValueError, TypeError, AttributeError):
+            return None
+        runs[run] = max(runs.get(run, told), told, key=lambda each: (add_counts(each.values()).answered, len(each)))
+    models = sorted({model for each in runs.values() for model in each})
+    return {model: add_counts(each[model] for each in runs.values() if model in each) for model in models}
 
 
 def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from exports.reading.decisions import read_decisions
 from exports.reading.definitions import dropped_tables
 from exports.reading.input_files import column_rows, input_file
 from exports.reading.judgements import ReadJudged, read_judged
-from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
+from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives, told_runs
 from exports.reading.runs import read_runs
 from exports.statistics.ratings import InputFile, all_labels
 from exports.statistics.study import Judged, Study
@@ -153,7 +153,7 @@ def read_study(
         {record: narratives.clusters[record] for record in rows.known},
         discarded=None if silent else dict(rows.discarded),
         all_discarded=all_discarded,
-        runs=ran.counts if ran else None,
+        runs=ran.counts if ran else told_runs(told.rows.values()),
         arms=ran.arms if ran else {},
         answers=ran.answers if ran else None,
         other_language={

@@ -10,10 +10,11 @@ from pydantic import ValidationError
 from pipeline.citations.addresses import document_id
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.files import staged_file
-from pipeline.core.schema import PROVIDERS, Answer, StoredAnswer
+from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, StoredAnswer
 from pipeline.csv.file import answers_file, read_answers
 from pipeline.csv.rows import place_of
 from pipeline.providers import get_provider
+from pipeline.providers.http.failure import is_refusal, is_refusal_error
 from pipeline.providers.http.request import as_object, writable
 from pipeline.records import schema
 from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
@@ -27,11 +28,12 @@ class ToldRun(NamedTuple):
     repeats: int = 1
     arms: tuple[str, ...] = ()
     unread: Mapping[str, Mapping[str, int]] = {}  # By provider what looks like a citation and is none, counted by name
+    asked: str = ""  # As `QueryResponse` has it
 
 
 def records_from_run(run: Path) -> Iterator[schema.QueryResponse]:
     """The canonical record of every answer of the run, with what its payload carries; errors as `answers_of_run`."""
-    told = read_told_run(run)
+    told = read_run_asked(run)
     for stored in answers_of_run(run):
         yield record_from_answer(stored, told)
 
@@ -82,6 +84,28 @@ def read_told_run(run: Path) -> ToldRun:
     )
 
 
+def read_run_asked(run: Path) -> ToldRun:
+    """What the manifest says, and what became of the questions where the run came to its end."""
+    told = read_told_run(run)
+    manifest, errors = run / "manifest.json", run / "errors.jsonl"
+    found: dict[str, list[int]] = {}
+    try:
+        said = json.loads(manifest.read_bytes()) if told.run_id else {}
+        for name, counts in said["providers"].items() if said.get("finished") else ():
+            refused = sum(count for reason, count in counts["cut_short"].items() if is_refusal(reason))
+            empty = (each for each in read_answers(answers_file(run, name)) if not each.answer_text.strip())
+            failed = sum(not is_refusal(read_stored(each).stop_reason) for each in empty)
+            found[name] = [int(counts["answers"]), refused, failed]
+        for line in errors.read_bytes().splitlines() if found and errors.is_file() else ():
+            error = ErrorLine.model_validate_json(line)
+            told_of = found.setdefault(error.provider, [0, 0, 0])
+            told_of[0] += 1
+            told_of[1 if is_refusal_error(error.kind, error.message) else 2] += 1
+    except (KeyError, ValueError, TypeError, AttributeError, OSError, InputError):
+        return told  # somebody changed them
+    return told._replace(asked=json.dumps(found) if found else "")
+
+
 _NO_RUN = ToldRun()
 
 
@@ -115,6 +139,7 @@ def record_from_answer(
             answer_timestamp=stored.answer_timestamp,
             contexts="selected",
         ),
+        asked=run.asked,
     )
 
 

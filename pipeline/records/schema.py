@@ -144,6 +144,9 @@ class QueryResponse(Frozen):
     """The passages' texts in rank order, joined by ` [CTX_SEP] `; empty without passages."""
     provenance: Provenance = Provenance()
     """Where the answer comes from."""
+    asked: str = ""
+    """JSON: what its run asked, by provider the questions that were asked, refused and failed, such as
+    `{"claude": [20, 1, 0]}`; empty where that is not known, as of a run that has not come to its end."""
 
 
 def line_without_place(numbers: Iterable[int]) -> str:

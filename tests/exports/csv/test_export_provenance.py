@@ -48,6 +48,7 @@ def made() -> QueryResponse:
         chunks=(Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Text."),),
         context_set="Text.",
         provenance=TOLD,
+        asked='{"grok": [20, 1, 0]}',
     )
 
 
@@ -95,6 +96,7 @@ def test_a_record_of_three_tasks_has_one_row_with_everything_that_was_pushed(pus
         **{"n_sources": "4", "n_read": "2", "n_unread": "0", "n_gone": "1", "n_unresolved": "0", "n_unfetched": "1"},
         **{"n_unreached": "0", "n_no_such_site": "0", "n_no_address": "0"},
         **{"n_cited": "3", "n_shown": "1", "n_seen": "0"},
+        "run_asked": '{"grok": [20, 1, 0]}',
     }
     described = next(each for each in manifest_of(tmp_path / "out")["files"] if each["file"] == PROVENANCE_FILE)
     assert (described["task"], described["rows"], described["records"], described["annotators"]) == (None, 1, 1, 0)

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.records.run import read_records, write_records
-from tests.support.export_folders import Answer, write_export
+from tests.support.export_folders import Answer, write_export, write_rows
 from tests.support.told_runs import PAYLOADS, kill_run, write_run
 
 
@@ -36,6 +36,11 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(*more: str) -> Result:
     return CliRunner().invoke(main, ["exports", "results", "export", *more])
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def told(result: Result) -> str:
@@ -83,6 +88,28 @@ def test_runs_give_denominators_landscape_and_a_remark_on_dropped_words_also_wit
     assert without.exit_code == 0, without.output
     assert "not read any more" not in told(without)
     assert "known of no record" not in without.stdout
+
+
+def test_an_export_tells_what_was_asked_refused_and_failed_without_the_run_folder() -> None:
+    assert run("--runs", "run", "--out", "out").exit_code == 0
+    wanted = results()["runs"]
+    assert {each["model_name"]: (each["asked"], each["refused"], each["failed"]) for each in wanted} == {
+        "gemini": (4, 1, 1),
+        "grok": (4, 1, 2),
+        "openai": (4, 1, 0),
+    }
+    rows = read_rows(Path("export/provenance.csv"))
+    asked = {record.record_uuid: record.asked for record in read_records(Path("run"))}
+    # One record came in when less had been asked.
+    earlier = [{"run_asked": '{"openai": [1, 0, 0]}'}, *[{}] * (len(rows) - 1)]
+    known = [row | {"run_asked": asked[row["record_uuid"]]} | more for row, more in zip(rows, earlier, strict=True)]
+    write_rows(Path("export/provenance.csv"), known)
+    assert run("--out", "out").exit_code == 0
+    assert results()["runs"] == wanted
+    assert "refused" in Path("out/results.md").read_text(encoding="utf-8")
+    write_rows(Path("export/provenance.csv"), [known[0] | {"run_asked": ""}, *known[1:]])
+    assert run("--out", "out").exit_code == 0
+    assert results()["runs"] == []
 
 
 def test_bad_input_is_a_plain_line(tmp_path: Path) -> None:
