@@ -34,7 +34,7 @@ from exports.csv.spool import KeptRecord, Spool
 from pipeline.core.errors import NotFoundError
 from pipeline.core.files import sha256_of
 
-_VERSION = 4
+_VERSION = 5
 _ROWS_IN_LINE = 1000  # of the index: many at once are written and read in half the time
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
