@@ -9,8 +9,9 @@ from functools import partial
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
+from shutil import copyfileobj
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from pipeline.core.errors import InputError
 
@@ -138,6 +139,7 @@ def _text_of(cell: Any) -> str:
 
 _LONGEST = 32_767  # characters of UTF-16 that Excel holds in a cell
 _CREATOR = "citejury"
+_TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")  # of the file; sheets are not in a text
 _UNFIT = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 """What XML cannot hold, and what turns the direction of writing, so that a text would read as another."""
 _ESCAPE = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # Excel would read `_x003D_` as `=`
@@ -151,6 +153,7 @@ def write_workbook(path: Path, sheets: Iterable[tuple[str, Iterable[Sequence[obj
     """
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
+    from openpyxl.writer.excel import ExcelWriter
 
     book = Workbook(write_only=True)
     book.properties.creator = _CREATOR
@@ -165,7 +168,22 @@ def write_workbook(path: Path, sheets: Iterable[tuple[str, Iterable[Sequence[obj
             for row in chain([heading], first, islice(rows, _MOST["rows"] - 2)):
                 sheet.append(_cells(row, text))
             first = [*islice(rows, 1)]
-    book.save(path)
+    with _Undated(path, "w", ZIP_DEFLATED) as archive:
+        ExcelWriter(book, archive).save()
+
+
+class _Undated(ZipFile):
+    """Without times, so that the same tables give the same bytes."""
+
+    def writestr(self, name: Any, data: Any, *_: Any) -> None:
+        text = data.encode() if isinstance(data, str) else data
+        super().writestr(ZipInfo(name), _TIME.sub(b"2000-01-01T00:00:00Z", text), ZIP_DEFLATED)
+
+    def write(self, filename: Any, arcname: Any = None, *_: Any) -> None:
+        part = ZipInfo(arcname)
+        part.compress_type = ZIP_DEFLATED
+        with open(filename, "rb") as file, self.open(part, "w", force_zip64=True) as target:
+            copyfileobj(file, target)
 
 
 def _cells(row: Sequence[object], text: Any) -> Iterator[object]:

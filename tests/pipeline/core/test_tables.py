@@ -1,4 +1,5 @@
 from pathlib import Path
+from zipfile import ZipFile
 
 import openpyxl
 import pytest
@@ -67,6 +68,8 @@ def test_a_workbook_holds_every_text_as_text_says_what_it_cut_and_goes_on_in_a_n
         assert text.endswith(f"[cut: Excel holds 32,767 of {length:,} characters; the CSV file has all]")
         assert 32_765 <= len(text.encode("utf-16-le")) // 2 <= 32_767
     assert is_own_workbook(path)
+    assert {each.date_time for each in ZipFile(path).infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    assert b"2000-01-01T00:00:00Z" in ZipFile(path).read("docProps/core.xml")
     openpyxl.Workbook().save(path)
     assert not is_own_workbook(path)
     monkeypatch.setitem(spreadsheet._MOST, "rows", 3)
