@@ -29,6 +29,7 @@ from tests.support.provider_server import Good, Hang, ProviderServer, Status
 
 ARMS = ("neutral", "leading")
 MONTH = Wave(Path("months/2026-01"), "2026-01")
+_NAMING = ("$ ", "Error: ", "There is", "Look at ")
 
 
 class _KilledError(Exception):
@@ -41,7 +42,7 @@ def run(*words: str) -> Result:
 
 def too_wide(log: str) -> list[str]:
     """The lines beyond 80 columns, but for commands to be typed, errors, and what names a path."""
-    return [line for line in log.splitlines() if len(line) > 80 and not line.startswith(("$ ", "Error: ", "There is"))]
+    return [line for line in log.splitlines() if len(line) > 80 and not line.startswith(_NAMING)]
 
 
 @pytest.fixture
