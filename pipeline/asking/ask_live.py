@@ -15,26 +15,10 @@ from typing import Self
 
 import httpx
 
+from pipeline.asking import questions as asking
 from pipeline.asking.batch_calls import BatchPolicy, BatchWork, Progress
 from pipeline.asking.batch_desk import BatchDesk
 from pipeline.asking.paid_replies import Ledger, PausedTurns, open_batches
-from pipeline.asking.questions import (
-    NEW_TURN,
-    NO_LIMITS,
-    USUAL,
-    Arm,
-    Call,
-    Limits,
-    ProviderSelection,
-    Questions,
-    Reply,
-    Report,
-    Spoken,
-    Tell,
-    Turn,
-    Waits,
-    read_arms,
-)
 from pipeline.asking.run import ask_narratives, settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest
 from pipeline.asking.run_state import RunState, StopReason
@@ -64,11 +48,11 @@ class LiveAnswers:
 
     def __init__(
         self,
-        selection: ProviderSelection,
+        selection: asking.ProviderSelection,
         policy: RetryPolicy,
         concurrency: int,
-        tell: Tell = lambda line: None,
-        waits: Waits = lambda provider, seconds: None,
+        tell: asking.Tell = lambda line: None,
+        waits: asking.Waits = lambda provider, seconds: None,
     ) -> None:
         """`tell` hears of each provider when it is first asked; one whose answers are all there is not."""
         self.selection = selection
@@ -86,7 +70,7 @@ class LiveAnswers:
         for client in self.clients.values():
             await client.close()
 
-    async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
+    async def answer(self, call: asking.Call, turn: asking.Turn = asking.NEW_TURN) -> asking.Reply:
         """The provider's reply to a call; a paused turn is continued, its bodies kept and given as one JSON array."""
         client = self.clients.get(call.provider)
         if client is None:
@@ -112,7 +96,7 @@ class LiveAnswers:
             texts.append(response.text)
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         model = call.model or request.body.get("model") or request.body.get("preset") or ""
-        return Reply(text, response.status, str(model), response.attempts, response.fault, is_paid=True)
+        return asking.Reply(text, response.status, str(model), response.attempts, response.fault, is_paid=True)
 
     def stop(self) -> int:
         return sum(client.stop() for client in self.clients.values())
@@ -124,13 +108,13 @@ def select_providers(
     options: AskOptions,
     environment: Mapping[str, str],
     base_urls: Mapping[str, str],
-    spoken: Spoken = USUAL,
+    spoken: asking.Spoken = asking.USUAL,
     prompts: Prompts = DEFAULT_PROMPTS,
     arms: Sequence[str] = (),
     *,
     kept: Mapping[str, Mapping[ProviderName, str]] = {},
     needs_keys: bool = True,
-) -> ProviderSelection:
+) -> asking.ProviderSelection:
     """Those who are named, else those whose key is set; each call to a named one without a key fails.
 
     Models that nobody names are those that a run has `kept` by arm, else the default. Where nothing is sent nobody
@@ -149,14 +133,14 @@ def select_providers(
     kept_by_all = kept.get("", {})
     usual = {provider: spoken.api_of(provider).model for provider in providers}
     asked = {each: models.get(each) or kept_by_all.get(each) or usual[each] for each in providers}
-    selection = ProviderSelection(
+    selection = asking.ProviderSelection(
         providers,
         {provider: get_provider(provider).endpoint(urls[provider], keys[provider]) for provider in with_key},
         asked,
         options,
         spoken,
         prompts=prompts,
-        arms=read_arms(arms, Arm("", asked, prompts, options), providers, of_arms),
+        arms=asking.read_arms(arms, asking.Arm("", asked, prompts, options), providers, of_arms),
     )
     notes = [
         f"{provider} is skipped: `{get_provider(provider).key_variables[0]}` is not set."
@@ -177,7 +161,7 @@ def select_providers(
     return selection._replace(notes=tuple(dict.fromkeys(notes)))
 
 
-def check_selection(selection: ProviderSelection) -> None:
+def check_selection(selection: asking.ProviderSelection) -> None:
     for arm in selection.asked_arms():
         for provider in selection.endpoints:
             options = arm.options or selection.options
@@ -185,15 +169,15 @@ def check_selection(selection: ProviderSelection) -> None:
 
 
 def ask_providers(
-    questions: Questions,
+    questions: asking.Questions,
     out: Path,
-    selection: ProviderSelection,
+    selection: asking.ProviderSelection,
     *,
     policy: RetryPolicy | None = None,
-    limits: Limits = NO_LIMITS,
-    report: Report = lambda call, total: None,
-    tell: Tell = lambda line: None,
-    waits: Waits = lambda provider, seconds: None,
+    limits: asking.Limits = asking.NO_LIMITS,
+    report: asking.Report = lambda call, total: None,
+    tell: asking.Tell = lambda line: None,
+    waits: asking.Waits = lambda provider, seconds: None,
     redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
 ) -> RunManifest:
     """Put the questions to the selected providers, and give the manifest of the run in `out`.
@@ -215,7 +199,7 @@ def ask_providers(
 
 
 def _refuse_unknown_prices(
-    selection: ProviderSelection, prices: Mapping[str, Price], trusts_stated: bool = True
+    selection: asking.ProviderSelection, prices: Mapping[str, Price], trusts_stated: bool = True
 ) -> None:
     """Refuse a limit of cost that cannot be held: a price is missing, and the provider states no cost to trust."""
     missing = {
@@ -237,17 +221,17 @@ DEFAULT_POLICY = BatchPolicy()
 
 
 def ask_in_batches(
-    questions: Questions,
+    questions: asking.Questions,
     out: Path,
-    selection: ProviderSelection,
+    selection: asking.ProviderSelection,
     *,
     policy: BatchPolicy = DEFAULT_POLICY,
-    limits: Limits = NO_LIMITS,
+    limits: asking.Limits = asking.NO_LIMITS,
     cancel: bool = False,
     progress: Progress = lambda provider, done, total, words: None,
-    tell: Tell = lambda line: None,
-    tell_counts: Tell = lambda line: None,
-    waits: Waits = lambda provider, seconds: None,
+    tell: asking.Tell = lambda line: None,
+    tell_counts: asking.Tell = lambda line: None,
+    waits: asking.Waits = lambda provider, seconds: None,
     redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
 ) -> RunManifest:
     """Put the questions to the selected providers in batches, wait for them, and give the manifest of the run in `out`.
@@ -292,7 +276,9 @@ def ask_in_batches(
     return asyncio.run(ask())
 
 
-def _stop(state: RunState, desks: Sequence[BatchDesk], woken: asyncio.Event, tell: Tell, reason: StopReason) -> None:
+def _stop(
+    state: RunState, desks: Sequence[BatchDesk], woken: asyncio.Event, tell: asking.Tell, reason: StopReason
+) -> None:
     """Wait for no batch and no limit any longer; the second time, give up the requests under way."""
     if state.stopped in ("SIGINT", "SIGTERM"):
         for task in state.tasks:
@@ -305,7 +291,7 @@ def _stop(state: RunState, desks: Sequence[BatchDesk], woken: asyncio.Event, tel
     tell("Stopping: batches under way go on at the provider, and the same command collects them.")
 
 
-def _batch_apis(selection: ProviderSelection) -> dict[ProviderName, BatchApi]:
+def _batch_apis(selection: asking.ProviderSelection) -> dict[ProviderName, BatchApi]:
     apis: dict[ProviderName, BatchApi] = {}
     for provider in selection.providers:
         if provider not in selection.endpoints:
@@ -317,7 +303,7 @@ def _batch_apis(selection: ProviderSelection) -> dict[ProviderName, BatchApi]:
     return apis
 
 
-def batch_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> dict[str, Price]:
+def batch_prices(selection: asking.ProviderSelection, prices: Mapping[str, Price]) -> dict[str, Price]:
     """The prices of the selected models in batches; an InputError where a provider cannot be asked so."""
     in_batches = dict(prices)
     for provider, api in _batch_apis(selection).items():

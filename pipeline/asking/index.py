@@ -23,16 +23,7 @@ from pipeline.core.files import cut_off, staged_file
 from pipeline.core.lines import PACKED, pack
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Answer, Frozen, StoredAnswer
-from pipeline.csv.file import (
-    HEADER,
-    Place,
-    answer_from_parts,
-    append_answer,
-    find_whole_answers,
-    header_end,
-    rows_as_bytes,
-    stored_bytes,
-)
+from pipeline.csv import file as csv_file
 from pipeline.providers import get_provider
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.providers.http.request import load_body, writable
@@ -99,7 +90,7 @@ def index_file(path: Path) -> Path:
 
 def append_indexed(path: Path, stored: StoredAnswer, answer: Answer, usage: Usage) -> None:
     """Append an answer to its file, and then to the file's index; `answer` and `usage` are what its body says."""
-    place = append_answer(path, stored)
+    place = csv_file.append_answer(path, stored)
     index = index_file(path)
     with open(index, "ab") as file:
         head = b"" if file.tell() else _head_line(path, place.start)
@@ -111,7 +102,7 @@ def _head_line(path: Path, end: int) -> bytes:
     return IndexHead(file=path.name, end=end).model_dump_json().encode() + b"\n"
 
 
-def _answer_line(stored: StoredAnswer, place: Place, answer: Answer, usage: Usage) -> bytes:
+def _answer_line(stored: StoredAnswer, place: csv_file.Place, answer: Answer, usage: Usage) -> bytes:
     numbers = {url: number for number, url in enumerate(stored.citations, start=1)}
     line = IndexLine(
         answer_id=stored.answer_id,
@@ -160,7 +151,7 @@ def _fit(path: Path) -> _Fit:
     ids: set[str] = set()
     if not index_file(path).is_file():
         return _Fit(ids)
-    length, end = 0, header_end(path)
+    length, end = 0, csv_file.header_end(path)
     with open(index_file(path), "rb") as index, open(path, "rb") as file:
         of_file, of_index = os.fstat(file.fileno()), os.fstat(index.fileno())
         believed = of_file.st_mtime_ns == of_index.st_mtime_ns
@@ -210,7 +201,7 @@ def sync_index(path: Path, tell: Tell = lambda line: None) -> set[str]:
 
 def _read_rest(path: Path, fit: _Fit, tell: Tell) -> _Fit:
     index, ids = index_file(path), set(fit.ids)
-    end = fit.end or header_end(path)
+    end = fit.end or csv_file.header_end(path)
     if fit.length:
         os.truncate(index, fit.length)
     elif end:
@@ -239,12 +230,12 @@ def _read_rest(path: Path, fit: _Fit, tell: Tell) -> _Fit:
     return _Fit(ids, end)
 
 
-def _read_places(path: Path, start: int) -> Iterator[tuple[StoredAnswer, Place]]:
+def _read_places(path: Path, start: int) -> Iterator[tuple[StoredAnswer, csv_file.Place]]:
     with open(path, "rb") as file:
-        for found in find_whole_answers(path, start):
+        for found in csv_file.find_whole_answers(path, start):
             file.seek(found.start)
-            stored = answer_from_parts(path, found.parts)
-            yield stored, Place(found.start, found.end, _crc(file, found.end - found.start))
+            stored = csv_file.answer_from_parts(path, found.parts)
+            yield stored, csv_file.Place(found.start, found.end, _crc(file, found.end - found.start))
 
 
 def whole_ids(path: Path) -> set[str]:
@@ -252,8 +243,8 @@ def whole_ids(path: Path) -> set[str]:
     if not path.is_file():
         return set()
     fit = _fit(path)
-    end = fit.end or header_end(path)
-    return fit.ids | {found.parts.answer_id for found in find_whole_answers(path, end)} if end else set()
+    end = fit.end or csv_file.header_end(path)
+    return fit.ids | {found.parts.answer_id for found in csv_file.find_whole_answers(path, end)} if end else set()
 
 
 def read_index(path: Path) -> Iterator[IndexLine]:
@@ -317,7 +308,7 @@ def put_in_order(path: Path, answer_ids: Iterable[str]) -> None:
 def begin_packed(path: Path) -> None:
     if not path.is_file():
         with staged_file(path) as file:
-            file.write(stored_bytes(path, HEADER))
+            file.write(csv_file.stored_bytes(path, csv_file.HEADER))
 
 
 def pack_file(path: Path) -> None:
@@ -326,9 +317,9 @@ def pack_file(path: Path) -> None:
     lines = read_index(path)
     with open(path, "rb") as old, staged_file(index) as new_lines:
         with staged_file(packed) as new:
-            start = header_end(path)
+            start = csv_file.header_end(path)
             old.seek(start)
-            header = pack(HEADER)
+            header = pack(csv_file.HEADER)
             new.write(header)
             new_lines.write(_head_line(packed, len(header)))
             rewriting = _Rewriting(new, new_lines)
@@ -353,7 +344,7 @@ def read_again(path: Path, read: Callable[[StoredAnswer], Said]) -> None:
     The file is written anew, too, where `read` makes another answer of one, and else left as it is. A torn answer at
     the end is cut off; a file without any is removed.
     """
-    index, end = index_file(path), header_end(path)
+    index, end = index_file(path), csv_file.header_end(path)
     count = 0
     with ExitStack() as files:
         lines = files.enter_context(staged_file(index))
@@ -369,10 +360,10 @@ def read_again(path: Path, read: Callable[[StoredAnswer], Said]) -> None:
                 if said.stored is stored:
                     _copy(path, place.start, place.end, new)
                 else:
-                    rows = stored_bytes(path, rows_as_bytes(said.stored))
+                    rows = csv_file.stored_bytes(path, csv_file.rows_as_bytes(said.stored))
                     new.write(rows)
                     crc = crc32(rows)
-                place = Place(start, new.tell(), crc)
+                place = csv_file.Place(start, new.tell(), crc)
             lines.write(_answer_line(said.stored, place, said.answer, said.usage))
             count, end = count + 1, place.end
     cut_off(path, end)

@@ -18,16 +18,8 @@ from pydantic import Field, ValidationError
 
 from pipeline.asking.narratives import CODES, NarrativesCsv
 from pipeline.citations.addresses import host_name
+from pipeline.core import prompts as prompting
 from pipeline.core.errors import InputError
-from pipeline.core.prompts import (
-    DEFAULT_PROMPTS,
-    SYSTEM_PROMPT,
-    Prompts,
-    PromptsAsked,
-    PromptSettings,
-    Wording,
-    text_digest,
-)
 from pipeline.core.schema import AskOptions, Frozen, Narrative, Price, ProviderName, what_is_needed
 from pipeline.csv.rows import identify_call
 from pipeline.providers import get_provider, provider_name
@@ -49,7 +41,7 @@ class Arm(NamedTuple):
 
     name: str = ""
     models: Mapping[ProviderName, str] = {}
-    prompts: Prompts = DEFAULT_PROMPTS
+    prompts: prompting.Prompts = prompting.DEFAULT_PROMPTS
     options: AskOptions | None = None
 
 
@@ -58,14 +50,14 @@ class ArmAsked(Frozen):
 
     models: dict[ProviderName, str] = Field(default_factory=dict)
     """The model asked for by provider; none where the payloads alone tell."""
-    prompts: PromptsAsked = PromptsAsked.of(DEFAULT_PROMPTS)
+    prompts: prompting.PromptsAsked = prompting.PromptsAsked.of(prompting.DEFAULT_PROMPTS)
     """Its prompts."""
     options: AskOptions | None = None
     """What it asks of search and model; null for answers from stored payloads."""
 
     @classmethod
     def of(cls, arm: Arm) -> "ArmAsked":
-        return cls(models=dict(arm.models), prompts=PromptsAsked.of(arm.prompts), options=arm.options)
+        return cls(models=dict(arm.models), prompts=prompting.PromptsAsked.of(arm.prompts), options=arm.options)
 
     def joined(self, now: "ArmAsked") -> "ArmAsked":
         return self.model_copy(update={"models": self.models | now.models, "options": now.options or self.options})
@@ -80,7 +72,7 @@ class ArmFile(Frozen):
     """Model to ask for, by provider."""
     persona: str | None = None
     """Who asks, in their own words: a paragraph before the user prompt. `[prompts.de]` may have its own."""
-    prompts: PromptSettings = PromptSettings()
+    prompts: prompting.PromptSettings = prompting.PromptSettings()
     """The prompts, as in `citejury.toml`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """What is asked of search and model: `allowed_domains`, `blocked_domains`, `country`, `recency`, `max_uses`,
@@ -127,7 +119,7 @@ def _to_arm(name: str, path: Path, base: Arm, providers: Sequence[ProviderName])
     models = {each: named.get(each) or file.model or base.models.get(each, "") for each in providers}
     own = file.prompts
     if file.persona is not None:
-        own = PromptSettings.model_validate({**own.model_dump(), "persona": file.persona})
+        own = prompting.PromptSettings.model_validate({**own.model_dump(), "persona": file.persona})
     prompts = base.prompts.changed_by(own)
     return Arm(name, {each: model for each, model in models.items() if model}, prompts, options)
 
@@ -149,7 +141,7 @@ def _what_is_wrong(error: ValidationError) -> str:
     if problem["type"] != "extra_forbidden":
         return f"has a `{name}` that cannot be used: {what_is_needed(problem)}."
     of_prompts = name.startswith("prompts.")
-    known = [f"`{each}`" for each in (Wording if of_prompts else ArmFile).model_fields]
+    known = [f"`{each}`" for each in (prompting.Wording if of_prompts else ArmFile).model_fields]
     known += ["tables of languages such as `[prompts.de]`"] if of_prompts else []
     return f"has an unknown option `{name}`; there are {', '.join(known)}."
 
@@ -195,7 +187,7 @@ def _shown(text: str | None, other: str | None) -> str:
     start = max(0, differs - 12)
     end = start + 60
     part = f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
-    return f"{part!r} (sha256 {text_digest(text)[:12]})"
+    return f"{part!r} (sha256 {prompting.text_digest(text)[:12]})"
 
 
 _RECENCIES = ("day", "week", "month", "year")
@@ -275,7 +267,7 @@ class Call(NamedTuple):
     model: str
     repeat: int = 1
     arm: str = ""
-    system: str = SYSTEM_PROMPT
+    system: str = prompting.SYSTEM_PROMPT
     options: AskOptions | None = None
 
 
@@ -363,7 +355,7 @@ class Questions(NamedTuple):
     max_rows: int | None = None
     repeats: int = 1
     options: AskOptions | None = None
-    prompts: Prompts = DEFAULT_PROMPTS
+    prompts: prompting.Prompts = prompting.DEFAULT_PROMPTS
     arms: Sequence[Arm] = ()
     run_id: str = ""
 
@@ -410,7 +402,7 @@ class Spoken(NamedTuple):
     def system_prompt(self, call: Call) -> str:
         """What the provider is told beside the question; one that somebody wrote themselves goes to everybody."""
         is_left = call.provider not in self.instructed and get_provider(call.provider).is_preset(call.model)
-        return "" if is_left and call.system == SYSTEM_PROMPT else call.system
+        return "" if is_left and call.system == prompting.SYSTEM_PROMPT else call.system
 
 
 USUAL = Spoken()
@@ -425,7 +417,7 @@ class ProviderSelection(NamedTuple):
     options: AskOptions
     spoken: Spoken = USUAL
     notes: tuple[str, ...] = ()
-    prompts: Prompts = DEFAULT_PROMPTS
+    prompts: prompting.Prompts = prompting.DEFAULT_PROMPTS
     arms: tuple[Arm, ...] = ()
 
     def asked_arms(self) -> tuple[Arm, ...]:
@@ -442,7 +434,7 @@ class ProviderSelection(NamedTuple):
         the user's own: not the request's body, which another version of ours or the clock may write in another way.
         """
         options = (call.options or self.options).model_dump(mode="json", exclude_defaults=True)
-        system = None if call.system == SYSTEM_PROMPT else call.system
+        system = None if call.system == prompting.SYSTEM_PROMPT else call.system
         return sha256(json.dumps([call.answer_id, call.model, system, options], sort_keys=True).encode()).hexdigest()
 
     def questions(self, narratives: NarrativesCsv, max_rows: int | None = None, repeats: int = 1) -> Questions:

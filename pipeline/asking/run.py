@@ -14,40 +14,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
+from pipeline.asking import paid_replies, run_folder
+from pipeline.asking import questions as asking
 from pipeline.asking.index import append_indexed, read_index
-from pipeline.asking.paid_replies import (
-    BAD_RESPONSES,
-    BadResponse,
-    BadResponses,
-    PausedLine,
-    PausedTurns,
-    of_no_answer,
-    refuse_open_batches,
-    token_shares,
-)
-from pipeline.asking.questions import (
-    NEW_TURN,
-    NO_LIMITS,
-    AnswerSource,
-    Call,
-    Limits,
-    Questions,
-    Reply,
-    Report,
-    Tell,
-    Turn,
-)
-from pipeline.asking.run_folder import (
-    ERRORS,
-    OpenRun,
-    RunManifest,
-    open_run,
-    read_errors,
-    read_manifest,
-    standing_errors,
-    write_errors,
-    write_manifest,
-)
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.asking.summary import summarise_run
 from pipeline.core.errors import InputError, ProviderError
@@ -64,13 +33,13 @@ from pipeline.providers.http.request import load_body
 
 
 async def ask_narratives(
-    questions: Questions,
+    questions: asking.Questions,
     out: Path,
-    source: AnswerSource,
-    report: Report = lambda call, total: None,
-    tell: Tell = lambda line: None,
-    limits: Limits = NO_LIMITS,
-) -> RunManifest:
+    source: asking.AnswerSource,
+    report: asking.Report = lambda call, total: None,
+    tell: asking.Tell = lambda line: None,
+    limits: asking.Limits = asking.NO_LIMITS,
+) -> run_folder.RunManifest:
     """Put the questions to the source, and give the manifest of the run in `out`.
 
     Calls answered earlier are not put again; what failed earlier is. `report` hears of every call when it is settled.
@@ -81,21 +50,21 @@ async def ask_narratives(
     narratives or of another model, batches hold some of the calls, or nothing at all was answered.
     """
 
-    async def settle(run: OpenRun, state: RunState) -> None:
+    async def settle(run: run_folder.OpenRun, state: RunState) -> None:
         await _ask_all(run, source, state, report, tell)
 
     return await settle_run(questions, out, settle, limits, source.stop, tell, one_by_one=True)
 
 
 async def settle_run(
-    questions: Questions,
+    questions: asking.Questions,
     out: Path,
-    settle: Callable[[OpenRun, RunState], Awaitable[None]],
-    limits: Limits = NO_LIMITS,
+    settle: Callable[[run_folder.OpenRun, RunState], Awaitable[None]],
+    limits: asking.Limits = asking.NO_LIMITS,
     stop_waiting: Callable[[], int] = lambda: 0,
-    tell: Tell = lambda line: None,
+    tell: asking.Tell = lambda line: None,
     one_by_one: bool = False,
-) -> RunManifest:
+) -> run_folder.RunManifest:
     """Open the run in the folder, let `settle` write down what becomes of its calls, and give the run's manifest.
 
     `settle` records each settled call in the state; `tell` hears what takes long. Calls that are put `one_by_one` are
@@ -103,10 +72,10 @@ async def settle_run(
     """
     with locked_folder(out):
         if one_by_one:
-            refuse_open_batches(out, questions.providers)
-        run = open_run(out, questions, limits.compress, tell)
-        standing = standing_errors(read_errors(out), questions)
-        write_errors(out, standing)
+            paid_replies.refuse_open_batches(out, questions.providers)
+        run = run_folder.open_run(out, questions, limits.compress, tell)
+        standing = run_folder.standing_errors(run_folder.read_errors(out), questions)
+        run_folder.write_errors(out, standing)
         state = RunState(limits, stop_waiting=stop_waiting)
         options = [arm.options or questions.options for arm in questions.asked_arms()]
         state.longest = max(each.max_tokens if each else 0 for each in options)
@@ -124,16 +93,20 @@ async def settle_run(
         replies = "1 reply" if unpriced == 1 else f"{unpriced} replies"
         unknown = f"; that of {replies} that cannot be read is not known" if unpriced else ""
         raise InputError(
-            f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}. "
+            f"Nothing was answered ({kinds}); the reasons are in `{run_folder.ERRORS}` in {str(out)!r}. "
             f"Known cost: {manifest.cost:.2f} USD{unknown}.\n  " + "\n  ".join(missing_rows(manifest, out))
         )
     return manifest
 
 
-async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: Report, tell: Tell) -> None:
+async def _ask_all(
+    run: run_folder.OpenRun, source: asking.AnswerSource, state: RunState, report: asking.Report, tell: asking.Tell
+) -> None:
     """Settle every call that is not answered yet; each provider has as many under way as the limits say."""
     shared = [run.questions.calls(run.manifest.run_id, provider) for provider in run.questions.providers]
-    desk = _Desk(run, source, state, BadResponses(run.out), PausedTurns(run.out), report, set())
+    desk = _Desk(
+        run, source, state, paid_replies.BadResponses(run.out), paid_replies.PausedTurns(run.out), report, set()
+    )
     workers = (desk.work(calls) for calls in shared for _ in range(state.limits.concurrency))
     await run_together(state.tasks, workers, partial(state.stop, tell=tell))
     for calls in shared:  # what a stop has left over
@@ -153,15 +126,15 @@ async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: 
 class _Desk(NamedTuple):
     """Where the calls of a run are settled, by several workers."""
 
-    run: OpenRun
-    source: AnswerSource
+    run: run_folder.OpenRun
+    source: asking.AnswerSource
     state: RunState
-    unread: BadResponses
-    paused: PausedTurns
-    report: Report
+    unread: paid_replies.BadResponses
+    paused: paid_replies.PausedTurns
+    report: asking.Report
     ended: set[str]
 
-    async def work(self, calls: Iterator[Call]) -> None:
+    async def work(self, calls: Iterator[asking.Call]) -> None:
         run, state, total = self.run, self.state, self.run.questions.calls_each()
         for call in calls:
             if call.answer_id in run.answered[call.provider]:
@@ -176,17 +149,19 @@ class _Desk(NamedTuple):
             self.report(call, total)
             await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
 
-    async def answer(self, call: Call) -> Settled:
+    async def answer(self, call: asking.Call) -> Settled:
         """Append a call's answer or error to the folder; cancelled in between it writes nothing but paused bodies."""
         out, requested = self.run.out, time_now()
 
         def keep(digest: str, body: str) -> None:
-            line = PausedLine(answer_id=call.answer_id, batch="", text=body, digest=digest, model=call.model)
+            line = paid_replies.PausedLine(
+                answer_id=call.answer_id, batch="", text=body, digest=digest, model=call.model
+            )
             if kept := self.paused.keep(line):
                 self.state.record_paused(kept)
 
         try:
-            reply = await self.source.answer(call, Turn(partial(self.paused.bodies, call.answer_id), keep))
+            reply = await self.source.answer(call, asking.Turn(partial(self.paused.bodies, call.answer_id), keep))
         except ProviderError as failure:
             return store_failure(out, call, None, failure, requested)
         self.paused.give_up(call.answer_id)
@@ -196,7 +171,9 @@ class _Desk(NamedTuple):
         return settled
 
 
-def settle_unread(run: OpenRun, call: Call, unread: BadResponses, limits: Limits) -> Settled | None:
+def settle_unread(
+    run: run_folder.OpenRun, call: asking.Call, unread: paid_replies.BadResponses, limits: asking.Limits
+) -> Settled | None:
     """Settle the call by its reply that could not be read, by today's rules; None where there is none to use."""
     if limits.retry_bad or run.questions.options is None:
         return None
@@ -209,7 +186,7 @@ def settle_unread(run: OpenRun, call: Call, unread: BadResponses, limits: Limits
     return settled
 
 
-def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: bool = False) -> Settled:
+def store_reply(out: Path, call: asking.Call, reply: asking.Reply, requested: str, is_old: bool = False) -> Settled:
     """Append to the folder the answer that the reply holds, or the error that says why it holds none.
 
     A success that was paid for and cannot be read is kept with its body, unless it `is_old` and kept already.
@@ -226,9 +203,9 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
             raise ProviderError(f"No row of CSV v2 can hold the answer: {column}: found {found}, wanted {wanted}.")
     except ProviderError as failure:
         is_unread = reply.is_paid and failure.kind == "bad_response" and (reply.status or 200) < 400
-        bad = BadResponse.of(call, reply, requested)
+        bad = paid_replies.BadResponse.of(call, reply, requested)
         if is_unread and not is_old:
-            append_line(out / BAD_RESPONSES, bad.model_dump_json())
+            append_line(out / paid_replies.BAD_RESPONSES, bad.model_dump_json())
         settled = store_failure(out, call, reply, failure, requested)
         usage = bad.usage() if is_unread else Usage()
         return settled._replace(usage=usage, is_unread=is_unread, is_old=is_old, model=reply.model)
@@ -239,7 +216,9 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
     return Settled(answer=stored, usage=usage, paused=paused, is_old=is_old)
 
 
-def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderError, requested: str) -> Settled:
+def store_failure(
+    out: Path, call: asking.Call, reply: asking.Reply | None, failure: ProviderError, requested: str
+) -> Settled:
     attempts = reply.attempts if reply else failure.attempts
     error = ErrorLine(
         narrative_id=call.narrative.narrative_id,
@@ -254,12 +233,12 @@ def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderE
         repeat=call.repeat,
         arm=call.arm,
     )
-    with open(out / ERRORS, "ab") as file:
+    with open(out / run_folder.ERRORS, "ab") as file:
         file.write(error_bytes(error))
     return Settled(error=error, is_lost=failure.is_lost)
 
 
-def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> StoredAnswer:
+def _stored_answer(call: asking.Call, reply: asking.Reply, answer: Answer, timestamp: str) -> StoredAnswer:
     return StoredAnswer(
         narrative_id=call.narrative.narrative_id,
         narrative_type=call.narrative.narrative_type,
@@ -277,11 +256,11 @@ def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> 
     )
 
 
-def _count_earlier(run: OpenRun, state: RunState) -> None:
+def _count_earlier(run: run_folder.OpenRun, state: RunState) -> None:
     """Count under a limit what all replies in the folder cost; unknown costs come last, as the dearest at the least."""
     if state.limits.max_cost is None:
         return
-    prices, shares = state.limits.prices, token_shares(run.out)
+    prices, shares = state.limits.prices, paid_replies.token_shares(run.out)
     unknown: Counter[tuple[ProviderName, float | None, str]] = Counter()
 
     def count(provider: ProviderName, model: str, usage: Usage, price: Price | None) -> None:
@@ -296,16 +275,16 @@ def _count_earlier(run: OpenRun, state: RunState) -> None:
             model = run.manifest.model_of(line, provider) or line.model_version
             price = price_of(prices, line.model_version, model)
             count(provider, model, line.usage, batch_price(price, shares.get(line.answer_id)))
-    for paid in of_no_answer(run.out):
+    for paid in paid_replies.of_no_answer(run.out):
         count(paid.provider, paid.model, *paid.bill(prices))
     for provider, most, model in unknown.elements():
         state.spending.pay(provider, None, most, model)
     state.spending.earlier = state.spending.spent
 
 
-def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:
+def _finish_run(run: run_folder.OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> run_folder.RunManifest:
     in_order = sorted(errors, key=lambda each: (PROVIDERS.index(each.provider), each.row, each.arm, each.repeat))
-    write_errors(run.out, in_order)
+    run_folder.write_errors(run.out, in_order)
     unsettled = run.questions.calls_each() * len(run.questions.providers) - state.settled
     changes = {
         "finished": None if unsettled else time_now(),
@@ -313,18 +292,18 @@ def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> R
         "unsettled": unsettled,
     }
     manifest = summarise_run(run, errors, state.limits.prices, state.last_start()).model_copy(update=changes)
-    write_manifest(run.out, manifest)
+    run_folder.write_manifest(run.out, manifest)
     return manifest
 
 
-def missing_rows(manifest: RunManifest, out: Path) -> list[str]:
+def missing_rows(manifest: run_folder.RunManifest, out: Path) -> list[str]:
     """A table of the calls that the last start left without an answer: provider, kind, how many, the first one's words.
 
     Safe for a terminal; a row may have several lines.
     """
     missing = (manifest.last and manifest.last.missing) or {}
     first: dict[tuple[str, str], str] = {}
-    for error in read_errors(out) if missing else ():
+    for error in run_folder.read_errors(out) if missing else ():
         first.setdefault((error.provider, error.kind), error.message)
     rows = [
         (provider, kind, str(count), printable(first.get((provider, kind), "")))
@@ -345,7 +324,7 @@ class RecordedAnswers(NamedTuple):
 
     folder: Path
 
-    async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
+    async def answer(self, call: asking.Call, turn: asking.Turn = asking.NEW_TURN) -> asking.Reply:
         """The stored payload of a call, which is a whole turn, with the status and the model that its sidecar names."""
         stem = _file_stem(call)
         for name in _provider_folders(call.provider):
@@ -357,7 +336,7 @@ class RecordedAnswers(NamedTuple):
                     status = re.search(r"\b[1-5]\d\d\b", words, re.ASCII)
                     request = sidecar.get("request_body")
                     model = request.get("model") if isinstance(request, dict) else None
-                    return Reply(
+                    return asking.Reply(
                         _read_body(path), int(status[0]) if status else None, model if isinstance(model, str) else ""
                     )
         place = "/".join(part for part in (call.arm, call.provider, stem) if part)
@@ -367,9 +346,9 @@ class RecordedAnswers(NamedTuple):
         return 0
 
 
-async def changed_payloads(questions: Questions, out: Path, source: RecordedAnswers) -> list[str]:
+async def changed_payloads(questions: asking.Questions, out: Path, source: RecordedAnswers) -> list[str]:
     """The answers whose stored payload is another one by now, each as its place; one that is gone has not changed."""
-    manifest = read_manifest(out)
+    manifest = run_folder.read_manifest(out)
     if manifest.last and not manifest.last.kept:
         return []
     changed = []
@@ -405,7 +384,7 @@ def recorded_providers(folder: Path, arms: Sequence[str] = ()) -> list[ProviderN
     return found
 
 
-def _file_stem(call: Call) -> str:
+def _file_stem(call: asking.Call) -> str:
     name = call.narrative.narrative_id
     plain = name not in ("", ".", "..") and not any(char in "/\\:" or ord(char) < 32 for char in name)
     # The longest name that common file systems take, less the longest ending and `.2`.

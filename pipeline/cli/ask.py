@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.options import (
-    PATH,
-    SectionedCommand,
-    check_amount,
-    confirm_narratives,
-    json_bytes,
-    log,
-    log_unread,
-    read_narratives,
-    tell_next,
-    usage_errors,
-)
+from pipeline.cli import options as cli
 from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
@@ -67,10 +56,10 @@ def _end_run(
     missing = manifest.unsettled + sum(sum(kinds.values()) for kinds in last.values())
     rows = missing_rows(manifest, out)
     if rows:
-        log("\n".join(["Not answered, with what was said first:", *rows]))
+        cli.log("\n".join(["Not answered, with what was said first:", *rows]))
     if changed:
         shown = ", ".join([*changed[:5], *(["…"] if len(changed) > 5 else [])])
-        log(
+        cli.log(
             f"Stored payloads that have changed since their answers were kept: {len(changed)} ({shown}). The answers "
             "stay as they are; to read the payloads as they are now, name another `--out`."
         )
@@ -83,7 +72,7 @@ def _end_run(
 
             tables = price_tables(sorted({model for each in manifest.last.priceless.values() for model in each}))
             why, how = "`--max-cost` cannot be held without a price", f"with {tables} in `citejury.toml`"
-        tell_next(f"the same command {how} goes on", f"{why}: {manifest.unsettled} calls are left.")
+        cli.tell_next(f"the same command {how} goes on", f"{why}: {manifest.unsettled} calls are left.")
         if manifest.stopped in SIGNAL_EXITS:
             raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])
     else:
@@ -91,7 +80,7 @@ def _end_run(
         bad = (manifest.last and manifest.last.unreadable) or 0
         which = f"{missing - bad or 'none'} of the {missing} missing again, with `--retry bad_response` for all"
         again = f"the same command asks for {which if bad else f'the {missing} missing again'}; without them: "
-        tell_next(f"{again if missing > allowed else ''}{following}")
+        cli.tell_next(f"{again if missing > allowed else ''}{following}")
     if missing > allowed or (strict and changed):
         raise click.exceptions.Exit(1)
 
@@ -107,11 +96,11 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
         bad = f", {counts.bad_replies} unreadable but paid for" if counts.bad_replies else ""
         bad += f", {counts.paused_bodies} of paused turns paid for" if counts.paused_bodies else ""
         line = f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}"
-        log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
-    log_unread({name: counts.unread for name, counts in manifest.providers.items()})
+        cli.log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+    cli.log_unread({name: counts.unread for name, counts in manifest.providers.items()})
     if manifest.errors:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
-        log(f"not answered: {kinds} (see errors.jsonl)")
+        cli.log(f"not answered: {kinds} (see errors.jsonl)")
     if manifest.last:
         _print_last_start(manifest.last, manifest)
 
@@ -120,7 +109,7 @@ def _print_last_start(last: "LastStart", manifest: "RunManifest") -> None:
     from pipeline.asking.paid_replies import BAD_RESPONSES
 
     if last.unreadable:
-        log(
+        cli.log(
             f"bad_response: replies that came and cannot be read are paid for, kept in {BAD_RESPONSES} and not asked "
             "for again unless with `--retry bad_response`"
         )
@@ -129,7 +118,7 @@ def _print_last_start(last: "LastStart", manifest: "RunManifest") -> None:
     new = f", {last.unpriced} of them new" if 0 < last.unpriced < unpriced else ""
     unknown = f", cost of {unpriced} not known{new}" if unpriced else ""
     unread = f", {last.unread} unread" if last.unread else ""
-    log(
+    cli.log(
         f"{last.kept} kept, {last.new} new, {last.failed} failed{unread}, spent now {last.cost:.2f} USD "
         f"({manifest.cost:.2f} in all){unknown}"
     )
@@ -176,14 +165,14 @@ def _check_together(given: Mapping[str, Any]) -> None:
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=cli.SectionedCommand,
     check=_check_together,
     rare="--id-column --text-column --encoding --sheet --concurrency --attempts --timeout --read-timeout --retry "
     "--compress --patience --allow-missing --allow-domain --block-domain --country --recency --max-uses "
     "--temperature --max-tokens --poll-seconds --batch-cancel",
 )
-@click.argument("narratives", type=PATH)
-@click.option("--out", required=True, type=PATH, metavar="RUN", help="Run folder to write to.")
+@click.argument("narratives", type=cli.PATH)
+@click.option("--out", required=True, type=cli.PATH, metavar="RUN", help="Run folder to write to.")
 @click.option(
     "--providers",
     "chosen",
@@ -200,8 +189,8 @@ def _check_together(given: Mapping[str, Any]) -> None:
     help="Model to ask for; may be repeated.",
 )
 @click.option("--arm", "arms", multiple=True, metavar="NAME:FILE", help="Ask as FILE says as well; may be repeated.")
-@click.option("--system-prompt", type=PATH, metavar="FILE", help="What the models are told.")
-@click.option("--user-template", type=PATH, metavar="FILE", help="The question, {note_text} in it.")
+@click.option("--system-prompt", type=cli.PATH, metavar="FILE", help="What the models are told.")
+@click.option("--user-template", type=cli.PATH, metavar="FILE", help="The question, {note_text} in it.")
 @click.option("--id-column", default="narrative_id", show_default=True, help="Column of the narratives' ids.")
 @click.option("--text-column", help="Column of their texts.  [default: prompt, else narrative_prompt]")
 @click.option("--encoding", default="", metavar="NAME", help="What NARRATIVES is in, where neither UTF-8 nor UTF-16.")
@@ -224,7 +213,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     "--allow-missing", type=click.IntRange(0), default=0, metavar="N", help="Exit 0 with up to N calls missing."
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 also where a stored payload has changed.")
-@click.option("--replay", type=PATH, metavar="DIR", help="Answer from stored payloads instead.")
+@click.option("--replay", type=cli.PATH, metavar="DIR", help="Answer from stored payloads instead.")
 @click.option("--allow-domain", "allowed_domains", multiple=True, metavar="HOST", help="Search this site only.")
 @click.option("--block-domain", "blocked_domains", multiple=True, metavar="HOST", help="Never search this site.")
 @click.option("--country", default="", metavar="CODE", help="Where the user is, such as JP (ISO 3166).")
@@ -316,12 +305,12 @@ def ask(
     in_batches = batch or batch_cancel
     settings = read_settings()
     model_names = _configured_models(settings.models) | models
-    check_amount(max_cost)
+    cli.check_amount(max_cost)
     limits = Limits(concurrency, max_cost, settings.known_prices, compress, retry is not None)
     prompts = DEFAULT_PROMPTS.changed_by(settings.prompts).changed_by(read_prompt_files(system_prompt, user_template))
     begun = begun_run(out)
-    rows = read_narratives(narratives, id_column, text_column, encoding, sheet, begun)
-    confirm_narratives(rows, begun, not (replay or dry_run or batch_cancel), yes)
+    rows = cli.read_narratives(narratives, id_column, text_column, encoding, sheet, begun)
+    cli.confirm_narratives(rows, begun, not (replay or dry_run or batch_cancel), yes)
     if replay:
         asked = chosen or recorded_providers(replay, [arm.partition(":")[0] for arm in arms])
         read = read_arms(arms, Arm("", model_names, prompts), asked)
@@ -335,7 +324,7 @@ def ask(
     if batch_cancel and chosen is None:
         chosen = providers_with_batches(out)
         if not chosen:
-            log("No batch is under way; nothing is to be ended.")
+            cli.log("No batch is under way; nothing is to be ended.")
             return
     given = (chosen, model_names, options, settings, prompts, arms, kept_models(out), not dry_run)
     selection = _select(*given, tells_age=dry_run or max_cost is not None)
@@ -375,17 +364,17 @@ def _select(
     from pipeline.asking.questions import Spoken, read_options
     from pipeline.providers.cost import old_prices, read_model_list
 
-    with usage_errors():
+    with cli.usage_errors():
         wanted = read_options(**options)
     spoken = Spoken(settings.apis, settings.instructed)
     given = (chosen, models, wanted, os.environ, settings.base_urls, spoken, prompts, arms)
     selection = select_providers(*given, kept=kept, needs_keys=needs_keys)
-    with usage_errors():
+    with cli.usage_errors():
         check_selection(selection)
     asked = [model for provider in selection.providers for model in selection.models_of(provider)]
     old = old_prices(read_model_list(settings.model_list), settings.prices, asked) if tells_age else []
     for note in (*selection.notes, *old):
-        log(note)
+        cli.log(note)
     return selection
 
 
@@ -417,7 +406,7 @@ def _print_preview(
     click.echo("\n".join(preview_lines(previews, models)), err=bodies)
     if bodies:
         shown = {"calls": sum(each.calls for each in previews), "providers": [asdict(each) for each in previews]}
-        click.echo(json_bytes(shown), nl=False)
+        click.echo(cli.json_bytes(shown), nl=False)
     following = f"citejury pipeline sources {click.format_filename(out)} --out records.jsonl"
     is_left = any(each.calls for each in previews)
-    tell_next("the same command without `--dry-run`" if is_left else following, "Nothing was sent.")
+    cli.tell_next("the same command without `--dry-run`" if is_left else following, "Nothing was sent.")

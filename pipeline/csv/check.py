@@ -12,21 +12,7 @@ from typing import NamedTuple
 from pipeline.core.errors import TornFrameError
 from pipeline.core.lines import csv_reader, decoded_lines, likely_encoding, open_csv
 from pipeline.core.schema import CSV_COLUMNS
-from pipeline.csv.rows import (
-    ANSWER_ID,
-    CITATION_LIST,
-    MODEL_NAME,
-    RESULT_START,
-    SHARED_COLUMNS,
-    SOURCE_START,
-    Judged,
-    Problem,
-    judge_result,
-    judge_source,
-    read_citations,
-    shared_problems,
-    shown,
-)
+from pipeline.csv import rows as rules
 
 _IN_ORDER = list(range(len(CSV_COLUMNS)))
 
@@ -36,14 +22,14 @@ class _AnswerCheck:
 
     def __init__(self, line: int, cells: list[str], research: bool) -> None:
         self.line = line
-        self.shared = cells[:SOURCE_START]
+        self.shared = cells[: rules.SOURCE_START]
         self.shared_hashes: tuple[int, ...] = ()
-        self.problems = shared_problems(self.shared, research)
-        self.citations = read_citations(cells[CITATION_LIST])
+        self.problems = rules.shared_problems(self.shared, research)
+        self.citations = rules.read_citations(cells[rules.CITATION_LIST])
         self.citation_count = len(self.citations or ())
-        self.answer_id, self.model_name = cells[ANSWER_ID], cells[MODEL_NAME]
-        self.sources: dict[int, Judged] = {}
-        self.results: dict[int, Judged] = {}
+        self.answer_id, self.model_name = cells[rules.ANSWER_ID], cells[rules.MODEL_NAME]
+        self.sources: dict[int, rules.Judged] = {}
+        self.results: dict[int, rules.Judged] = {}
         self.pairs: set[tuple[int, int]] = set()
         self.rows = 0
         self.usable = True
@@ -55,16 +41,16 @@ class _AnswerCheck:
         self.shared, self.citations = [], []
 
     def resume(self, cells: list[str]) -> None:
-        shared = cells[:SOURCE_START]
+        shared = cells[: rules.SOURCE_START]
         if tuple(map(hash, shared)) == self.shared_hashes:
             self.shared = shared
-        self.citations = read_citations(cells[CITATION_LIST])
+        self.citations = rules.read_citations(cells[rules.CITATION_LIST])
 
-    def add(self, cells: list[str], research: bool) -> tuple[Problem, ...]:
+    def add(self, cells: list[str], research: bool) -> tuple[rules.Problem, ...]:
         self.rows += 1
-        problems = self.problems if cells[:SOURCE_START] == self.shared else self.differing(cells, research)
-        source = self.judged(self.sources, "source_id", tuple(cells[SOURCE_START:RESULT_START]))
-        result = self.judged(self.results, "result_id", tuple(cells[RESULT_START:]))
+        problems = self.problems if cells[: rules.SOURCE_START] == self.shared else self.differing(cells, research)
+        source = self.judged(self.sources, "source_id", tuple(cells[rules.SOURCE_START : rules.RESULT_START]))
+        result = self.judged(self.results, "result_id", tuple(cells[rules.RESULT_START :]))
         if source.problems or result.problems:
             problems = (*problems, *source.problems, *result.problems)
         if source.number is None or result.number is None:
@@ -76,35 +62,39 @@ class _AnswerCheck:
         self.pairs.add(pair)
         return problems
 
-    def differing(self, cells: list[str], research: bool) -> tuple[Problem, ...]:
-        shared = cells[:SOURCE_START]
+    def differing(self, cells: list[str], research: bool) -> tuple[rules.Problem, ...]:
+        shared = cells[: rules.SOURCE_START]
         hashes = self.shared_hashes or tuple(map(hash, self.shared))
         differences = (
-            (column, shown(cell), f"what line {self.line} has, the first row of this answer")
-            for column, cell, wanted in zip(SHARED_COLUMNS, shared, hashes, strict=True)
+            (column, rules.shown(cell), f"what line {self.line} has, the first row of this answer")
+            for column, cell, wanted in zip(rules.SHARED_COLUMNS, shared, hashes, strict=True)
             if hash(cell) != wanted
         )
-        return (*shared_problems(shared, research), *differences)
+        return (*rules.shared_problems(shared, research), *differences)
 
-    def judged(self, known: dict[int, Judged], column: str, cells: tuple[str, ...]) -> Judged:
+    def judged(self, known: dict[int, rules.Judged], column: str, cells: tuple[str, ...]) -> rules.Judged:
         """The part as it was judged when it first came; a second content under the same id is a problem."""
         key = hash(cells)
         part = known.get(key)
         if part is None:
             cited = self.citations
             if cited is None:
-                part = Judged(None, ())
+                part = rules.Judged(None, ())
             elif column == "source_id":
-                part = judge_source(self.answer_id, cited, cells)
+                part = rules.judge_source(self.answer_id, cited, cells)
             else:
-                part = judge_result(self.answer_id, self.model_name, bool(self.citation_count), cells)
+                part = rules.judge_result(self.answer_id, self.model_name, bool(self.citation_count), cells)
             if part.number is not None and any(part.number == other.number for other in known.values()):
-                conflict = (column, f"{shown(cells[0])} with other cells", "the same cells wherever this id stands")
+                conflict = (
+                    column,
+                    f"{rules.shown(cells[0])} with other cells",
+                    "the same cells wherever this id stands",
+                )
                 part = part._replace(problems=(*part.problems, conflict))
             known[key] = part
         return part
 
-    def closing_problems(self) -> Iterator[Problem]:
+    def closing_problems(self) -> Iterator[rules.Problem]:
         """What is wrong with the answer as a whole; nothing where its ids or its list cannot be read."""
         if not self.usable:
             return
@@ -158,7 +148,7 @@ def check_rows(path: Path, tell: Callable[[Violation], None]) -> Counts:
     """How many rows, answers and violations the file holds; `tell` hears of each violation as soon as it is known."""
     violations = 0
 
-    def violation(line: int, problem: Problem) -> None:
+    def violation(line: int, problem: rules.Problem) -> None:
         nonlocal violations
         violations += 1
         tell(Violation(str(path), line, *problem))
@@ -169,7 +159,7 @@ def check_rows(path: Path, tell: Callable[[Violation], None]) -> Counts:
     research = path.name == "pipeline.csv"
     for line, cells in _well_formed_rows(path, violation):
         rows += 1
-        answer_id = cells[ANSWER_ID]
+        answer_id = cells[rules.ANSWER_ID]
         if current is None or answer_id != current.answer_id:
             if current:
                 current.park()
@@ -186,7 +176,7 @@ def check_rows(path: Path, tell: Callable[[Violation], None]) -> Counts:
     return Counts(rows, len(answers), violations)
 
 
-def _well_formed_rows(path: Path, violation: Callable[[int, Problem], None]) -> Iterator[tuple[int, list[str]]]:
+def _well_formed_rows(path: Path, violation: Callable[[int, rules.Problem], None]) -> Iterator[tuple[int, list[str]]]:
     """The rows that have a cell for each column, in the contract's order; none where a column is missing."""
     order: list[int] | None = None
     width = 0
@@ -204,7 +194,7 @@ def _well_formed_rows(path: Path, violation: Callable[[int, Problem], None]) -> 
         violation(1, ("row", "an empty file", f"a header with the {len(CSV_COLUMNS)} columns"))
 
 
-def _readable_rows(path: Path, violation: Callable[[int, Problem], None]) -> Iterator[tuple[int, list[str]]]:
+def _readable_rows(path: Path, violation: Callable[[int, rules.Problem], None]) -> Iterator[tuple[int, list[str]]]:
     def damaged(line: int, raw: bytes, at: int) -> None:
         likely = likely_encoding(raw).name or "nothing known"
         found = f"0x{raw[at]:02x}, byte {at + 1} of the line, which looks like {likely}"
@@ -228,7 +218,7 @@ def _readable_rows(path: Path, violation: Callable[[int, Problem], None]) -> Ite
                 yield line, cells
 
 
-def _column_order(line: int, header: list[str], violation: Callable[[int, Problem], None]) -> list[int] | None:
+def _column_order(line: int, header: list[str], violation: Callable[[int, rules.Problem], None]) -> list[int] | None:
     if tuple(header) == CSV_COLUMNS:
         return _IN_ORDER
     missing = [column for column in CSV_COLUMNS if column not in header]
@@ -236,7 +226,7 @@ def _column_order(line: int, header: list[str], violation: Callable[[int, Proble
     for column in missing:
         violation(line, (column, "nothing in the header", "this column; no row was judged without it"))
     for name in surplus:
-        violation(line, ("row", f"the column {shown(name)}", "each of the 20 columns once and no other"))
+        violation(line, ("row", f"the column {rules.shown(name)}", "each of the 20 columns once and no other"))
     if missing:
         return None
     if not surplus:

@@ -11,19 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
+from pipeline.core import lines as csv_lines
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import staged_file
-from pipeline.core.lines import (
-    PACKED,
-    Frame,
-    csv_reader,
-    decoded_lines,
-    first_length,
-    is_packed,
-    numbered_rows,
-    pack,
-    read_frames,
-)
 from pipeline.core.schema import CSV_COLUMNS, RESULTS_OF, ErrorLine, StoredAnswer
 from pipeline.csv.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
 
@@ -36,7 +26,7 @@ _CSV = ".csv"
 
 def answers_file(folder: Path, name: str) -> Path:
     """The folder's file of the answers of `name`, under zstd or plain; an InputError where both are there."""
-    plain, packed = folder / f"{name}{_CSV}", folder / f"{name}{_CSV}{PACKED}"
+    plain, packed = folder / f"{name}{_CSV}", folder / f"{name}{_CSV}{csv_lines.PACKED}"
     if not packed.is_file():
         return plain
     if plain.is_file():
@@ -48,12 +38,12 @@ def answers_file(folder: Path, name: str) -> Path:
 
 
 def is_answers_file(path: Path) -> bool:
-    return path.name.lower().endswith((_CSV, f"{_CSV}{PACKED}"))
+    return path.name.lower().endswith((_CSV, f"{_CSV}{csv_lines.PACKED}"))
 
 
 def stored_bytes(path: Path, content: bytes) -> bytes:
     """A header or an answer's rows as they stand in this file: under zstd by its name, or plain."""
-    return pack(content) if is_packed(path) else content
+    return csv_lines.pack(content) if csv_lines.is_packed(path) else content
 
 
 class Place(NamedTuple):
@@ -110,7 +100,7 @@ def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
 
 def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Each row as its 20 cells in order, with the line on which it begins, or an InputError."""
-    rows = numbered_rows(path)
+    rows = csv_lines.numbered_rows(path)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
         raise InputError(
@@ -200,7 +190,7 @@ def header_end(path: Path) -> int:
             return len(header)
         if header.startswith(beginning):
             return 0
-        if is_packed(path):
+        if csv_lines.is_packed(path):
             return _packed_header_end(path, file, beginning)
         return _plain_header_end(path, file)
 
@@ -214,7 +204,11 @@ def _plain_header_end(path: Path, file: BinaryIO) -> int:
 
 def _packed_header_end(path: Path, file: BinaryIO, beginning: bytes) -> int:
     """The byte after the first frame, which holds the header alone, as another release of zstd may pack it."""
-    frame = next(read_frames(path, file), None) if first_length(path, beginning) == len(HEADER) else None
+    frame = (
+        next(csv_lines.read_frames(path, file), None)
+        if csv_lines.first_length(path, beginning) == len(HEADER)
+        else None
+    )
     if frame is None:
         raise _packed_otherwise(path)
     _plain_header_end(path, io.BytesIO(frame.rows))
@@ -231,13 +225,13 @@ def _packed_otherwise(path: Path) -> InputError:
 def find_whole_answers(path: Path, start: int) -> Iterator[WholeAnswer]:
     """Each whole answer from byte `start` on, where one begins, but a torn one at the end; an InputError for others."""
     with open(path, "rb") as file:
-        if is_packed(path):
-            yield from (_answer_of_frame(path, frame) for frame in read_frames(path, file, start))
+        if csv_lines.is_packed(path):
+            yield from (_answer_of_frame(path, frame) for frame in csv_lines.read_frames(path, file, start))
         else:
             yield from _find_in_rows(path, file, start)
 
 
-def _answer_of_frame(path: Path, frame: Frame) -> WholeAnswer:
+def _answer_of_frame(path: Path, frame: csv_lines.Frame) -> WholeAnswer:
     found = list(_find_in_rows(path, io.BytesIO(frame.rows), 0))
     if len(found) != 1 or found[0].end != len(frame.rows):
         raise _packed_otherwise(path)
@@ -273,7 +267,7 @@ def _rows_with_ends(file: BinaryIO, start: int = 0) -> Iterator[tuple[int, int, 
     open_end = file.read() != b"\n"
     file.seek(start)
     damaged: list[int] = []
-    rows = csv_reader(decoded_lines(file, lambda line, raw, at: damaged.append(line)))
+    rows = csv_lines.csv_reader(csv_lines.decoded_lines(file, lambda line, raw, at: damaged.append(line)))
     while True:
         line = rows.line_num + 1
         try:

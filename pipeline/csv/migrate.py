@@ -16,19 +16,10 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from pipeline.citations.addresses import find_links
+from pipeline.core import schema
 from pipeline.core.errors import BadRowsError, InputError, OutputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.lines import by_lines, csv_reader, decoded_lines, numbered_rows, open_csv
-from pipeline.core.schema import (
-    CSV_COLUMNS,
-    RESULTS_OF,
-    Answer,
-    ErrorKind,
-    ErrorLine,
-    ProviderName,
-    SearchResult,
-    StoredAnswer,
-)
 from pipeline.csv.file import error_bytes, write_answers
 from pipeline.csv.rows import answer_problems, shown, wanted_json, wanted_time, wanted_uuid
 from pipeline.providers import provider_name, read_body
@@ -95,7 +86,7 @@ def _v1_rows(v1: Path, notes: _Notes, left: list[_Left]) -> Iterator[tuple[int, 
     rows = _readable_rows(v1, left)
     _, header = next(rows, (1, []))
     missing = [column for column in (*RENAMED, *_READ_BESIDES) if column not in header]
-    if tuple(header) == CSV_COLUMNS:
+    if tuple(header) == schema.CSV_COLUMNS:
         raise InputError(f"{str(v1)!r} is CSV v2 already; there is nothing to migrate.")
     if missing or len(set(header)) < len(header):
         what = f"has no column {', '.join(f'`{column}`' for column in missing)}" if missing else "has a column twice"
@@ -182,7 +173,7 @@ class _Migration:
         self.namespace = namespace
         self.notes = notes
         self.ids: set[str] = set()
-        self.errors: list[ErrorLine] = []
+        self.errors: list[schema.ErrorLine] = []
         self.left: list[_Left] = []
         self.surplus: list[_Left] = []
 
@@ -191,7 +182,7 @@ class _Migration:
             found = dict(zip(("line", "reason", "cells"), each, strict=True))
             yield (json.dumps(found, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
-    def answers(self, v1: Path) -> Iterator[StoredAnswer]:
+    def answers(self, v1: Path) -> Iterator[schema.StoredAnswer]:
         """The answers in the order of the file; after the last one it is refused where nothing was taken over."""
         taken = 0
         for number, (line, cells) in enumerate(_v1_rows(v1, self.notes, self.left), start=1):
@@ -214,7 +205,7 @@ class _Migration:
                 raise BadRowsError(what, [f"line {line}: {why}" for line, why, _ in self.left])
             raise InputError(f"{str(v1)!r} has a header and no rows; there is nothing to migrate.")
 
-    def answer(self, cells: dict[str, str], line: int, number: int) -> StoredAnswer:
+    def answer(self, cells: dict[str, str], line: int, number: int) -> schema.StoredAnswer:
         empty = [old for old in RENAMED if old not in _MAY_BE_EMPTY and not cells[old].strip()]
         if empty:
             raise InputError(f"the `{empty[0]}` column is empty, CSV v2 requires `{RENAMED[empty[0]]}`")
@@ -231,7 +222,7 @@ class _Migration:
             "narrative_type": "",
             **{name: getattr(read, name) for name in ("citations", "domains", "search_results")},
         }
-        answer = StoredAnswer(**kept | changed)
+        answer = schema.StoredAnswer(**kept | changed)
         for column, found, wanted in answer_problems(answer):
             raise InputError(f"`{column}` would be {found}, wanted {wanted}")
         return answer
@@ -253,7 +244,7 @@ class _Migration:
             time = time.replace(tzinfo=UTC)
         return time.isoformat()
 
-    def model(self, model: str, read: Answer, line: int) -> str:
+    def model(self, model: str, read: schema.Answer, line: int) -> str:
         if model.strip():
             return model
         if not read.model:
@@ -267,7 +258,7 @@ class _Migration:
         self.notes["`raw_json` is not JSON; `answer_raw_json` holds it as a JSON text"].append(line)
         return json.dumps(cell, ensure_ascii=False)
 
-    def payload(self, provider: ProviderName, cells: dict[str, str], line: int) -> Answer:
+    def payload(self, provider: schema.ProviderName, cells: dict[str, str], line: int) -> schema.Answer:
         """What the body says; one that cannot be read gives way to one of the text and the search results beside it."""
         stored = cells["search_results_json"]
         results, why = _stored_results(stored.strip())
@@ -281,14 +272,14 @@ class _Migration:
             urls = [result["url"] for result in results] or [link.url for link in find_links(text)]
             body = {"choices": [{"message": {"content": text}}], "citations": urls}
             read = read_body(provider, body)
-        if provider == RESULTS_OF and results and not read.search_results:
+        if provider == schema.RESULTS_OF and results and not read.search_results:
             self.notes["the search results are those of `search_results_json`"].append(line)
             if isinstance(body, dict):
                 read = read_body(provider, {**body, "search_results": results})
             if not read.search_results:
                 fields = ({name: as_text(each.get(name)) for name in ("url", "title", "snippet")} for each in results)
-                read = read.model_copy(update={"search_results": tuple(SearchResult(**each) for each in fields)})
-        placed = read.search_results if provider == RESULTS_OF and read.citations else ()
+                read = read.model_copy(update={"search_results": tuple(schema.SearchResult(**each) for each in fields)})
+        placed = read.search_results if provider == schema.RESULTS_OF and read.citations else ()
         kept = json.dumps([body, read.citations, [each.model_dump() for each in placed]], ensure_ascii=False)
         urls = re.findall(r'https?://[^\s"\\]+', stored.replace("\\/", "/"))
         if not why and any(url not in kept and url not in cells["raw_json"] for url in urls):
@@ -298,10 +289,10 @@ class _Migration:
         return read
 
 
-def _error_line(cells: dict[str, str], number: int) -> ErrorLine:
+def _error_line(cells: dict[str, str], number: int) -> schema.ErrorLine:
     requested = cells["requested_at"].strip()
     time = _read_time(requested) if requested else None
-    return ErrorLine(
+    return schema.ErrorLine(
         narrative_id=cells["note_id"],
         row=number,
         provider=provider_name(cells["provider"]),
@@ -314,7 +305,7 @@ def _error_line(cells: dict[str, str], number: int) -> ErrorLine:
     )
 
 
-def _old_error_kind(words: str) -> ErrorKind:
+def _old_error_kind(words: str) -> schema.ErrorKind:
     """The kind of an error of which v1 kept only what the provider's SDK said of it."""
     status = re.search(r"\b[45]\d\d\b", words, re.ASCII)
     kind = error_kind(int(status[0]) if status else None, words)

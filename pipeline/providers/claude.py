@@ -15,23 +15,10 @@ from urllib.parse import quote
 
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Answer, AskOptions, Occurrence
-from pipeline.providers import batch
+from pipeline.providers import batch, provider
 from pipeline.providers.answer import build_answer, place
 from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
-from pipeline.providers.provider import (
-    Api,
-    Batches,
-    Form,
-    Names,
-    Provider,
-    Setting,
-    Shape,
-    StructuredQuestion,
-    messages,
-    place_of_user,
-    present,
-)
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
@@ -162,15 +149,15 @@ def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderR
     tool = {
         "type": "web_search_20250305",
         "name": "web_search",
-        **present(max_uses=options.max_uses),
-        **present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains),
-        **place_of_user(options),
+        **provider.present(max_uses=options.max_uses),
+        **provider.present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains),
+        **provider.place_of_user(options),
     }
     body = {
         "model": model,
         "max_tokens": options.max_tokens,
-        **present(system=system),
-        "messages": messages("", prompt),
+        **provider.present(system=system),
+        "messages": provider.messages("", prompt),
         "tools": [tool],
         **_BASIC.temperature(model, options),
     }
@@ -188,15 +175,15 @@ def _ask_newer(model: str, system: str, prompt: str, options: AskOptions) -> Pro
     return request._replace(body={**request.body, "tools": [newer]})
 
 
-def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
+def _ask_json(asked: provider.StructuredQuestion, form: provider.Form) -> ProviderRequest:
     output = {"format": {"type": "json_schema", "schema": asked.schema}} if form == "json_schema" else None
     body = {
         "model": asked.model,
         "max_tokens": asked.options.max_tokens,
         "system": asked.system,
-        "messages": messages("", asked.prompt),
+        "messages": provider.messages("", asked.prompt),
         **_BASIC.temperature(asked.model, asked.options),
-        **present(output_config=output),
+        **provider.present(output_config=output),
     }
     return ProviderRequest(_MESSAGES, _HEADERS, body)
 
@@ -254,7 +241,7 @@ def _batch_result(line: str) -> batch.BatchResult:
     return batch.BatchResult(custom_id, "answered", 200, batch.cut(line, "result", "message") or line)
 
 
-_BASIC = Api(
+_BASIC = provider.Api(
     name="web_search_20250305",
     called="claude",
     ask=_ask,
@@ -271,7 +258,7 @@ _BASIC = Api(
     has_temperature=has_temperature,
     one_list_only=True,
     check=_check,
-    batches=Batches(
+    batches=provider.Batches(
         batch.BatchApi(
             # Below what Anthropic takes: a batch is one body, which is held in memory.
             limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
@@ -293,7 +280,7 @@ _BASIC = Api(
     ),
 )
 
-PROVIDER = Provider(
+PROVIDER = provider.Provider(
     name="claude",
     title="Claude",
     aliases=("anthropic",),
@@ -301,15 +288,15 @@ PROVIDER = Provider(
     key_variables=("ANTHROPIC_API_KEY",),
     key_header="x-api-key",
     apis=(_BASIC, replace(_BASIC, name="web_search_20260318", ask=_ask_newer)),
-    api_setting=Setting(
+    api_setting=provider.Setting(
         "claude_search",
         "web_search_20250305",
         "Claude's search tool: `web_search_20250305`, or `web_search_20260318`, called directly and not by code.",
         ("web_search_20250305", "web_search_20260318"),
     ),
     forms=("json_schema", "prompt"),
-    shapes=(Shape("claude", _is_message, _read),),
-    names=Names(
+    shapes=(provider.Shape("claude", _is_message, _read),),
+    names=provider.Names(
         own="Anthropic",
         models="claude(?! (?!sonnet|opus|haiku)(?-i:[A-Z][a-zà-ÿ]))|クロード",
         makers="anthropic|アンソロピック",

@@ -17,17 +17,8 @@ from urllib.parse import quote
 
 from pipeline.citations.addresses import links_of
 from pipeline.core.schema import Answer, AskOptions
+from pipeline.providers import answer as answers
 from pipeline.providers import batch
-from pipeline.providers.answer import (
-    NUMBER,
-    Message,
-    annotation_occurrences,
-    build_answer,
-    distinct,
-    link_occurrences,
-    listed_urls,
-    read_message,
-)
 from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import Api, Batches, Names, Provider, Shape, ask_json_in_responses, messages, present
@@ -49,17 +40,23 @@ def _read(body: dict[str, Any]) -> Answer:
 
     By xAI's documentation the list names every source that the search came across, used or not.
     """
-    message = _read_grpc(body) if isinstance(body.get("outputs"), list) else read_message(_with_answer(body))
-    listed, annotated = distinct(listed_urls(body.get("citations"))), {each.url for each in message.annotations}
-    attached = listed or distinct(each.url for each in message.annotations)
-    links = links_of(message.text, attached)
-    citations = attached or distinct(
-        link.url for link in links if link.label.startswith("[") and NUMBER.fullmatch(link.label)
+    message = _read_grpc(body) if isinstance(body.get("outputs"), list) else answers.read_message(_with_answer(body))
+    listed, annotated = (
+        answers.distinct(answers.listed_urls(body.get("citations"))),
+        {each.url for each in message.annotations},
     )
-    return build_answer(
+    attached = listed or answers.distinct(each.url for each in message.annotations)
+    links = links_of(message.text, attached)
+    citations = attached or answers.distinct(
+        link.url for link in links if link.label.startswith("[") and answers.NUMBER.fullmatch(link.label)
+    )
+    return answers.build_answer(
         message.text,
         citations,
-        [*link_occurrences(message.text, links, message.annotations), *annotation_occurrences(message, links)],
+        [
+            *answers.link_occurrences(message.text, links, message.annotations),
+            *answers.annotation_occurrences(message, links),
+        ],
         retrieved=(url for url in listed if url not in annotated),
         model=message.model,
         stop_reason=message.stop_reason,
@@ -78,14 +75,14 @@ def _with_answer(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "choices": (worded or spoken or choices)[-1:]}
 
 
-def _read_grpc(body: dict[str, Any]) -> Message:
+def _read_grpc(body: dict[str, Any]) -> answers.Message:
     outputs = as_objects(body.get("outputs"))
     spoken = [output for output in outputs if as_object(output.get("message")).get("role") == "ROLE_ASSISTANT"]
     finished = [output for output in spoken if output.get("finish_reason") == "REASON_STOP"]
     worded = [output for output in spoken if as_object(output.get("message")).get("content")]
     last = (finished or worded or spoken or [{}])[-1]
     text = as_text(as_object(last.get("message")).get("content"))
-    return Message(text, (), as_text(body.get("model")), as_text(last.get("finish_reason")))
+    return answers.Message(text, (), as_text(body.get("model")), as_text(last.get("finish_reason")))
 
 
 def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:

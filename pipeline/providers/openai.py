@@ -16,24 +16,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pipeline.core.schema import AskOptions
-from pipeline.providers import batch
+from pipeline.providers import batch, provider
 from pipeline.providers.claude import has_temperature as claude_has_temperature
 from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
-from pipeline.providers.provider import (
-    Api,
-    Batches,
-    Form,
-    Names,
-    Provider,
-    Setting,
-    StructuredQuestion,
-    ask_json_in_responses,
-    chat_format,
-    messages,
-    place_of_user,
-    present,
-)
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
@@ -55,17 +41,19 @@ def _ask_responses(model: str, system: str, prompt: str, options: AskOptions) ->
     """It searches in any case, lists what it found, and keeps nothing."""
     tool = {
         "type": "web_search",
-        **present(filters=present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains)),
-        **place_of_user(options),
+        **provider.present(
+            filters=provider.present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains)
+        ),
+        **provider.place_of_user(options),
     }
     body = {
         "model": model,
-        "input": messages(system, prompt),
+        "input": provider.messages(system, prompt),
         "tools": [tool],
         "tool_choice": {"type": "web_search"},
         "include": ["web_search_call.action.sources"],
         "max_output_tokens": options.max_tokens,
-        **present(max_tool_calls=options.max_uses),
+        **provider.present(max_tool_calls=options.max_uses),
         **_RESPONSES.temperature(model, options),
         "store": False,
     }
@@ -77,8 +65,8 @@ def _ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> Prov
     place = {"type": "approximate", "approximate": {"country": options.country}} if options.country else None
     body = {
         "model": model,
-        "messages": messages(system, prompt),
-        "web_search_options": present(user_location=place),
+        "messages": provider.messages(system, prompt),
+        "web_search_options": provider.present(user_location=place),
         "max_completion_tokens": options.max_tokens,
         **_CHAT.temperature(model, options),
     }
@@ -91,27 +79,29 @@ def _ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -
     Source: https://openrouter.ai/docs/guides/features/server-tools/web-search, read 2026-11.
     """
     parameters = {
-        **present(allowed_domains=options.allowed_domains, excluded_domains=options.blocked_domains),
-        **present(max_uses=options.max_uses),
-        **place_of_user(options),
+        **provider.present(allowed_domains=options.allowed_domains, excluded_domains=options.blocked_domains),
+        **provider.present(max_uses=options.max_uses),
+        **provider.place_of_user(options),
     }
     body = {
         "model": model,
-        "messages": messages(system, prompt),
-        "tools": [{"type": "openrouter:web_search", **present(parameters=parameters)}],
+        "messages": provider.messages(system, prompt),
+        "tools": [{"type": "openrouter:web_search", **provider.present(parameters=parameters)}],
         "max_tokens": options.max_tokens,
         **_OPENROUTER.temperature(model, options),
     }
     return ProviderRequest("/chat/completions", {}, body)
 
 
-def _ask_json_in_chat(asked: StructuredQuestion, form: Form, limit: str = "max_tokens") -> ProviderRequest:
+def _ask_json_in_chat(
+    asked: provider.StructuredQuestion, form: provider.Form, limit: str = "max_tokens"
+) -> ProviderRequest:
     body = {
         "model": asked.model,
-        "messages": messages(asked.system, asked.prompt),
+        "messages": provider.messages(asked.system, asked.prompt),
         limit: asked.options.max_tokens,
         **_CHAT.temperature(asked.model, asked.options),
-        **present(response_format=chat_format(asked.schema, form)),
+        **provider.present(response_format=provider.chat_format(asked.schema, form)),
     }
     return ProviderRequest("/chat/completions", {}, body)
 
@@ -166,11 +156,11 @@ def _batch_result(line: str) -> batch.BatchResult:
     return batch.BatchResult(custom_id, outcome, 500, f'{{"error":{batch.cut(line, "error")}}}')
 
 
-_RESPONSES: Api = Api(
+_RESPONSES: provider.Api = provider.Api(
     name="responses",
     called="openai",
     ask=_ask_responses,
-    ask_json=lambda asked, form: ask_json_in_responses(_RESPONSES, asked, form),
+    ask_json=lambda asked, form: provider.ask_json_in_responses(_RESPONSES, asked, form),
     model=general_model("openai"),
     options={
         "allowed_domains": "tools[0].filters.allowed_domains",
@@ -182,7 +172,7 @@ _RESPONSES: Api = Api(
     },
     has_temperature=_has_temperature,
     max_domains=100,
-    batches=Batches(
+    batches=provider.Batches(
         batch.BatchApi(
             # Below what OpenAI takes: neither sending nor waiting for 20,000 is better than for 10,000.
             limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
@@ -202,7 +192,7 @@ _RESPONSES: Api = Api(
         is_documented=False,
     ),
 )
-_CHAT = Api(
+_CHAT = provider.Api(
     name="chat",
     called="chat",
     ask=_ask_chat,
@@ -215,14 +205,14 @@ _CHAT = Api(
         "max_tokens": "max_completion_tokens",
     },
     has_temperature=_has_temperature,
-    batches=Batches(
+    batches=provider.Batches(
         None,
         "no batch is documented for the models that search in chat completions",
         "https://developers.openai.com/api/docs/guides/batch",
         "2026-11",
     ),
 )
-_OPENROUTER = Api(
+_OPENROUTER = provider.Api(
     name="openrouter",
     called="openrouter",
     ask=_ask_openrouter,
@@ -239,25 +229,25 @@ _OPENROUTER = Api(
     },
     has_temperature=_has_temperature,
     one_list_only=True,
-    batches=Batches(
+    batches=provider.Batches(
         None, "its batches do not search the web", "https://openrouter.ai/docs/guides/features/batch-api", "2026-11"
     ),
 )
 
-PROVIDER = Provider(
+PROVIDER = provider.Provider(
     name="openai",
     title="OpenAI",
     aliases=("chatgpt", "openrouter"),
     base_url="https://api.openai.com/v1",
     key_variables=("OPENAI_API_KEY",),
     apis=(_RESPONSES, _CHAT, _OPENROUTER),
-    api_setting=Setting(
+    api_setting=provider.Setting(
         "openai_api",
         "responses",
         "How `openai` is spoken to: `responses`; `chat` (Chat Completions) where a server only has that; `openrouter`.",
         ("responses", "chat", "openrouter"),
     ),
-    names=Names(
+    names=provider.Names(
         own=r"[Oo]pen[Aa][Ii]|[Cc]hat ?GPT|GPT-\d[\w.]*",
         models=r"chat[ -]?gpt|gpt-?[3-9][\w.-]*|openai o\d|チャットgpt",
         makers=r"open ?ai|オープンai",

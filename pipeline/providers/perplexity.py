@@ -9,28 +9,10 @@ from typing import Any
 
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Answer, AskOptions, SearchResult
-from pipeline.providers.answer import (
-    Message,
-    annotation_occurrences,
-    build_answer,
-    listed_urls,
-    read_message,
-    reference_occurrences,
-)
+from pipeline.providers import answer as answers
+from pipeline.providers import provider
 from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_objects, as_text
-from pipeline.providers.provider import (
-    Api,
-    Batches,
-    Form,
-    Names,
-    Provider,
-    Setting,
-    Shape,
-    StructuredQuestion,
-    chat_format,
-    present,
-)
 
 # Whatever instructions it gets are all that it gets, and its answers cite by these marks alone.
 _ASK_FOR_MARKS = "Put the number of the search result that supports a statement in brackets behind it, such as [1]."
@@ -58,10 +40,10 @@ def _read(body: dict[str, Any]) -> Answer:
     Agent API: what is annotated, else the results whose `id` the text names as `[n]`. Sonar: `[n]` is the n-th of the
     list `citations`, or, where there is no such key, of the results.
     """
-    message = read_message(body)
+    message = answers.read_message(body)
     if isinstance(body.get("choices"), list):
         results = _read_results(body.get("search_results"))
-        listed = listed_urls(body.get("citations"))
+        listed = answers.listed_urls(body.get("citations"))
         urls = listed if body.get("citations") is not None else [result.url for result in results]
         annotated = {annotation.url for annotation in message.annotations}
         retrieved = () if listed else [url for url in urls if url not in annotated]
@@ -73,23 +55,23 @@ def _read(body: dict[str, Any]) -> Answer:
         number, url = as_number(result.get("id")), as_text(result.get("url"))
         if number is not None and url:
             by_id.setdefault(number, url)
-    named = (each.url for each in reference_occurrences(message.text, by_id, {}) if each.start is not None)
+    named = (each.url for each in answers.reference_occurrences(message.text, by_id, {}) if each.start is not None)
     cited = [annotation.url for annotation in message.annotations] or list(named)
     return _to_answer(message, cited, by_id, _read_results(raw_results))
 
 
 def _to_answer(
-    message: Message,
+    message: answers.Message,
     citations: list[str],
     numbers: Mapping[int, str],
     results: list[SearchResult],
     retrieved: Iterable[str] = (),
 ) -> Answer:
     titles = {result.url: result.title for result in reversed(results)}
-    return build_answer(
+    return answers.build_answer(
         message.text,
         citations,
-        [*reference_occurrences(message.text, numbers, titles), *annotation_occurrences(message, [])],
+        [*answers.reference_occurrences(message.text, numbers, titles), *answers.annotation_occurrences(message, [])],
         retrieved=retrieved,
         search_results=results,
         model=message.model,
@@ -106,28 +88,28 @@ def _read_results(value: Any) -> list[SearchResult]:
 def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
     """A system prompt takes the place of the preset's own, so it has to ask for the marks on which citations rest."""
     domains = [*options.allowed_domains, *(f"-{domain}" for domain in options.blocked_domains)]
-    filters = present(search_domain_filter=domains, search_recency_filter=options.recency)
+    filters = provider.present(search_domain_filter=domains, search_recency_filter=options.recency)
     country = {"country": options.country} if options.country else None
     body = {
         "preset" if _is_preset(model) else "model": model,
         "input": prompt,
-        **present(instructions=f"{system}\n\n{_ASK_FOR_MARKS}" if system else ""),
+        **provider.present(instructions=f"{system}\n\n{_ASK_FOR_MARKS}" if system else ""),
         "max_output_tokens": options.max_tokens,
-        **present(max_steps=options.max_uses),
-        "tools": [{"type": "web_search", **present(filters=filters, user_location=country)}],
+        **provider.present(max_steps=options.max_uses),
+        "tools": [{"type": "web_search", **provider.present(filters=filters, user_location=country)}],
         "tool_choice": "required",
     }
     return ProviderRequest("/v1/agent", {}, body)
 
 
-def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
+def _ask_json(asked: provider.StructuredQuestion, form: provider.Form) -> ProviderRequest:
     """Without a tool; the model is `maker/model`, since a preset would search."""
     body = {
         "model": asked.model,
         "input": asked.prompt,
         "instructions": asked.system,
         "max_output_tokens": asked.options.max_tokens,
-        **present(response_format=chat_format(asked.schema, form)),
+        **provider.present(response_format=provider.chat_format(asked.schema, form)),
     }
     return ProviderRequest("/v1/agent", {}, body)
 
@@ -150,14 +132,14 @@ def _check(name: str, options: AskOptions) -> None:
         raise InputError(f"perplexity takes at most {_MAX_STEPS} searches; {options.max_uses} were given.")
 
 
-PROVIDER = Provider(
+PROVIDER = provider.Provider(
     name="perplexity",
     title="Perplexity",
     aliases=("sonar",),
     base_url="https://api.perplexity.ai",
     key_variables=("PERPLEXITY_API_KEY",),
     apis=(
-        Api(
+        provider.Api(
             name="agent",
             called="perplexity",
             ask=_ask,
@@ -175,7 +157,7 @@ PROVIDER = Provider(
             one_list_only=True,
             max_domains=20,
             check=_check,
-            batches=Batches(
+            batches=provider.Batches(
                 None,
                 "citejury does not speak its batches, which are new",
                 "https://docs.perplexity.ai/docs/agent-api/batch",
@@ -184,10 +166,10 @@ PROVIDER = Provider(
         ),
     ),
     forms=("json_schema", "prompt"),
-    shapes=(Shape("agent", _is_agent, _read, has_status=True),),
+    shapes=(provider.Shape("agent", _is_agent, _read, has_status=True),),
     read_shared=_read,
     states_cost=True,
-    names=Names(
+    names=provider.Names(
         own=r"Perplexity(?: AI|\.ai)?",
         models="perplexity(?: ai)?|sonar(?: pro)?|パープレキシティ",
         makers="perplexity(?: ai)?|パープレキシティ",
@@ -195,7 +177,7 @@ PROVIDER = Provider(
     ),
     passages="snippet",
     is_preset=_is_preset,
-    preset_setting=Setting(
+    preset_setting=provider.Setting(
         "perplexity_instructions",
         False,
         "Whether our system prompt takes the place of that of a preset of Perplexity's; one of your own always does.",

@@ -12,22 +12,10 @@ from urllib.parse import quote, urldefrag
 
 from pipeline.citations.addresses import source_domain
 from pipeline.core.errors import InputError
+from pipeline.research import values
 from pipeline.research.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.contracts import Citation, Reference, Report, is_document
 from pipeline.research.full_text import FullText, search_words
-from pipeline.research.values import (
-    ANSWER,
-    PATTERNS,
-    AskedQuery,
-    Intake,
-    Plan,
-    ReportWords,
-    Verified,
-    Written,
-    plan_language,
-    report_words,
-    title_of,
-)
 from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import lines_of
 from pipeline.text.asking import is_general, names_subject, subject_words
@@ -82,17 +70,17 @@ class LaidOut(NamedTuple):
 class Account(NamedTuple):
     notes: Sequence[str] = ()
     stop_reason: str = ""
-    queries: Sequence[AskedQuery] = ()
+    queries: Sequence[values.AskedQuery] = ()
     """What was searched for, in order; empty in runs of earlier versions, which kept no record."""
     unread: int = 0
     has_model: bool = True  # Whether a model took part; without one the report is a reading list
 
 
 def lay_out(
-    intake: Intake,
-    plan: Plan,
-    verified: Verified,
-    written: Written,
+    intake: values.Intake,
+    plan: values.Plan,
+    verified: values.Verified,
+    written: values.Written,
     pages: Sequence[Page],
     account: Account | None = None,
     form: CitationForm = "c",
@@ -103,7 +91,7 @@ def lay_out(
         raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
     by_url = {page.url: page for page in pages}
     cited = {url: by_url[url] for url in urls}
-    words = report_words(plan_language(plan))
+    words = values.report_words(values.plan_language(plan))
     made = _Layout(intake, plan, verified, written, pages, account or Account(), form, words, cited)
     parts = made.parts()
     markdown = [
@@ -122,14 +110,14 @@ def cid(number: int) -> str:
 
 
 class _Layout(NamedTuple):
-    intake: Intake
-    plan: Plan
-    verified: Verified
-    written: Written
+    intake: values.Intake
+    plan: values.Plan
+    verified: values.Verified
+    written: values.Written
     pages: Sequence[Page]
     account: Account
     form: CitationForm
-    words: ReportWords
+    words: values.ReportWords
     cited: Mapping[str, Page]  # The cited pages by URL, in the order of their numbers
 
     def numbers(self, paragraph: Paragraph) -> list[int]:
@@ -139,15 +127,17 @@ class _Layout(NamedTuple):
     def parts(self) -> list[tuple[str, str]]:
         """Each part with its heading; where nothing answers a heading says so, for a paragraph could cite nothing."""
         words = self.words
-        answer = words.answer if any(each.section == ANSWER for each in self.written.paragraphs) else words.no_answer
+        answer = (
+            words.answer if any(each.section == values.ANSWER for each in self.written.paragraphs) else words.no_answer
+        )
         if unknown := _words_on_no_page(self.plan, self.pages):
             answer = words.without.replace("{heading}", answer).replace("{names}", words.between.join(unknown))
-        headings = [(ANSWER, answer)] if self.written.has_head else []
-        headings += enumerate([*map(title_of, self.plan.sections), words.disputed])
+        headings = [(values.ANSWER, answer)] if self.written.has_head else []
+        headings += enumerate([*map(values.title_of, self.plan.sections), words.disputed])
         parts = []
         for index, heading in headings:
             blocks = [self.block(each) for each in self.written.paragraphs if each.section == index]
-            if blocks or index == ANSWER:
+            if blocks or index == values.ANSWER:
                 parts.append((heading, "\n\n".join([f"## {plain_markdown(heading)}", *blocks])))
         return parts
 
@@ -253,7 +243,7 @@ class _Layout(NamedTuple):
                 nothing = nothing if has_model else words.no_passage
                 otherwise = words.only_disputed if index in disputed else nothing
                 line = words.in_answer if index in stated else otherwise
-                lines.append(line.replace("{section}", plain_markdown(title_of(section))))
+                lines.append(line.replace("{section}", plain_markdown(values.title_of(section))))
         return lines
 
     def spelt(self, names: Sequence[str]) -> list[str]:
@@ -294,7 +284,7 @@ class _Layout(NamedTuple):
         of_reason: dict[str, list[str]] = defaultdict(list)
         for checked in dropped:
             # Problems are worded in English; `verification.md`, which is English throughout, has them all.
-            why = "; ".join(checked.problems) if words == report_words("en") else ""
+            why = "; ".join(checked.problems) if words == values.report_words("en") else ""
             why = why or words.verdicts["contradicted" if checked.against else checked.verdict]
             of_reason[plain_markdown(why)].append(self.quoted(checked.claim.text))
         return [
@@ -368,18 +358,18 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
-def _words_on_no_page(plan: Plan, pages: Sequence[Page], *, names_only: bool = True) -> list[str]:
+def _words_on_no_page(plan: values.Plan, pages: Sequence[Page], *, names_only: bool = True) -> list[str]:
     """The names, or all words but general ones, that the plan asks and no page has; none without pages."""
     if not pages:
         return []
-    language = plan_language(plan)
+    language = values.plan_language(plan)
     asked = [word for section in plan.sections for word in subject_words(section, language)]
     names = {word.text for word in asked if names_subject(word, language)}
     lacking = _lacking(plan, [f"{page.title}\n{page.text}" for page in pages])
     return [word for word in lacking if not names_only or word.casefold() in names]
 
 
-def _lacking(plan: Plan, texts: Iterable[str]) -> list[str]:
+def _lacking(plan: values.Plan, texts: Iterable[str]) -> list[str]:
     """The words that the plan asks, but general ones, that none of the texts has in any form, as they are asked."""
     index = FullText()
     index.add(("", "", text) for text in texts)
@@ -389,7 +379,7 @@ def _lacking(plan: Plan, texts: Iterable[str]) -> list[str]:
     return [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in lacking]
 
 
-_ORDERS = re.compile(PATTERNS["page"]["orders"], re.IGNORECASE)
+_ORDERS = re.compile(values.PATTERNS["page"]["orders"], re.IGNORECASE)
 
 
 @lru_cache(maxsize=64)  # a run lays its report out three times, and long pages take long

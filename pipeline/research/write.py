@@ -9,21 +9,10 @@ from pydantic import BaseModel
 
 from pipeline.citations.addresses import site_key, source_domain
 from pipeline.models.asking import TASKS, Model
+from pipeline.research import values
 from pipeline.research.claims import is_fit
 from pipeline.research.contracts import is_document
 from pipeline.research.layout import cut
-from pipeline.research.values import (
-    ANSWER,
-    PATTERNS,
-    Intake,
-    Plan,
-    ReportWords,
-    Verified,
-    Written,
-    plan_language,
-    report_words,
-    title_of,
-)
 from pipeline.sources.address import source_kind
 from pipeline.sources.headings import headings_above
 from pipeline.text.asking import stem, stems_of, subject_words
@@ -64,7 +53,7 @@ _PLACE_COSTS = 0.04
 what it costs that others of its section stand before it."""
 _NEW_SIDE_WORTH = 0.3
 """What it counts that a claim answers a question of the topic that no earlier one of the head does."""
-_ASIDE, _GOES_ON = (re.compile(PATTERNS["claim"][name], re.IGNORECASE) for name in ("aside", "goes_on"))
+_ASIDE, _GOES_ON = (re.compile(values.PATTERNS["claim"][name], re.IGNORECASE) for name in ("aside", "goes_on"))
 _GOING_ON_COSTS = 0.15  # What leans on a sentence before, and what that costs
 
 
@@ -78,7 +67,7 @@ class _Candidate(NamedTuple):
 
 
 def _claims_of_head(
-    topic: str, plan: Plan, claims: Sequence[Checked], pages: Sequence[Page], disputes: Sequence[Collection[str]]
+    topic: str, plan: values.Plan, claims: Sequence[Checked], pages: Sequence[Page], disputes: Sequence[Collection[str]]
 ) -> list[Checked]:
     """The claims that answer the topic best, the best first: at most three sentences, and half of the claims.
 
@@ -110,8 +99,8 @@ def _claims_of_head(
     return head
 
 
-def _candidate(checked: Checked, topic: str, plan: Plan, page: Page | None, before: int) -> _Candidate:
-    claim, language = checked.claim, plan_language(plan)
+def _candidate(checked: Checked, topic: str, plan: values.Plan, page: Page | None, before: int) -> _Candidate:
+    claim, language = checked.claim, values.plan_language(plan)
 
     def share_in(question: str, *texts: str) -> float:
         words = {stem(word.text) for word in subject_words(question, language) if not word.general}
@@ -158,12 +147,12 @@ class SectionAnswer(BaseModel):
 
 
 async def _drafted_texts(
-    plan: Plan, paragraphs: Sequence[Sequence[Checked]], pages: Sequence[Page], model: Model
+    plan: values.Plan, paragraphs: Sequence[Sequence[Checked]], pages: Sequence[Page], model: Model
 ) -> dict[int, str]:
     """The texts that the model drafted, by place; a sentence that its pages do not support gives way to its claims."""
     sections: dict[int, list[int]] = {}
     for place, claims in enumerate(paragraphs):
-        if claims[0].claim.section != ANSWER:
+        if claims[0].claim.section != values.ANSWER:
             sections.setdefault(claims[0].claim.section, []).append(place)
     asked = [
         _draft_section(plan.sections[section], section, places, paragraphs, model)
@@ -235,8 +224,8 @@ class _ParagraphClaims(NamedTuple):
 
 
 async def write_report(
-    intake: Intake, plan: Plan, verified: Verified, pages: Sequence[Page], model: Model | None
-) -> Written:
+    intake: values.Intake, plan: values.Plan, verified: values.Verified, pages: Sequence[Page], model: Model | None
+) -> values.Written:
     """The report's paragraphs by sections, and the claims that are not in it, each with why.
 
     Every paragraph cites pages that each hold all of its claims. With a model its sentences are the model's where the
@@ -244,7 +233,7 @@ async def write_report(
     best, in their own words and nowhere else, and what sources disagree about where that is what is asked; last the
     other disagreements.
     """
-    language = plan_language(plan)
+    language = values.plan_language(plan)
     found = disagreements(verified.claims)
     disputed = disputed_ids(verified.claims)
     # What is disputed first, so that nothing that says the same is left.
@@ -255,7 +244,7 @@ async def write_report(
     told = [each.disputed_ids for each in passages]
     left = {each.claim.id for each in stated}.union(*told)
     head = _claims_of_head(intake.topic, plan, [each for each in kept if each.claim.id in left], pages, told)
-    first = [each._replace(claim=each.claim._replace(section=ANSWER)) for each in head if each in stated]
+    first = [each._replace(claim=each.claim._replace(section=values.ANSWER)) for each in head if each in stated]
     others = [each for each in stated if each not in head]
     grouped = _paragraphs_of([*first, *others], pages, word_for_word=model is None)
     drafts = await _drafted_texts(plan, [each.claims for each in grouped], pages, model) if model else {}
@@ -269,14 +258,18 @@ async def write_report(
         for number, each in enumerate(grouped)
     )
     asked_about = {each.claim.id for each in head}
-    answering = [each._replace(section=ANSWER) for each in passages if not asked_about.isdisjoint(each.disputed_ids)]
+    answering = [
+        each._replace(section=values.ANSWER) for each in passages if not asked_about.isdisjoint(each.disputed_ids)
+    ]
     passages = [each for each in passages if asked_about.isdisjoint(each.disputed_ids)]
     left_out = [checked for checked in verified.claims if checked.verdict != "supported"]
     left_out += [
         checked._replace(problems=(*checked.problems, _DISPUTED)) for checked in kept if checked.claim.id in disputed
     ]
     left_out += repeated
-    return Written(title_of(intake.topic), (*answering, *paragraphs, *passages), tuple(left_out), has_head=True)
+    return values.Written(
+        values.title_of(intake.topic), (*answering, *paragraphs, *passages), tuple(left_out), has_head=True
+    )
 
 
 def _without_repeats(
@@ -358,7 +351,7 @@ def _dispute_paragraphs(
 ) -> list[Paragraph]:
     """A paragraph for each disagreement, at most 5; they state no claim: they say who says what."""
     by_url = {page.url: page for page in pages}
-    words = report_words(language)
+    words = values.report_words(language)
     known = [each for each in found if all(quote.url in by_url for side in each.sides for quote in side)]
     paragraphs = []
     for each in known[:_MOST_DISPUTES]:
@@ -368,7 +361,7 @@ def _dispute_paragraphs(
     return paragraphs
 
 
-def _said_by(quote: Quote, page: Page, words: ReportWords) -> str:
+def _said_by(quote: Quote, page: Page, words: values.ReportWords) -> str:
     name = " ".join(page.title.split()) or source_domain(page.url)
     said = _BLANK_BEFORE_STOP.sub("", " ".join(without_marks(quote.text).split()))
     dated, day = (words.changed_on, page.changed) if page.changed else (words.read_on, page.fetched_at[:10])

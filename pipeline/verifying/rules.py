@@ -13,20 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from pipeline.text import words as text_words
 from pipeline.text.normal_form import straighten
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import (
-    TOKEN,
-    UNSPACED,
-    UNSPACED_RUN,
-    SentencePlace,
-    detect_language,
-    nearest_sentences,
-    numbers_in,
-    plain_number,
-    without_marks,
-    words_and_numbers,
-)
 from pipeline.verifying.figures import WORDS, in_figures, shown_figure, with_signs
 from pipeline.verifying.page_text import PageText, same_form
 from pipeline.verifying.values import Checked, Quote, Verdict
@@ -44,15 +33,19 @@ _JAPANESE = [(re.compile(form), plain) for form, plain in WORDS["japanese"]]
 _CHINESE = [(re.compile(r"不(?![过過同断斷仅僅但少管])|[没沒]有?|未(?![来來])|并非|並非"), " not ")]
 _KANA = re.compile("[ぁ-んァ-ヺ]")
 _WORDS_UNSPACED = sorted(
-    (each for each in {*_SAME_UNIT, *_ABOUT, *_BOUNDS, *_HEDGES, *_LABELS, *_STARTS} if UNSPACED_RUN.match(each)),
+    (
+        each
+        for each in {*_SAME_UNIT, *_ABOUT, *_BOUNDS, *_HEDGES, *_LABELS, *_STARTS}
+        if text_words.UNSPACED_RUN.match(each)
+    ),
     key=len,
     reverse=True,
 )
 _PART = re.compile(
     r"(?:[12]\d{3} )?month\d{1,2}(?: \d{1,2}(?![\w.,]))?"
-    rf"|(?<![-/:#.])(?<![^\W{UNSPACED}])(?:minus_)?\d++(?>(?:[.,]\d++)*)(?![-/:]\w|[^\W{UNSPACED}]|\.\s+\w)|\d+\.(?=\s+\w)"
-    rf"|{'|'.join(_WORDS_UNSPACED)}|[{UNSPACED}]|[$€£¥%‰\xa7#<>≤≥+±=]"
-    rf"|[^\W{UNSPACED}]+(?:[-'/:.,&][^\W{UNSPACED}]+)*"
+    rf"|(?<![-/:#.])(?<![^\W{text_words.UNSPACED}])(?:minus_)?\d++(?>(?:[.,]\d++)*)(?![-/:]\w|[^\W{text_words.UNSPACED}]|\.\s+\w)|\d+\.(?=\s+\w)"
+    rf"|{'|'.join(_WORDS_UNSPACED)}|[{text_words.UNSPACED}]|[$€£¥%‰\xa7#<>≤≥+±=]"
+    rf"|[^\W{text_words.UNSPACED}]+(?:[-'/:.,&][^\W{text_words.UNSPACED}]+)*"
 )
 _YEAR = re.compile(r"1[1-9]\d\d|2[01]\d\d")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
@@ -77,7 +70,10 @@ def stands_on(text: str, page: PageText) -> int | None:
     wanted = [same_form(_LOOSE_MARK.sub("", plain[start:end])) for start, end in sentence_spans(plain)]
     if not wanted or any(each.endswith("?") for each in wanted):
         return None
-    if sum(len(token) if UNSPACED_RUN.match(token) else 1 for token in TOKEN.findall(wanted[0])) < 3:
+    if (
+        sum(len(token) if text_words.UNSPACED_RUN.match(token) else 1 for token in text_words.TOKEN.findall(wanted[0]))
+        < 3
+    ):
         return None  # a heading or a name
     for place in page.places_by_form.get(wanted[0], ()):
         run = range(place, place + len(wanted))
@@ -121,7 +117,7 @@ class _Statement(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _statement_of(text: str) -> _Statement:
-    plain = straighten(unicodedata.normalize("NFC", without_marks(text))).strip()
+    plain = straighten(unicodedata.normalize("NFC", text_words.without_marks(text))).strip()
     is_japanese = _KANA.search(plain)
     names_nothing = is_japanese and "は" not in plain
     if names_nothing or plain.endswith(("?", "？")) or _QUOTED.fullmatch(plain) or _ORDERS.match(plain):
@@ -145,7 +141,7 @@ def _statement_of(text: str) -> _Statement:
 def _plain(part: str) -> str:
     word = part.casefold()
     sign, number = ("-", word.removeprefix("minus_")) if word.startswith("minus_") else ("", word)
-    return sign + plain_number(number) if number[:1].isdigit() else _SAME_UNIT.get(word, word)
+    return sign + text_words.plain_number(number) if number[:1].isdigit() else _SAME_UNIT.get(word, word)
 
 
 def denials(text: str) -> int:
@@ -220,11 +216,11 @@ def _shown(statement: _Statement, at: int) -> str:
     return " ".join(statement.written[start:end])
 
 
-def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
+def opposing(text: str, pages: Sequence[PageText]) -> dict[text_words.SentencePlace, str]:
     """The sentences of the pages that contradict a text, and why; None where they do so in more than one way."""
-    words = frozenset[str]().union(*words_and_numbers(text, ""))
-    found: dict[SentencePlace, str] = {}
-    for place in nearest_sentences(words, [page.index for page in pages], 12):
+    words = frozenset[str]().union(*text_words.words_and_numbers(text, ""))
+    found: dict[text_words.SentencePlace, str] = {}
+    for place in text_words.nearest_sentences(words, [page.index for page in pages], 12):
         page, at = pages[place.source], place.sentence
         reason = contradiction(text, page.sentences[at]) if _ENDS.search(page.sentences[at]) else ""
         if reason and not _is_disclaimed(page, range(at, at + 1)):
@@ -239,27 +235,31 @@ class Finding(NamedTuple):
     verdict: Verdict
     score: float  # From 0 to 1, for ranking: how much of its words the pages have, together; no chance of being right
     problems: tuple[str, ...] = ()
-    places: tuple[SentencePlace, ...] = ()
+    places: tuple[text_words.SentencePlace, ...] = ()
     """The sentences that come nearest to it, the best first: the index of the page, and of the sentence on it."""
     against: tuple[Quote, ...] = ()
 
 
 def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     """What the pages that a sentence cites say of it; `cannot_tell` where none can be compared with it."""
-    words = frozenset[str]().union(*words_and_numbers(text, ""))
+    words = frozenset[str]().union(*text_words.words_and_numbers(text, ""))
     if not any(page.sentences for page in pages):
         return Finding("cannot_tell", 0.0, ("no text of a cited page could be read",))
     if not words:
         return Finding("cannot_tell", 0.0, ("the sentence says nothing that could be looked up",))
-    places = nearest_sentences(words, [page.index for page in pages], _NEAREST)
+    places = text_words.nearest_sentences(words, [page.index for page in pages], _NEAREST)
     if not places:
         languages = {page.lang for page in pages if page.sentences} - {"und"}
-        own = detect_language(text) if languages else "und"
+        own = text_words.detect_language(text) if languages else "und"
         if own != "und" and languages - {own}:
             why = "the cited pages are in another language, so the words cannot be compared"
             return Finding("cannot_tell", 0.0, (why,))
         return Finding("not_found", 0.0, ("no sentence of the cited pages has one of its words",))
-    said = [SentencePlace(at, place) for at, page in enumerate(pages) if (place := stands_on(text, page)) is not None]
+    said = [
+        text_words.SentencePlace(at, place)
+        for at, page in enumerate(pages)
+        if (place := stands_on(text, page)) is not None
+    ]
     if said:
         return Finding("supported", 1.0, (), tuple(dict.fromkeys((*said, *places)))[:_NEAREST])
     against = {pages[place.source].quote(place.sentence): reason for place, reason in opposing(text, pages).items()}
@@ -270,7 +270,7 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     return Finding("cannot_tell", _score(words, pages, places), (why,), tuple(places))
 
 
-def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[SentencePlace]) -> float:
+def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[text_words.SentencePlace]) -> float:
     known = sum(any(word in page.index.places for page in pages) for word in words)
     alone = max(pages[place.source].index.count(place.sentence, words) for place in places)
     together = max(pages[place.source].index.count_around(place.sentence, words, 3) for place in places)
@@ -278,7 +278,7 @@ def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[Se
 
 
 def is_covered(text: str, page: PageText) -> bool:
-    words = frozenset[str]().union(*words_and_numbers(text, ""))
+    words = frozenset[str]().union(*text_words.words_and_numbers(text, ""))
     shared = page.index.shared(words)
     return bool(shared) and max(shared.values()) * 2 >= len(words)
 
@@ -307,7 +307,7 @@ def contrary(text: str, own: Sequence[PageText], others: Sequence[PageText]) -> 
 
 def is_other_edition(title: str, other: str) -> bool:
     names = [re.sub(r"[\d.]+", "", each).casefold().split() for each in (title, other)]
-    return bool(names[0]) and names[0] == names[1] and numbers_in(title) != numbers_in(other)
+    return bool(names[0]) and names[0] == names[1] and text_words.numbers_in(title) != text_words.numbers_in(other)
 
 
 def disagreements(claims: Iterable[Checked]) -> list[Disagreement]:

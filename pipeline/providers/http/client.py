@@ -15,25 +15,10 @@ import httpx
 
 from pipeline.core.errors import ProviderError
 from pipeline.core.terminal import counted
-from pipeline.providers.http.failure import (
-    Decision,
-    allowance,
-    decide,
-    ends_the_provider,
-    redact,
-    unreadable_error,
-)
+from pipeline.providers.http import transfer
+from pipeline.providers.http.failure import Decision, allowance, decide, ends_the_provider, redact, unreadable_error
 from pipeline.providers.http.pace import NOTHING_SAID, Allowance, Pace
 from pipeline.providers.http.request import Endpoint, ProviderRequest, encode_body, load_body
-from pipeline.providers.http.transfer import (
-    REDIRECT,
-    RawResponse,
-    hide_key,
-    one_connection,
-    opened,
-    read_lines,
-    read_whole,
-)
 
 _SUCCESSES = range(200, 300)
 _REDIRECTS = range(300, 400)
@@ -175,13 +160,16 @@ class ApiClient:
             started = await self.gate.turn(sent)
             sent += 1
             try:
-                async with self.connection() as client, opened(client, self.endpoint.url(request), headers) as response:
+                async with (
+                    self.connection() as client,
+                    transfer.opened(client, self.endpoint.url(request), headers) as response,
+                ):
                     if response.is_success:
-                        async for line in read_lines(response):
+                        async for line in transfer.read_lines(response):
                             begun = True
-                            yield hide_key(line, self.endpoint.key)
+                            yield transfer.hide_key(line, self.endpoint.key)
                         return
-                    received = await read_whole(response)
+                    received = await transfer.read_whole(response)
                 outcome = self.judge(received, attempt, time.time())
             except ProviderError as failure:
                 decision = Decision("no") if begun else _decide_transport(failure, attempt)
@@ -204,9 +192,9 @@ class ApiClient:
             async with (
                 asyncio.timeout(max(0.0, seconds)),
                 self.connection() as client,
-                opened(client, url, headers, content, request.method) as response,
+                transfer.opened(client, url, headers, content, request.method) as response,
             ):
-                received = await read_whole(response)
+                received = await transfer.read_whole(response)
         except TimeoutError:
             within = f"within the {self.policy.total_seconds:.0f} seconds"
             words = f"{self.endpoint.host} did not finish its answer {within}."
@@ -220,15 +208,15 @@ class ApiClient:
     async def connection(self) -> AsyncIterator[httpx.AsyncClient]:
         """A connection that nobody else uses while the block runs; it is kept for the next request."""
         silence = httpx.Timeout(self.policy.read_seconds, connect=self.policy.connect_seconds, pool=None)
-        client = self.idle.pop() if self.idle else one_connection(self.trust, silence)
+        client = self.idle.pop() if self.idle else transfer.one_connection(self.trust, silence)
         try:
             yield client
         finally:
             self.idle.append(client)
 
-    def judge(self, received: RawResponse, attempt: int, now: float) -> Outcome:
+    def judge(self, received: transfer.RawResponse, attempt: int, now: float) -> Outcome:
         status, headers, key = received.status, received.headers, self.endpoint.key
-        text = hide_key(received.text, key)
+        text = transfer.hide_key(received.text, key)
         left = allowance(headers, now)
         keeps = self.keeps_unread and status in _SUCCESSES
         body: Any = None
@@ -238,13 +226,13 @@ class ApiClient:
             return Outcome(fault.status or 0, failure=fault, decision=_decide_transport(fault, attempt))
         try:
             if status in _REDIRECTS:
-                raise _redirect_error(self.endpoint, headers.get(REDIRECT, ""))
+                raise _redirect_error(self.endpoint, headers.get(transfer.REDIRECT, ""))
             if status >= 400:
                 raise unreadable_error(text, status)
             try:
                 body = load_body(text)
             except ProviderError as error:  # something between the provider and us answered, or half is missing
-                found = redact(hide_key(headers.get("content-type", ""), key))[:60] or "no content type"
+                found = redact(transfer.hide_key(headers.get("content-type", ""), key))[:60] or "no content type"
                 words = f"A success came back without a whole JSON body ({found}). {error}"
                 raise ProviderError(words, "network") from error
             self.check(body)
@@ -292,7 +280,7 @@ def _redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
     except (httpx.InvalidURL, ValueError):  # of a host `xn--…` that stands for nothing, httpx says ValueError
         host = ""
     # A host's name is read in lower case, also where a key is part of it.
-    host = redact(hide_key(hide_key(host, endpoint.key), endpoint.key.lower()))[:100]
+    host = redact(transfer.hide_key(transfer.hide_key(host, endpoint.key), endpoint.key.lower()))[:100]
     target = f"to the host {host!r}" if host else "to another address"
     return ProviderError(
         f"{endpoint.host} redirects {target}; nothing was sent there. Mend the base URL of {endpoint.name}."
