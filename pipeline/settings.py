@@ -148,10 +148,8 @@ def read_settings(**explicit: Any) -> Settings:
         if Path(SETTINGS_FILE).is_file():
             for name in tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8")):
                 if name.lower().endswith("key"):  # SECURITY.md#keys
-                    raise SettingsError(
-                        f"`{SETTINGS_FILE}` holds `{name}`: keys come from the environment only. Remove it there and "
-                        "set `ARGILLA_API_KEY` instead."
-                    )
+                    ending = "keys come from the environment only. Remove it there and set `ARGILLA_API_KEY` instead."
+                    raise SettingsError(f"`{SETTINGS_FILE}` holds `{name}`: {ending}")
         return Settings(**given)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"`{SETTINGS_FILE}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error

@@ -211,10 +211,8 @@ def _refuse_unknown_prices(
     }
     if missing:
         are = "are" if len(missing) > 1 else "is"
-        raise InputError(
-            f"`--max-cost` cannot be held: {' and '.join(missing.values())} {are} not known. Write it into "
-            f"{price_advice(*missing)}"
-        )
+        advice = f"Write it into {price_advice(*missing)}"
+        raise InputError(f"`--max-cost` cannot be held: {' and '.join(missing.values())} {are} not known. {advice}")
 
 
 DEFAULT_POLICY = BatchPolicy()

@@ -281,10 +281,8 @@ class BatchDesk:
         if room == "never":
             used = shared.used()
             beside = f" beside {used:.2f} USD that are spent or under way" if used else ""
-            shared.tell(
-                f"{size} to {self.provider} is expected to cost about {cost:.2f} USD, beyond `--max-cost` "
-                f"{limit:g}{beside}; it was not sent."
-            )
+            ending = f"beyond `--max-cost` {limit:g}{beside}; it was not sent."
+            shared.tell(f"{size} to {self.provider} is expected to cost about {cost:.2f} USD, {ending}")
             shared.state.stopped = shared.state.stopped or "max_cost"
             self.waiting, self.put_off, self.chunks = [], [], iter(())
         return room == "now"
@@ -446,10 +444,8 @@ class BatchDesk:
                 await asyncio.sleep(0)
         if strange:
             shown = printable(strange[0][:64]) or "no id at all"
-            self.tell(
-                f"batch {printable(batch.batch_id)} has {counted(len(strange), 'result')} for calls that are not asked "
-                f"for (the first: {shown}); passed over, the provider still has them."
-            )
+            ending = f"that are not asked for (the first: {shown}); passed over, the provider still has them."
+            self.tell(f"batch {printable(batch.batch_id)} has {counted(len(strange), 'result')} for calls {ending}")
         if batch.calls:
             unanswered |= calls.keys()
             self.leave_out(calls.values(), "The batch ended before this call was put.")

@@ -217,10 +217,8 @@ class PausedTurns:
         if not self.begun_anew:
             return []
         turns = counted(len(self.begun_anew), "paused turn")
-        return [
-            f"{PAUSING}: {turns} begun anew, for the model, the options or the prompt are others now; what had been "
-            "brought by then is paid for and not used."
-        ]
+        ending = "what had been brought by then is paid for and not used."
+        return [f"{PAUSING}: {turns} begun anew, for the model, the options or the prompt are others now; {ending}"]
 
     def forget(self, answered: Collection[str]) -> None:
         """Drop the bodies that answers hold by now; without any left the file goes. Those of no answer stay."""
@@ -396,7 +394,5 @@ def refuse_open_batches(out: Path, providers: Iterable[ProviderName]) -> None:
     counts = Counter(batch.provider for batch in open_batches(out) if batch.provider in asked)
     if counts:
         told = ", ".join(f"{count} at {provider}" for provider, count in counts.items())
-        raise InputError(
-            f"{str(out)!r} has batches under way ({told}), whose calls would be paid twice. Collect them with the same "
-            "command and `--batch`, or end them with `--batch-cancel`."
-        )
+        advice = "Collect them with the same command and `--batch`, or end them with `--batch-cancel`."
+        raise InputError(f"{str(out)!r} has batches under way ({told}), whose calls would be paid twice. {advice}")

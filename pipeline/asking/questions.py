@@ -87,18 +87,14 @@ def read_arms(
     for each in given:
         name, _, file = each.partition(":")
         if not file or not _NAME.fullmatch(name):
-            raise InputError(
-                f"`--arm {each}` is not NAME:FILE.toml; a name has up to 40 of A-Z, a-z, 0-9, `-`, `_` and `.`, and "
-                "begins with a letter or digit."
-            )
+            ending = "a name has up to 40 of A-Z, a-z, 0-9, `-`, `_` and `.`, and begins with a letter or digit."
+            raise InputError(f"`--arm {each}` is not NAME:FILE.toml; {ending}")
         if name in arms:
             raise InputError(f"`--arm` names {name!r} twice; give every arm a name of its own.")
         alike = next((other for other in arms if other.lower() == name.lower()), None)
         if alike:
-            raise InputError(
-                f"`--arm` names {alike!r} and {name!r}, which differ only by case: on macOS and Windows their folders "
-                "would be one. Give one another name."
-            )
+            ending = "on macOS and Windows their folders would be one. Give one another name."
+            raise InputError(f"`--arm` names {alike!r} and {name!r}, which differ only by case: {ending}")
         models = {**base.models, **kept.get(name, {})}
         arms[name] = _to_arm(name, Path(file), base._replace(models=models), providers)
     return tuple(arms.values())
@@ -107,10 +103,8 @@ def read_arms(
 def _to_arm(name: str, path: Path, base: Arm, providers: Sequence[ProviderName]) -> Arm:
     file = _read_arm_file(path)
     if file.model and len(providers) > 1:
-        raise InputError(
-            f"{str(path)!r} names one `model` for {', '.join(providers)}. Name one for each in `[models]`, or ask one "
-            "with `--providers`."
-        )
+        advice = "Name one for each in `[models]`, or ask one with `--providers`."
+        raise InputError(f"{str(path)!r} names one `model` for {', '.join(providers)}. {advice}")
     try:
         named = {provider_name(each): model for each, model in file.models.items()}
         options = _overlaid_options(base.options, file.options)

@@ -243,17 +243,13 @@ def _with_arms(run: OpenRun) -> OpenRun:
         before = earlier.get(arm.name)
         alike = next((name for name in earlier if name != arm.name and name.lower() == arm.name.lower()), None)
         if alike and not before:
-            raise InputError(
-                f"{str(run.out)!r} has an arm {alike!r}, from which {arm.name!r} differs only by case. Give the new "
-                "one another name."
-            )
+            ending = f"from which {arm.name!r} differs only by case. Give the new one another name."
+            raise InputError(f"{str(run.out)!r} has an arm {alike!r}, {ending}")
         changed = what_changed(before, asked) if before else ""
         if before and changed and _is_answered(run, _arm_of(arm.name, before)):
             whose = f"of the arm {arm.name!r} that were" if arm.name else "that were"
-            raise InputError(
-                f"{str(run.out)!r} holds answers {whose} asked for with {changed}. Give the earlier one back, or name "
-                "another `--out`."
-            )
+            advice = "Give the earlier one back, or name another `--out`."
+            raise InputError(f"{str(run.out)!r} holds answers {whose} asked for with {changed}. {advice}")
         arms[arm.name] = before.joined(asked) if before and not changed else asked
     plain = arms.pop("", None)
     changes = {"prompts": plain.prompts if plain else None, "arms": arms}
@@ -302,10 +298,8 @@ def _refuse_others(run: OpenRun, provider: ProviderName) -> None:
     earlier = run.manifest.providers.get(provider, ProviderCounts()).model_asked
     model = questions.models.get(provider, "")
     if provider in questions.providers and not questions.arms and earlier and model and model != earlier:
-        raise InputError(
-            f"{str(run.out)!r} holds answers of {provider} from the model {earlier!r}, and {model!r} is asked for now. "
-            f"Ask with `--model {provider}={earlier}`, or name another `--out`."
-        )
+        ending = f"and {model!r} is asked for now. Ask with `--model {provider}={earlier}`, or name another `--out`."
+        raise InputError(f"{str(run.out)!r} holds answers of {provider} from the model {earlier!r}, {ending}")
 
 
 def standing_errors(errors: Sequence[ErrorLine], questions: Questions) -> list[ErrorLine]:

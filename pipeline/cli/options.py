@@ -200,10 +200,8 @@ def confirm_narratives(narratives: "NarrativesCsv", begun: "RunManifest | None",
         log(f"… and {len(doubts) - 30:,} more lines like these")
     if doubts and is_paid and not yes:
         if not sys.stdin.isatty():
-            raise InputError(
-                f"{str(narratives.path)!r} has doubtful rows (above), and nothing was sent. Mend them, or give `--yes` "
-                "to ask them as they are."
-            )
+            advice = "Mend them, or give `--yes` to ask them as they are."
+            raise InputError(f"{str(narratives.path)!r} has doubtful rows (above), and nothing was sent. {advice}")
         click.confirm("Ask these rows as they are? (`--yes` does not ask)", abort=True, err=True)
     if is_paid:
         narratives.agree()

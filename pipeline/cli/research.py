@@ -188,10 +188,8 @@ async def _run(
         options, environ, allowed=allowed, prices=prices, search_url=search_url, report=progress
     ) as environment:
         if options.model == EXTRACTIVE:
-            progress.tell(
-                "Without a model research makes a reading list: passages of the pages, word for word, and no answer. "
-                "`--model NAME` writes a report."
-            )
+            ending = "word for word, and no answer. `--model NAME` writes a report."
+            progress.tell(f"Without a model research makes a reading list: passages of the pages, {ending}")
         return await run_stages(options, environment)
 
 
@@ -276,10 +274,8 @@ def _resuming(options: "ResearchOptions") -> str:
 def shortfalls(finished: "Finished") -> Iterator[str]:
     metrics = finished.metrics
     if finished.unusable:
-        yield (
-            f"The model gave no usable answer to {counted(finished.unusable, 'question')}; there the report has the "
-            "pages' own words."
-        )
+        ending = "there the report has the pages' own words."
+        yield f"The model gave no usable answer to {counted(finished.unusable, 'question')}; {ending}"
     if metrics.calls_cut_off:
         yield (
             f"{counted(metrics.calls_cut_off, 'call')} to the model cut off, with up to {metrics.tokens_cut_off:,} "

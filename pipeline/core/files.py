@@ -147,10 +147,8 @@ def locked_folder(out: Path, command: str = "pipeline ask", patience: float = 0)
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
-        raise OutputError(
-            f"{str(out)!r} cannot be written to: {error.strerror}. Mend that and give the same command again; "
-            "what was answered before is kept."
-        ) from error
+        advice = "Mend that and give the same command again; what was answered before is kept."
+        raise OutputError(f"{str(out)!r} cannot be written to: {error.strerror}. {advice}") from error
     finally:
         os.close(descriptor)
 

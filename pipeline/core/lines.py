@@ -87,10 +87,8 @@ def numbered_rows(path: Path, delimiter: str = ",", encoding: str = "") -> Itera
                 "that is not doubled or never closed."
             ) from error
         except TornFrameError as error:
-            raise InputError(
-                f"{str(path)!r}, line {line}: found the end of the file in the middle of a frame, wanted the rest of "
-                "the answer. Run `citejury pipeline check` on it."
-            ) from error
+            ending = "of a frame, wanted the rest of the answer. Run `citejury pipeline check` on it."
+            raise InputError(f"{str(path)!r}, line {line}: found the end of the file in the middle {ending}") from error
 
 
 def _encoding_error(found: str, likely: "Encoding") -> EncodingError:
@@ -270,10 +268,8 @@ class _Unpacked(io.RawIOBase):
             try:
                 found = frame.decompress(piece)
             except ZstdError as error:
-                raise InputError(
-                    f"{str(self._path)!r} cannot be unpacked ({error}): it is damaged, or not under zstd. "
-                    "`zstd -t` says more."
-                ) from error
+                ending = "it is damaged, or not under zstd. `zstd -t` says more."
+                raise InputError(f"{str(self._path)!r} cannot be unpacked ({error}): {ending}") from error
             begun = not frame.eof
             rest = frame.unused_data
             if frame.eof:

@@ -30,10 +30,8 @@ def answers_file(folder: Path, name: str) -> Path:
     if not packed.is_file():
         return plain
     if plain.is_file():
-        raise InputError(
-            f"{str(folder)!r} has both `{plain.name}` and `{packed.name}`, and only one can hold the answers. Remove "
-            "the one that is a copy."
-        )
+        ending = "and only one can hold the answers. Remove the one that is a copy."
+        raise InputError(f"{str(folder)!r} has both `{plain.name}` and `{packed.name}`, {ending}")
     return packed
 
 
@@ -103,16 +101,12 @@ def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     rows = csv_lines.numbered_rows(path)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
-        raise InputError(
-            f"{str(path)!r} is not CSV v2: its first line is not the {len(CSV_COLUMNS)} columns in order. Run "
-            "`citejury pipeline check` on it; `--out` turns CSV v1 into v2."
-        )
+        ending = "in order. Run `citejury pipeline check` on it; `--out` turns CSV v1 into v2."
+        raise InputError(f"{str(path)!r} is not CSV v2: its first line is not the {len(CSV_COLUMNS)} columns {ending}")
     for line, cells in rows:
         if len(cells) != len(CSV_COLUMNS):
-            raise InputError(
-                f"{str(path)!r}, line {line}: found {len(cells)} cells, wanted {len(CSV_COLUMNS)}. Run "
-                "`citejury pipeline check` on it."
-            )
+            ending = f"wanted {len(CSV_COLUMNS)}. Run `citejury pipeline check` on it."
+            raise InputError(f"{str(path)!r}, line {line}: found {len(cells)} cells, {ending}")
         yield line, cells
 
 
@@ -216,10 +210,8 @@ def _packed_header_end(path: Path, file: BinaryIO, beginning: bytes) -> int:
 
 
 def _packed_otherwise(path: Path) -> InputError:
-    return InputError(
-        f"{str(path)!r} is packed, but not answer by answer as `pipeline ask --compress` does. Unpack it with "
-        "`zstd -d --rm`."
-    )
+    advice = "Unpack it with `zstd -d --rm`."
+    return InputError(f"{str(path)!r} is packed, but not answer by answer as `pipeline ask --compress` does. {advice}")
 
 
 def find_whole_answers(path: Path, start: int) -> Iterator[WholeAnswer]:

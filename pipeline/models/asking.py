@@ -228,9 +228,8 @@ def _read_question(line: bytes, path: Path, number: int, kind: type[Question]) -
             return question
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise OutputError(
-        f"Line {number} of {str(path)!r} is not a reply of a model. Remove the line, or name another `--out`."
-    )
+    advice = "Remove the line, or name another `--out`."
+    raise OutputError(f"Line {number} of {str(path)!r} is not a reply of a model. {advice}")
 
 
 USED_UP = "The budget for the model is used up."

@@ -112,9 +112,8 @@ def recognise(body: Any) -> Shape:
         raise payload_error(body)
     shape = find_shape(body)
     if shape is None:
-        raise ProviderError(
-            f"The payload has no known shape: {_top_keys(body)}. Give a provider's body as it was sent."
-        )
+        advice = "Give a provider's body as it was sent."
+        raise ProviderError(f"The payload has no known shape: {_top_keys(body)}. {advice}")
     if shape.has_status and body.get("status") == "failed":
         raise payload_error(body)
     return shape

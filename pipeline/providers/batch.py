@@ -161,9 +161,8 @@ def split_items(items: Iterable[BatchItem], limits: BatchLimits) -> Iterator[tup
     for item in items:
         more = len(encode_body(item.request.body)) + 300  # what stands around it in its line
         if more > limits.bytes:
-            raise InputError(
-                f"The question {item.custom_id} has {more} bytes; a batch holds {limits.bytes}. Shorten it."
-            )
+            advice = "Shorten it."
+            raise InputError(f"The question {item.custom_id} has {more} bytes; a batch holds {limits.bytes}. {advice}")
         if together and (len(together) == limits.requests or size + more > limits.bytes):
             yield tuple(together)
             together, size = [], 0

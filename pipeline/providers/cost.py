@@ -233,10 +233,8 @@ def price_tables(models: Iterable[str]) -> str:
 
 def price_advice(*models: str) -> str:
     told = [f" Of {model} {words}." for model in models if (words := _others(model, read_model_list()))]
-    return (
-        f"`citejury.toml` as {price_tables(models)} with `input` and `output` for a million tokens and `search` for a "
-        f"thousand searches, in USD.{''.join(told)}"
-    )
+    ending = f"and `search` for a thousand searches, in USD.{''.join(told)}"
+    return f"`citejury.toml` as {price_tables(models)} with `input` and `output` for a million tokens {ending}"
 
 
 def _others(model: str, models: ModelList) -> str:

@@ -120,10 +120,8 @@ def _is_preset(name: str) -> bool:
 
 def _check(name: str, options: AskOptions) -> None:
     if name in _RETIRED_MODELS:
-        raise InputError(
-            f"Perplexity retired {name!r}. Ask for the preset {_RETIRED_MODELS[name]!r} or the model "
-            "'perplexity/sonar'."
-        )
+        advice = f"Ask for the preset {_RETIRED_MODELS[name]!r} or the model 'perplexity/sonar'."
+        raise InputError(f"Perplexity retired {name!r}. {advice}")
     if name not in _PRESETS and _is_preset(name):
         nearest = get_close_matches(name, _PRESETS, n=1)
         hint = f"Did you mean {nearest[0]!r}?" if nearest else f"The presets are {', '.join(_PRESETS)}."

@@ -108,9 +108,8 @@ class Api:
         """Raise InputError for what the provider would refuse; an option that does not reach it is no matter here."""
         name = self.called
         if options.allowed_domains and options.blocked_domains and self.one_list_only:
-            raise InputError(
-                f"{name} takes either allowed or blocked domains, not both. Leave one list out, or {name}."
-            )
+            advice = f"Leave one list out, or {name}."
+            raise InputError(f"{name} takes either allowed or blocked domains, not both. {advice}")
         longest = max(len(options.allowed_domains), len(options.blocked_domains))
         if self.max_domains is not None and longest > self.max_domains:
             raise InputError(f"{name} takes at most {self.max_domains} domains; {longest} were given.")

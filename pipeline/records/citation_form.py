@@ -290,9 +290,8 @@ def read_citations(path: Path) -> Iterator[dict[str, Any]]:
         for number, raw in enumerate(file, start=1):
             line = _read_citation(raw)
             if line is None:
-                raise InputError(
-                    f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
-                )
+                advice = "Remove the file; it is derived from the answers."
+                raise InputError(f"Line {number} of {str(path)!r} is no citation. {advice}")
             yield line
 
 

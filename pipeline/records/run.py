@@ -53,10 +53,8 @@ def answers_files(run: Path) -> list[Path]:
     """The files of the run with answers, provider by provider; an InputError where there is none, or one twice."""
     files = [file for name in (*PROVIDERS, RESEARCH_RUN) if (file := answers_file(run, name)).is_file()]
     if not files:
-        raise InputError(
-            f"{str(run)!r} holds no answers: none of `{PROVIDERS[0]}.csv`, `{PROVIDERS[1]}.csv` … is there. Name the "
-            "folder that `citejury pipeline ask` wrote."
-        )
+        ending = f"`{PROVIDERS[1]}.csv` … is there. Name the folder that `citejury pipeline ask` wrote."
+        raise InputError(f"{str(run)!r} holds no answers: none of `{PROVIDERS[0]}.csv`, {ending}")
     return files
 
 

@@ -241,10 +241,8 @@ CLAIMS = TypeAdapter(tuple[contracts.Claim, ...])
 def checked_run_id(run_id: str) -> str:
     if RUN_ID.fullmatch(run_id) and len(run_id.encode()) <= _MAX_RUN_ID_BYTES:
         return run_id
-    raise InputError(
-        f"{run_id[:80]!r} cannot be the id of a run: letters, digits, `_` and `-` make one, up to {_MAX_RUN_ID_BYTES} "
-        "bytes, and `-` does not begin it."
-    )
+    ending = f"up to {_MAX_RUN_ID_BYTES} bytes, and `-` does not begin it."
+    raise InputError(f"{run_id[:80]!r} cannot be the id of a run: letters, digits, `_` and `-` make one, {ending}")
 
 
 class RunFolder(NamedTuple):

@@ -229,10 +229,8 @@ class Audit(NamedTuple):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        nothing_checked = (
-            "Nothing of the text could be checked: the store holds neither run nor pages, and `final/report.json` is "
-            "missing."
-        )
+        ending = "and `final/report.json` is missing."
+        nothing_checked = f"Nothing of the text could be checked: the store holds neither run nor pages, {ending}"
         return (
             *(() if self.total_paragraphs else ("The report's body has no paragraph.",)),
             *(f"Does not end in a citation: {each}." for each in self.uncited),

@@ -78,10 +78,8 @@ async def _section_claims(
     located = [_located_claim(each, number, passages) for each in answer.claims]
     lost = located.count(None)
     if lost:
-        model.note(
-            f"Claims of the model for the section {section!r} that were dropped, for their quotes stand in no passage "
-            f"that it was shown or can be no claim: {lost}."
-        )
+        ending = f"for their quotes stand in no passage that it was shown or can be no claim: {lost}."
+        model.note(f"Claims of the model for the section {section!r} that were dropped, {ending}")
     return [claim for claim in located if claim is not None][:_MOST_MODEL_CLAIMS]
 
 

@@ -93,10 +93,8 @@ def document_files(folder: Path) -> list[Path]:
 
 def _nothing_to_read(folder: Path, files: Sequence[Path], problem: str = "") -> InputError:
     of = f", of {counted(len(files), 'file')}" if files else ""
-    return InputError(
-        f"The folder {str(folder)!r} holds no document that can be read{of}. PDF, HTML, Markdown and plain text are "
-        f"read.{' ' if problem else ''}{problem}"
-    )
+    advice = f"PDF, HTML, Markdown and plain text are read.{' ' if problem else ''}{problem}"
+    return InputError(f"The folder {str(folder)!r} holds no document that can be read{of}. {advice}")
 
 
 def _is_page_source(file: Path, folder: Path) -> bool:
@@ -256,8 +254,6 @@ class LocalSearch:
             if page and page.reason in READ:
                 index.add(page.url, page.title, page.text, page.headings)
         if not index.places:
-            raise InputError(
-                f"The store {str(self.store.path)!r} holds no page that could be searched. Name a folder of documents, "
-                "or choose another provider with `--search`."
-            )
+            advice = "Name a folder of documents, or choose another provider with `--search`."
+            raise InputError(f"The store {str(self.store.path)!r} holds no page that could be searched. {advice}")
         return index

@@ -118,10 +118,8 @@ def clarify_topic(options: ResearchOptions, folder: RunFolder, ask: AskQuestions
     answers = _answers_to(questions, folder, ask)
     full = clarified_topic(topic, questions, answers)
     if len(full) > MAX_TOPIC:
-        raise InputError(
-            f"Topic and answers have {len(full)} characters, more than the {MAX_TOPIC} that a topic may have; begin "
-            "again with a shorter one."
-        )
+        ending = f"more than the {MAX_TOPIC} that a topic may have; begin again with a shorter one."
+        raise InputError(f"Topic and answers have {len(full)} characters, {ending}")
     depth = answered_depth(questions, answers) or options.depth
     return Intake(full or topic, topic, options.lang or topic_language(full), depth)
 

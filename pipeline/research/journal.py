@@ -118,10 +118,8 @@ class Journal:
         try:
             return TypeAdapter(kind).validate_python(self.stages[stage, round_].value)
         except ValidationError as error:
-            raise InputError(
-                f"What the stage {stage!r} left in {str(self.path)!r} has another form than this citejury's. Research "
-                "under another `--run-id`."
-            ) from error
+            ending = f"in {str(self.path)!r} has another form than this citejury's. Research under another `--run-id`."
+            raise InputError(f"What the stage {stage!r} left {ending}") from error
 
     def seconds(self) -> float:
         return self.seconds_before + time.monotonic() - self.began

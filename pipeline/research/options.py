@@ -161,10 +161,8 @@ def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> R
     if named.get("documents") and held is None:
         document_files(named["documents"])
     if named.get("lang") and held is None and named["lang"] not in known_languages():
-        raise InputError(
-            f"The language {named['lang']!r} is none of those that pages are told apart by. Name one by its ISO 639-1 "
-            f"code: {', '.join(known_languages())}."
-        )
+        advice = f"Name one by its ISO 639-1 code: {', '.join(known_languages())}."
+        raise InputError(f"The language {named['lang']!r} is none of those that pages are told apart by. {advice}")
     wanted["run_id"] = run_id or new_run_id(wanted["topic"], runs_dir)
     try:
         return ResearchOptions(**wanted, runs_dir=runs_dir, limits=limits)

@@ -64,10 +64,8 @@ def open_run(options: ResearchOptions, report: Progress) -> Iterator[ResearchRun
         for name, wanted in options.setup().items():
             if held[name] != wanted:
                 was, now = (text if len(text) <= 80 else f"{text[:79]}…" for text in (repr(held[name]), repr(wanted)))
-                raise InputError(
-                    f"The run {options.run_id!r} was begun with {name} {was} and cannot go on with {now}. Leave that "
-                    "out, or research under another run id."
-                )
+                ending = f"with {now}. Leave that out, or research under another run id."
+                raise InputError(f"The run {options.run_id!r} was begun with {name} {was} and cannot go on {ending}")
         yield ResearchRun(folder, journal, report)
 
 

@@ -294,10 +294,8 @@ def tally_lines(tally: Tally) -> Iterator[str]:
     if tally.short:
         yield f"In {tally.short:,} records the tokens were not enough for {tally.left_out:,} of the pages read,"
         yield "which stand in the list of sources alone; `--context-tokens` gives more room."
-    yield (
-        f"{tally.records:,} records, {tally.with_passages:,} of them with passages; of {tally.sources:,} citations "
-        f"{tally.read_sources:,} can be read."
-    )
+    ending = f"of {tally.sources:,} citations {tally.read_sources:,} can be read."
+    yield f"{tally.records:,} records, {tally.with_passages:,} of them with passages; {ending}"
     if tally.measured:
         of = f"{tally.partly_read:,} of the {tally.measured:,} citations whose pages' words were counted"
         yield f"Partly read, less than 90 % of the words: {of}."

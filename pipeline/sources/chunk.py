@@ -95,10 +95,8 @@ def tokenize_chunk(
         InputError: a target below 16, or an overlap that is negative or not below the target.
     """
     if target_tokens < _LEAST_TARGET or not 0 <= overlap < target_tokens:
-        raise InputError(
-            f"Chunks of {target_tokens} tokens with an overlap of {overlap} cannot be made: the length must be at "
-            f"least {_LEAST_TARGET}, and the overlap below it."
-        )
+        ending = f"the length must be at least {_LEAST_TARGET}, and the overlap below it."
+        raise InputError(f"Chunks of {target_tokens} tokens with an overlap of {overlap} cannot be made: {ending}")
     pieces = _pieces_of(document, target_tokens)
     chunks = []
     for first, last in _packed(document.text, pieces, target_tokens, overlap):

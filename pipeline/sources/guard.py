@@ -84,10 +84,8 @@ async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allow
     is_of_web = port in {80, 443} or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
     closed = [each for each in addresses if each not in named and not (is_of_web and is_public(each))]
     if closed:
-        raise InputError(
-            f"The host {host[:80]!r} leads to {closed[0]}, port {port}, which is no public web server; it is not "
-            "fetched."
-        )
+        ending = "which is no public web server; it is not fetched."
+        raise InputError(f"The host {host[:80]!r} leads to {closed[0]}, port {port}, {ending}")
     return tuple(dict.fromkeys(map(str, addresses)))
 
 

@@ -268,10 +268,8 @@ def _store_version(connection: sqlite3.Connection, name: str) -> int:
     if application != APPLICATION_ID and (application or version or objects):
         raise InputError(f"{name!r} is a database, but no store of citejury's. Name another file; it was not touched.")
     if version > VERSION:
-        raise InputError(
-            f"The store {name!r} was written by a newer citejury: its version is {version}, and versions up to "
-            f"{VERSION} can be read here. Update citejury; the store was not touched."
-        )
+        ending = f"and versions up to {VERSION} can be read here. Update citejury; the store was not touched."
+        raise InputError(f"The store {name!r} was written by a newer citejury: its version is {version}, {ending}")
     return int(version)
 
 
@@ -315,10 +313,8 @@ def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> No
         if lacking := _LACKING.get(version):
             connection.execute(f"CREATE TEMP VIEW pages AS SELECT *, {lacking} FROM main.pages")
     elif version != VERSION:
-        raise InputError(
-            f"The store {str(path)!r} is of an older version and cannot be brought up to date where it is. Copy it to "
-            "a folder that can be written."
-        )
+        ending = "where it is. Copy it to a folder that can be written."
+        raise InputError(f"The store {str(path)!r} is of an older version and cannot be brought up to date {ending}")
 
 
 @contextmanager
@@ -333,15 +329,11 @@ def _store_errors(path: Path) -> Iterator[None]:
             why = f"is no store, or a damaged one: {error}. Name another file, or move it away."
             raise InputError(f"{str(path)!r} {why}") from error
         if code in _LOCKED:
-            raise OutputError(
-                f"The store {str(path)!r} is still locked by another process after {_BUSY_SECONDS:.0f} seconds. Try "
-                "again when that has ended."
-            ) from error
+            ending = f"after {_BUSY_SECONDS:.0f} seconds. Try again when that has ended."
+            raise OutputError(f"The store {str(path)!r} is still locked by another process {ending}") from error
         if code in _UNUSABLE:
-            raise OutputError(
-                f"The store {str(path)!r} cannot be used: {error}. Look at the disk and at who may write to the "
-                "folder; what was stored before is safe."
-            ) from error
+            advice = "Look at the disk and at who may write to the folder; what was stored before is safe."
+            raise OutputError(f"The store {str(path)!r} cannot be used: {error}. {advice}") from error
         raise
 
 

@@ -265,9 +265,8 @@ def read_submitted(file: Path) -> Iterator[SubmittedReport]:
         try:
             report = read_report(file.read_bytes().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{str(file)!r} is not UTF-8: {error.reason} at byte {error.start}. Save the report as text in UTF-8."
-            ) from error
+            advice = "Save the report as text in UTF-8."
+            raise InputError(f"{str(file)!r} is not UTF-8: {error.reason} at byte {error.start}. {advice}") from error
         if not report.sentences:
             raise InputError(f"{str(file)!r} has no sentence outside headings, code and source lists to verify.")
         yield SubmittedReport(None, report)

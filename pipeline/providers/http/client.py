@@ -282,9 +282,8 @@ def _redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
     # A host's name is read in lower case, also where a key is part of it.
     host = redact(transfer.hide_key(transfer.hide_key(host, endpoint.key), endpoint.key.lower()))[:100]
     target = f"to the host {host!r}" if host else "to another address"
-    return ProviderError(
-        f"{endpoint.host} redirects {target}; nothing was sent there. Mend the base URL of {endpoint.name}."
-    )
+    advice = f"Mend the base URL of {endpoint.name}."
+    return ProviderError(f"{endpoint.host} redirects {target}; nothing was sent there. {advice}")
 
 
 def _final_error(outcome: Outcome, sent: int, wait: float) -> ProviderError:

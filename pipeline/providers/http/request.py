@@ -69,9 +69,8 @@ def read_base_url(name: str, url: str) -> str:
     if not host or parts.username or parts.password or parts.query or parts.fragment:
         raise SettingsError(f"The base URL of {name} is not of the form https://host/path. Mend it.")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_near(host)):
-        raise SettingsError(
-            f"The base URL of {name} would send the key unencrypted to {host!r}. Give one of the form https://host/path."
-        )
+        advice = "Give one of the form https://host/path."
+        raise SettingsError(f"The base URL of {name} would send the key unencrypted to {host!r}. {advice}")
     return url.strip().rstrip("/")
 
 
