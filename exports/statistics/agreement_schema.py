@@ -23,6 +23,7 @@ JudgeReason = Literal[
     "jury_is_constant",
 ]
 RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant", "too_few_rare_ratings", "many"]
+RefusedInterval = RefusedReason | Literal["few_units"]
 IntervalMethod = Literal["bca", "expanded_percentile", "one-sided", "bounded"]
 LabelWarning = Literal[
     "NO_OVERLAP",
@@ -296,9 +297,6 @@ class AgreementSlice(Frozen):
     """Units in it."""
     labels: dict[str, SliceLabel]
     """The labels in the order of the task."""
-
-
-RefusedInterval = RefusedReason | Literal["few_units"]
 
 
 class Confusion(Frozen):
