@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from openpyxl import load_workbook
 
 from exports.cli import main
 from exports.report.words import LANGUAGES, read_language
@@ -192,6 +193,9 @@ def test_hostile_texts_are_text_in_every_part_of_it() -> None:
     ]
     folder = written(answers, answer=f"{HOSTILE[3]} {HOSTILE[4]} [1].", passages=HOSTILE[5:8], note=HOSTILE[0])
     page = page_of(folder)
+    cells = [cell for sheet in load_workbook("out/report.xlsx") for row in sheet.iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells if cell.value is not None} == {"s"}
+    assert HOSTILE[0] in {cell.value for cell in cells}
     calm = page_of(written(campaign(narratives=12), note="calm"))
     assert {tag for tag, _ in page.tags} <= {tag for tag, _ in calm.tags}
     assert len(page.all("script")) == len(page.all("style")) == 1
