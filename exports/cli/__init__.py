@@ -39,9 +39,7 @@ COMMANDS = (
     _Command("exports.cli.start", "init", "Start a project of your own in DIR."),
     _Command("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
     _Command(
-        "exports.cli.study",
-        "study",
-        "Carry a study from a file of narratives to its report: once, or every month.",
+        "exports.cli.study", "study", "Carry a study from a file of narratives to its report: once, or every month."
     ),
 )
 

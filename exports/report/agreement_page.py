@@ -360,5 +360,5 @@ def methods_section(
                 points=marked("", remarks or ["Every row counts."]),
                 folded=True,
             ),
-        ),
+        )
     )

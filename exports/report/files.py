@@ -93,10 +93,7 @@ _MARKS: dict[str, bytes | tuple[str, ...]] = {
     _REPORT_WORKBOOK: _WORKBOOK_MARK,
 }
 """By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
-_FORMER = {
-    "overlaps.csv": b"by,within,a,b,jaccard,",
-    "changes.csv": b"task,kind,label,",
-}
+_FORMER = {"overlaps.csv": b"by,within,a,b,jaccard,", "changes.csv": b"task,kind,label,"}
 """The same of files that only earlier versions wrote: one of ours is removed, one of others is not in the way."""
 
 
@@ -241,12 +238,7 @@ def _results_of_ratings(
     by = options.ratings.group
     study = Study.of_ratings(read.tables[0], by)
     found = measure_results(
-        study,
-        by=(by,) if by else (),
-        consensus=options.consensus,
-        findings={},
-        inputs=read.inputs,
-        seed=options.seed,
+        study, by=(by,) if by else (), consensus=options.consensus, findings={}, inputs=read.inputs, seed=options.seed
     )
     remarks = (*read.remarks, *found.remarks)
     return found.model_copy(update={"remarks": remarks}), ReadStudy(
