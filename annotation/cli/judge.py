@@ -26,9 +26,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 
 
 @click.command(
-    cls=SectionedCommand,
-    check=_check_together,
-    rare="--provider --base-url --sample --concurrency --attempts",
+    cls=SectionedCommand, check=_check_together, rare="--provider --base-url --sample --concurrency --attempts"
 )
 @click.argument("records", type=PATH, metavar="RECORDS")
 @click.option("--out", required=True, type=PATH, metavar="JUDGEMENTS", help="File to write.")

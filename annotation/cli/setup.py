@@ -10,15 +10,7 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from annotation.cli.options import (
-    FILE,
-    FOLDER,
-    api_url_option,
-    flag,
-    named_server,
-    several,
-    workspace_option,
-)
+from annotation.cli.options import FILE, FOLDER, api_url_option, flag, named_server, several, workspace_option
 from pipeline.cli.options import SectionedCommand, log, tell_next
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted, printable

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import (
-    FILE,
-    api_url_option,
-    flag,
-    named_workspaces,
-    rounds_option,
-    workspaces_option,
-)
+from annotation.cli.options import FILE, api_url_option, flag, named_workspaces, rounds_option, workspaces_option
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import ArgillaError
 from pipeline.core.terminal import counted, interrupted_by, printable

@@ -385,10 +385,7 @@ def standing(
 
 
 def _label_standing(
-    name: str,
-    labels: int,
-    known: Mapping[str, Mapping[str, bool | str]],
-    first: Mapping[str, Mapping[str, bool | str]],
+    name: str, labels: int, known: Mapping[str, Mapping[str, bool | str]], first: Mapping[str, Mapping[str, bool | str]]
 ) -> LabelStanding:
     asked = {case: answers[name] for case, answers in known.items() if name in answers}
     cases = Counter(asked.values())
