@@ -35,11 +35,14 @@ from pipeline.core.errors import (
     ServerUnreachableError,
     SettingsError,
 )
+from pipeline.core.sentences import sentences
 
 if TYPE_CHECKING:
     import argilla as rg
 
     from pipeline.settings import Settings
+
+_say = sentences(__file__)
 
 
 API_PATH = "/api/v1"
@@ -99,10 +102,8 @@ class Argilla(AbstractContextManager["Argilla"]):
         try:
             return response.json()
         except ValueError as error:
-            raise ArgillaError(
-                f"What answers at {self.api_url} is not Argilla's API: {method} {path} gave "
-                f"{response.headers.get('content-type', 'no content type')!r} instead of JSON. Check `ARGILLA_API_URL`."
-            ) from error
+            found = response.headers.get("content-type", "no content type")
+            raise ArgillaError(_say("no_json", api_url=self.api_url, method=method, path=path, found=found)) from error
 
     def _send(self, method: str, path: str, params: Mapping[str, Any] | None, json: Any) -> httpx.Response:
         # POST is missing on purpose: one that was cut off may have been carried out.
@@ -115,19 +116,12 @@ class Argilla(AbstractContextManager["Argilla"]):
             except _BROKEN_CONNECTION as error:
                 if attempt == attempts:
                     raise ServerUnreachableError(
-                        f"The connection to Argilla at {self.api_url} broke during {method} {path}. Look at the "
-                        "server's log, then run the command again."
+                        _say("broken", api_url=self.api_url, method=method, path=path)
                     ) from error
             except httpx.TimeoutException as error:
-                raise ServerUnreachableError(
-                    f"Argilla at {self.api_url} did not answer {method} {path} in time. Look at the server's load, "
-                    "then run the command again."
-                ) from error
+                raise ServerUnreachableError(_say("late", api_url=self.api_url, method=method, path=path)) from error
             except httpx.TransportError as error:
-                raise ServerUnreachableError(
-                    f"Nothing answers at {self.api_url} ({error}). Start Argilla with `citejury annotation serve`, or "
-                    "set `ARGILLA_API_URL` to its address."
-                ) from error
+                raise ServerUnreachableError(_say("silent", api_url=self.api_url, error=error)) from error
             time.sleep(0.2 * 2 ** (attempt - 1))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -138,25 +132,16 @@ class Argilla(AbstractContextManager["Argilla"]):
             return ArgillaError(f"Argilla at {self.api_url} has moved to {target!r}. Set `ARGILLA_API_URL` to it.")
         detail = _refusal_detail(response)
         if response.is_server_error:
+            why = detail or response.reason_phrase
             return ArgillaError(
-                f"Argilla at {self.api_url} failed at {call} with status {response.status_code}: "
-                f"{detail or response.reason_phrase}. Look at the server's log, then run the command again."
+                _say("failed", api_url=self.api_url, call=call, status=response.status_code, detail=why)
             )
         if detail is None:
-            return ArgillaError(
-                f"What answers at {self.api_url} is not Argilla's API: {call} gave status {response.status_code} "
-                f"({response.reason_phrase}). Check `ARGILLA_API_URL`, and any proxy before it."
-            )
+            return ArgillaError(_say("not_argilla", api_url=self.api_url, call=call, response=response))
         if response.status_code == httpx.codes.UNAUTHORIZED:
-            return NotAllowedError(
-                f"Argilla at {self.api_url} does not know the API key. Set `ARGILLA_API_KEY` to the key of an owner "
-                "or admin; Argilla shows it under My settings."
-            )
+            return NotAllowedError(_say("unknown_key", api_url=self.api_url))
         if response.status_code == httpx.codes.FORBIDDEN:
-            return NotAllowedError(
-                f"The user of the API key may not do {call} on Argilla at {self.api_url}: {detail}. Use the key of "
-                "an owner, or of an admin of the workspace."
-            )
+            return NotAllowedError(_say("forbidden", call=call, api_url=self.api_url, detail=detail))
         if response.status_code == httpx.codes.NOT_FOUND:
             return NotFoundError(f"Argilla at {self.api_url} does not find {call}: {detail}.")
         status = response.status_code
@@ -185,10 +170,7 @@ class Argilla(AbstractContextManager["Argilla"]):
         if name in workspaces:
             return workspaces[name]
         seen = ", ".join(repr(known) for known in sorted(workspaces)) or "none"
-        raise NotFoundError(
-            f"Argilla at {self.api_url} has no workspace {name!r} for this user; it has: {seen}. Create it with "
-            "`citejury annotation setup`, or name another one with `--workspace`."
-        )
+        raise NotFoundError(_say("no_workspace", api_url=self.api_url, name=name, seen=seen))
 
     def datasets(self, workspace_id: str) -> list[dict[str, Any]]:
         """The workspace's datasets as the server describes them, in order of their names; none gives an empty list."""
@@ -218,10 +200,7 @@ class Argilla(AbstractContextManager["Argilla"]):
             total, items = int(page["total"]), page["items"]
             if last is not None:
                 if not items or items[0]["id"] != last:
-                    raise RecordsMovedError(
-                        f"Records of a dataset on Argilla at {self.api_url} were deleted while they were read. Run the "
-                        "command again."
-                    )
+                    raise RecordsMovedError(_say("records_moved", api_url=self.api_url))
                 items = items[1:]
             if items or last is None:
                 yield total, items
@@ -261,10 +240,7 @@ class _Through(httpx.BaseTransport):
 
 def open_argilla(settings: "Settings") -> Argilla:
     if settings.api_key is None:
-        raise SettingsError(
-            f"`ARGILLA_API_KEY` is missing: the key of an owner or admin of Argilla at {settings.api_url}. Set it in "
-            "the environment; `citejury annotation serve` says where its own is kept."
-        )
+        raise SettingsError(_say("no_key", api_url=settings.api_url))
     return Argilla(settings.api_url, settings.api_key)
 
 
@@ -274,10 +250,7 @@ def _address(api_url: str) -> httpx.URL:
     except httpx.InvalidURL as error:
         raise SettingsError(f"The address of Argilla {api_url!r} is no URL: {error}. Set `ARGILLA_API_URL`.") from error
     if url.scheme not in ("http", "https") or not url.host:
-        raise SettingsError(
-            f"The address of Argilla {api_url!r} is no http(s) URL. Set `ARGILLA_API_URL` to one such as "
-            "`http://127.0.0.1:6900`."
-        )
+        raise SettingsError(_say("no_http", api_url=api_url))
     return url
 
 

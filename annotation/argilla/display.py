@@ -16,8 +16,11 @@ from annotation.argilla.tasks import COLUMN_FIELDS, MARKED_FIELD, short_hash
 from annotation.argilla.wording import FIELDS, ShownState, Wording
 from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, membership_key, shown_host, source_domain
 from pipeline.core.errors import ArgillaError
+from pipeline.core.sentences import sentences
 from pipeline.records.causes import UNRESOLVED
 from pipeline.records.schema import Passage, QueryResponse, Source, split_line
+
+_say = sentences(__file__)
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 2
@@ -205,10 +208,7 @@ def hidden_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     """What we keep beside a record that the server returned to an owner or admin; ArgillaError where it is not ours."""
     hidden = (record.get("metadata") or {}).get(HIDDEN)
     if not isinstance(hidden, dict):
-        raise ArgillaError(
-            f"The Argilla record {record.get('external_id') or record.get('id')!r} does not hold citejury's metadata: "
-            "it was not pushed by citejury, or somebody removed it. Push its answer again, or delete the record."
-        )
+        raise ArgillaError(_say("no_metadata", record=record.get("external_id") or record.get("id")))
     return hidden
 
 
@@ -217,10 +217,7 @@ def original_text(record: Mapping[str, Any], task: TaskName, column: str) -> str
     originals = hidden_metadata(record).get("originals", {})
     text = originals.get(column, record["fields"].get(COLUMN_FIELDS[task][column]))
     if not isinstance(text, str):
-        raise ArgillaError(
-            f"The Argilla record {record.get('external_id')!r} has no text for the column `{column}`. Push its answer "
-            "again, or delete the record."
-        )
+        raise ArgillaError(_say("no_text", record=record.get("external_id"), column=column))
     return text
 
 

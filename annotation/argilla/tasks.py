@@ -26,9 +26,12 @@ from annotation.argilla.labels import (
 from annotation.argilla.sdk import load_sdk, unconnected
 from annotation.argilla.wording import FIELDS, Wording, read_wording
 from pipeline.core.errors import InputError
+from pipeline.core.sentences import sentences
 
 if TYPE_CHECKING:
     import argilla as rg
+
+_say = sentences(__file__)
 
 ORDER: ByTask[int] = ByTask(lambda task: [*OWN_TASKS, task.name].index(task.name) + 1)
 """The number that the names of a task's datasets begin with: 4 for all tasks from files."""
@@ -115,10 +118,7 @@ def evidence_of(dataset: Mapping[str, Any]) -> Evidence:
 def check_round(name: str) -> None:
     """Raise InputError where the name cannot be a round's."""
     if not ROUND_NAME.fullmatch(name):
-        raise InputError(
-            f"A round cannot be named {name!r}. Use up to 40 lower-case letters, digits and hyphens, such as "
-            "`calibration` or `round-2`."
-        )
+        raise InputError(_say("round_name", name=name))
 
 
 def was_suggested(round_name: str) -> bool:
@@ -128,10 +128,7 @@ def was_suggested(round_name: str) -> bool:
 
 def refuse_suggested(round_name: str) -> None:
     if was_suggested(round_name):
-        raise InputError(
-            f"The round {round_name!r} would be one that a machine filled in, and none are made any more. Let people "
-            "judge in another round; `citejury exports results EXPORT --judge JUDGEMENTS` compares a judge with them."
-        )
+        raise InputError(_say("suggested", round_name=round_name))
 
 
 def lacking_fields(task: TaskName, there: Iterable[Mapping[str, Any]]) -> frozenset[str]:

@@ -36,8 +36,11 @@ from annotation.campaign.narratives import (
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import Table, spreadsheet_cell
 from pipeline.core.terminal import counted
+
+_say = sentences(__file__)
 
 
 class Hours(Frozen):
@@ -246,10 +249,7 @@ def _sample(
             if number >= len(strata.members):
                 return strata, number
         each = sum(jury.hours_of(narrative, 1.0) for narrative in population.narratives) / everything
-        raise InputError(
-            f"`--hours {hours:g}` is less than one narrative with all its answers takes: {each:,.1f} hours on average. "
-            "Give more hours, or lower `--overlap`."
-        )
+        raise InputError(_say("few_hours", hours=hours, one=each))
     if wanted is None:
         return ways[0], everything
     there, pairs = _shared(draw(ways[-1], everything))
@@ -257,8 +257,7 @@ def _sample(
         raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
     if not _finds_difference(wanted, there, votes):
         raise InputError(
-            f"A difference of {100 * wanted:g} points needs {_narratives_needed(wanted, votes):,} narratives that "
-            f"two providers answer, and there are {there:,.0f}. Give more, a larger `--power`, or raise `--overlap`."
+            _say("few_narratives", points=100 * wanted, needed=_narratives_needed(wanted, votes), there=there)
         )
     for strata in ways:
         sizes = range(len(strata.members), everything)
@@ -351,10 +350,7 @@ def _sample_csv(draws: Sequence[Draw]) -> bytes:
 
 def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarser: bool) -> Iterator[str]:
     if options.hours is not None and plan.hours.expected > options.hours:
-        yield (
-            f"This sample takes more than the {options.hours:g} hours given: how many narratives there are goes by "
-            "what they take on average, so that each keeps its probability, and these take longer."
-        )
+        yield _say("more_hours", hours=options.hours)
     if options.hours is not None and plan.narratives == plan.all_narratives and plan.hours.expected < options.hours:
         yield f"All narratives are in, and take less than the {options.hours:g} hours given."
     if is_coarser:
@@ -362,10 +358,7 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
         yield f"The narratives are divided {kept}: so few do not fill all languages and types."
     guessed = sorted({each.task for each in plan.paces if each.basis == "assumed"}, key=TASKS.index)
     if guessed:
-        yield (
-            f"The pace of {', '.join(guessed)} is assumed from the length of the texts, and may be half or twice as "
-            f"long. Plan again with `--from SERVER` once {FEWEST_TIMED} units of a task are done."
-        )
+        yield _say("assumed", tasks=", ".join(guessed), fewest_timed=FEWEST_TIMED)
     if any(plan.calibration.values()):
         told = ", ".join(f"{locale} {count:,}" for locale, count in plan.calibration.items())
         yield f"Answers in calibration, counted with its overlap: {told}."

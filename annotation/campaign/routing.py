@@ -12,7 +12,10 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.tasks import CALIBRATION, PRODUCTION, lot, round_of, task_of
 from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, places, production_place
 from pipeline.core.errors import InputError, SettingsError
+from pipeline.core.sentences import sentences
 from pipeline.text.words import Languages
+
+_say = sentences(__file__)
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
 _FLOOR = 3  # so many records of each language and task are for calibration at least, but no more than half of them
@@ -142,10 +145,7 @@ def _group_for(record_uuid: str, home: Home, assigned: str | None, campaign: Cam
     # The highest hash of group and record wins: a new group takes its share from all others and moves nothing between
     # them (rendezvous hashing, Thaler and Ravishankar 1998).
     if assigned is not None and assigned not in home.groups:
-        raise InputError(
-            f"The record {record_uuid!r} is assigned to the group {assigned!r}, which has nobody for {home.locale!r}. "
-            "Assign it to another group in `campaign.assign`, or give the group somebody."
-        )
+        raise InputError(_say("no_reader", record_uuid=record_uuid, assigned=assigned, locale=home.locale))
     seed = campaign.calibration.seed if campaign.calibration else 0
     return assigned or max(home.groups, key=lambda group: (_share(seed, f"{group} {record_uuid}"), group), default=None)
 
@@ -182,14 +182,10 @@ def check_routing(
             continue
         for key in keys:
             if there.get(key) != wanted.get(key):
-                stays = key in ("calibration", LANGUAGE_WORKSPACES)
-                other = "begin a campaign in another `workspace`: records do not move"
-                newer = "run `citejury annotation setup` if the file is the newer one"
-                raise SettingsError(
-                    f"The dataset {dataset['name']!r} in Argilla was set up with `{key}` {_shown(there.get(key))}, and "
-                    f"`[campaign]` in this folder's citejury.toml says {_shown(wanted.get(key))}. Take the values that "
-                    f"Argilla has, or {other if stays else newer}."
-                )
+                advice = _say("stays" if key in ("calibration", LANGUAGE_WORKSPACES) else "newer")
+                found, said = (_shown(each.get(key)) for each in (there, wanted))
+                told = {"key": key, "found": found, "wanted": said, "advice": advice}
+                raise SettingsError(_say("other_split", dataset=dataset["name"], **told))
 
 
 def _shown(value: Any) -> str:
@@ -212,11 +208,7 @@ def as_it_stands(argilla: Argilla, campaign: Campaign, workspace: str) -> Campai
         splits[parts] = [each for each in own if bool(each.get(LANGUAGE_WORKSPACES)) is parts]
     parts = bool(splits[True]) if any(splits.values()) else campaign.parts_languages
     if campaign.language_workspaces not in (None, parts):
-        raise SettingsError(
-            f"`campaign.language_workspaces` in citejury.toml is {str(not parts).lower()}, and the languages of the "
-            f"campaign in Argilla {'have workspaces of their own' if parts else 'share workspaces'}. Take the value "
-            "out, or begin a campaign in another `workspace`: records do not move."
-        )
+        raise SettingsError(_say("own_workspaces" if parts else "shared_workspaces"))
     rules = [int(each[CALIBRATION].get("rule", 1)) for each in splits[parts] if each.get(CALIBRATION)]
     calibration = campaign.calibration
     if calibration and calibration.rule is None:  # one that the file names is left to be compared with Argilla's

@@ -8,6 +8,7 @@ import click
 from annotation.cli import options
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import BadRowsError, InputError, NotFoundError
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
     from annotation.quality.control_files import KnownUnits
     from annotation.quality.control_push import ControlReport, RepeatReport
+
+_say = sentences(__file__)
 
 _workspace_option = click.option("--workspace", help="Argilla workspace; the setting `workspace` if not given.")
 
@@ -121,15 +124,9 @@ def _tell_controls(report: "ControlReport") -> None:
             for line in found.few:
                 log(f"  {printable(line)}")
     if report.met_twice:
-        log(
-            f"Warning: {counted(report.met_twice, 'control')} made from records that annotators get too. Who meets one "
-            "text twice, with one thing changed, sees what it is: make controls from records that nobody labels."
-        )
+        log(_say("met_twice", controls=counted(report.met_twice, "control")))
     if report.is_stock:
-        log(
-            "Warning: this is a stock Argilla. It hands controls out like all other records, and tells annotators who "
-            "ask its API which they are. Use `citejury annotation serve`."
-        )
+        log(_say("stock"))
 
 
 def _tell_repeats(reports: "list[RepeatReport]", usernames: "dict[str, str]") -> None:
@@ -143,10 +140,7 @@ def _tell_repeats(reports: "list[RepeatReport]", usernames: "dict[str, str]") ->
     for each in reports:
         if each.idle:
             who = ", ".join(printable(usernames.get(user, user)) for user in each.idle)
-            log(
-                f"Warning: in {each.dataset.name} nothing else is left for {who}. Repeats come among other units only, "
-                "so these wait until there are more."
-            )
+            log(_say("idle", name=each.dataset.name, who=who))
     new = sum(sum(each.new.values()) for each in reports)
     log(f"Repeats: {counted(new, 'unit')} new{'' if new else '; nobody has submitted enough since'}.")
 
@@ -209,8 +203,5 @@ def _practices(argilla: "Argilla", campaign: "Campaign | None", workspace: str) 
     named = standing_workspaces(argilla, campaign, workspace)
     found = practice_datasets(argilla, [name for name in named if name in known])
     if not found:
-        raise NotFoundError(
-            f"There is no practice in the workspace {workspace!r}. Add `[campaign.practice]` to citejury.toml "
-            "and run `citejury annotation setup`."
-        )
+        raise NotFoundError(_say("no_practice", workspace=workspace))
     return found

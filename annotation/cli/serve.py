@@ -17,10 +17,13 @@ import click
 from annotation.cli.options import FILE, FOLDER, flag, preset
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import ServerStartError
+from pipeline.core.sentences import sentences
 from pipeline.core.terminal import ProgressBars
 
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
+
+_say = sentences(__file__)
 
 _home = partial(preset, "--home", type=FOLDER, default=Path("citejury-home"))
 _home_option = _home(help="Home of the server, as in `citejury annotation serve`.")
@@ -45,49 +48,13 @@ class _Interval(click.ParamType[timedelta]):
 @click.command(cls=SectionedCommand, rare="--host --hold-minutes --keep --backup-to")
 @_home(help="Folder that keeps the server's database and secrets.")
 @preset("--host", default="127.0.0.1", help="Address to listen at.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    help="Port; 0 takes any free one.  [default: that of the setting `api_url`, else 6900]",
-)
-@flag(
-    "--behind-tls",
-    help="A proxy with HTTPS stands in front: believe the scheme that it names, and refuse what comes in the clear.",
-)
-@preset(
-    "--hold-minutes",
-    type=click.IntRange(1, 24 * 60),
-    default=15,
-    metavar="N",
-    help="How long what an annotator looks at is kept from the others, so that nobody labels it needlessly.",
-)
-@click.option(
-    "--allow-host",
-    "allow_hosts",
-    multiple=True,
-    metavar="NAME",
-    help="Answer under this name as well as under localhost, loopback and the address that was reached; may be given "
-    "several times. Behind a proxy with HTTPS, no other name is then answered to; without it, those that the proxy "
-    "passes on are.",
-)
-@click.option(
-    "--backup-every",
-    type=_Interval(),
-    metavar="TIME",
-    help="Make a backup as often as this, such as `6h`, `30m` or `1d`, and try each by making a home from it.",
-)
-@click.option(
-    "--keep",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="Keep so many of these backups; older ones go once a newer one is good.  [default: 14]",
-)
-@click.option(
-    "--backup-to",
-    type=FOLDER,
-    metavar="FOLDER",
-    help="Where these backups go, best on another disk.  [default: the folder `backups` of the home]",
-)
+@click.option("--port", type=click.IntRange(0, 65535), help=_say("help_port"))
+@flag("--behind-tls", help=_say("help_behind_tls"))
+@preset("--hold-minutes", type=click.IntRange(1, 24 * 60), default=15, metavar="N", help=_say("help_hold_minutes"))
+@click.option("--allow-host", "allow_hosts", multiple=True, metavar="NAME", help=_say("help_allow_host"))
+@click.option("--backup-every", type=_Interval(), metavar="TIME", help=_say("help_backup_every"))
+@click.option("--keep", type=click.IntRange(1, 1000), metavar="N", help=_say("help_keep"))
+@click.option("--backup-to", type=FOLDER, metavar="FOLDER", help=_say("help_backup_to"))
 def serve(
     home: Path,
     host: str,
@@ -128,20 +95,12 @@ def serve(
     from pipeline.settings import read_settings
 
     if not behind_tls and not is_loopback(host):
-        raise click.UsageError(
-            f"`--host {host}` is open to the network, where passwords and answers would travel unencrypted. Put a "
-            "proxy with HTTPS in front and add `--behind-tls`, or leave out `--host`."
-        )
+        raise click.UsageError(_say("open", host=host))
     for name in allow_hosts:
         if clean_name(name) is None:
-            raise click.UsageError(
-                f"`--allow-host {name}` is no name of a host. Give what stands in the address, without `https://` and "
-                "without a port."
-            )
+            raise click.UsageError(_say("no_host", name=name))
     if backup_every is None and (keep is not None or backup_to is not None):
-        raise click.UsageError(
-            "`--keep` and `--backup-to` are for backups on time: say how often with `--backup-every`."
-        )
+        raise click.UsageError(_say("keep"))
     backups = None if backup_every is None else BackupsOnTime(backup_every, keep or 14, backup_to)
     serve_in_foreground(
         home,
@@ -159,10 +118,7 @@ def serve(
 def check_has_server() -> None:
     """The server is one folder that an installation may leave out."""
     if find_spec("annotation.server") is None:
-        raise ServerStartError(
-            "This installation of citejury is without its server. Install the whole of citejury, or set "
-            "`ARGILLA_API_URL` to an Argilla that runs elsewhere."
-        )
+        raise ServerStartError(_say("no_server"))
 
 
 def port_of(api_url: str) -> int:
@@ -184,27 +140,11 @@ def _tell_where_it_is(server: "ServerHandle", behind_tls: bool) -> None:
     here = Path(os.path.relpath(server.home))
     home = here if len(here.parts) < len(server.home.parts) else server.home
     env_file = shlex.quote(str(home / "env") if "/" in str(home / "env") else f"./{home / 'env'}")
-    proxy = (
-        "Others come by a proxy with HTTPS on this machine, under a name of yours:\n"
-        f"              caddy reverse-proxy --from annotate.example.org --to {server.url.removeprefix('http://')}\n"
-        "          and sheets name it: `citejury annotation share --api-url https://annotate.example.org`\n"
-    )
-    following = (
-        "citejury annotation setup --passwords passwords.json\n"
-        "          (add `--annotator NAME` for each person, unless citejury.toml names them)"
-    )
-    if Path("study.toml").is_file():
-        following = "citejury study run, in another terminal"
-    log(
-        f"Argilla is at {server.url}\n"
-        f"Owner:    {server.owner_username}\n"
-        f"Password: `owner_password` in {home / 'secrets.json'}, which only you can read\n"
-        f"API key:  in {home / 'env'}, which only you can read; put it into the environment of another terminal with\n"
-        f"              set -a; . {env_file}; set +a\n"
-        f"{proxy if behind_tls else ''}"
-        f"Next:     {following}\n"
-        "Ctrl-C stops the server."
-    )
+    proxy = _say("proxy", url=server.url.removeprefix("http://"))
+    is_study = Path("study.toml").is_file()
+    following = "citejury study run, in another terminal" if is_study else _say("setup")
+    files = {"secrets": home / "secrets.json", "env": home / "env", "env_file": env_file}
+    log(_say("where", server=server, proxy=proxy if behind_tls else "", following=following, **files))
 
 
 class EventPrinter:
@@ -251,10 +191,7 @@ def backup(file: Path, home: Path) -> None:
         manifest = write_backup(home, file)
     tell(f"backup written to {file.name}", home / EVENTS_FILE)
     click.echo(file)
-    log(
-        f"{max(file.stat().st_size / 1e6, 0.1):.1f} MB, checked; {manifest.versions.described()}. Keep it where this "
-        "machine's disk cannot take it along."
-    )
+    log(_say("backed_up", size=max(file.stat().st_size / 1e6, 0.1), versions=manifest.versions.described()))
     log(f"To bring it back: citejury annotation restore {shlex.quote(str(file))} --home NEW")
 
 
@@ -283,10 +220,7 @@ def restore(file: Path, home: Path) -> None:
 
 @click.command()
 @click.option(
-    "--wheels",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Take the packages from this folder, and nothing from the network.",
+    "--wheels", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help=_say("help_wheels")
 )
 def install(wheels: Path | None) -> None:
     """Install Argilla's server beside citejury, for `serve` and `demo`.

@@ -13,6 +13,7 @@ import click
 from annotation.cli.options import FILE, api_url_option, flag, named_workspaces, rounds_option, workspaces_option
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import ArgillaError
+from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted, interrupted_by, printable
 
 if TYPE_CHECKING:
@@ -20,21 +21,16 @@ if TYPE_CHECKING:
 
     from annotation.quality.schema import Status
 
+_say = sentences(__file__)
+
 
 @click.command()
 @workspaces_option
 @rounds_option
 @flag("--all", "everything", help="Print everything: all lists, each person's work in each, controls, questions.")
 @flag("--json", "as_json", help="Print everything as JSON, with each half-done answer.")
-@click.option(
-    "--html", type=FILE, metavar="FILE", help="Write everything as one HTML page, too; an earlier one is replaced."
-)
-@click.option(
-    "--watch",
-    metavar="SECONDS",
-    type=click.IntRange(1),
-    help="Write the `--html` page anew so often, until Ctrl-C; where it is open, it reads itself anew.",
-)
+@click.option("--html", type=FILE, metavar="FILE", help=_say("help_html"))
+@click.option("--watch", metavar="SECONDS", type=click.IntRange(1), help=_say("help_watch"))
 @flag("--strict", help="Exit with 1 where something needs a look.")
 @api_url_option
 def status(
@@ -126,12 +122,7 @@ def _watch(path: Path, found: "Status", every: int, look: "Callable[[], Status]"
 @click.argument("text", required=False)
 @flag("--everyone", help="Show the reply to everybody who gets the record, without the question.")
 @flag("--guidelines", help="Put question and reply into the guidelines, as a new version of them.")
-@click.option(
-    "--as",
-    "rule",
-    metavar="WORDS",
-    help="The question as the guidelines are to put it; her own words if not given. Only with `--guidelines`.",
-)
+@click.option("--as", "rule", metavar="WORDS", help=_say("help_as"))
 @workspaces_option
 @api_url_option
 def reply(

@@ -9,6 +9,7 @@ import click
 from annotation.cli.options import FILE, api_url_option, confirm_by_name, flag, named_server, several
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import InputError
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import Table
 from pipeline.core.terminal import printable
 
@@ -17,39 +18,19 @@ if TYPE_CHECKING:
     from annotation.campaign.file import Annotator, Campaign, Member
     from annotation.campaign.people import NewUser, Revocation
 
+_say = sentences(__file__)
+
 Role = Literal["annotator", "admin", "adjudicator"]
 _DONE = {"created": "created", "added": "added", "kept": "there already"}
-_OUT_OF_REACH = """What this cannot reach:
-  - exports, sheets and password files written so far; an export with --anonymize, made again, also takes their name
-    out of its key file;
-  - backups of the server;
-  - the server's logs, until it has been started twice;
-  - notes in which somebody wrote their name, and citejury.toml."""
 
 
 @click.command(cls=SectionedCommand, rare="--role --workspace --api-url")
 @several("--add", "added", metavar="NAME", help="Make this user where missing, and let them join")
 @click.option("--password", "renewed", metavar="NAME", help="Give this user a new password.")
 @click.option("--remove", "removed", metavar="NAME", help="Take this user out of the workspaces; answers stay.")
-@click.option(
-    "--passwords",
-    type=FILE,
-    metavar="FILE",
-    help="Keep new passwords in this file, which only you can read, instead of printing them.",
-)
-@click.option(
-    "--role",
-    type=click.Choice(["annotator", "admin", "adjudicator"]),
-    help="Role of a new user, annotator if not given; an admin may read what the others answer, an adjudicator joins "
-    "no workspace of annotators.",
-)
-@several(
-    "--workspace",
-    "workspaces",
-    metavar="NAME",
-    help="Workspace to join or to leave; if not given, to join those of the campaign in citejury.toml, else that of "
-    "the setting `workspace`, and to leave all",
-)
+@click.option("--passwords", type=FILE, metavar="FILE", help=_say("help_passwords"))
+@click.option("--role", type=click.Choice(["annotator", "admin", "adjudicator"]), help=_say("help_role"))
+@several("--workspace", "workspaces", metavar="NAME", help=_say("help_workspace"))
 @api_url_option
 def users(
     added: tuple[str, ...],
@@ -78,10 +59,7 @@ def users(
     if sum(map(bool, (added, renewed, removed))) > 1:
         raise click.UsageError("`--add`, `--password` and `--remove` are one at a time.")
     if (role and not added) or (workspaces and not (added or removed)) or (passwords and not (added or renewed)):
-        raise click.UsageError(
-            "`--role` goes with `--add`, `--workspace` with `--add` or `--remove`, and `--passwords` with `--add` or "
-            "`--password`."
-        )
+        raise click.UsageError(_say("together"))
     if added:
         _add(added, workspaces, role or "annotator", passwords, api_url)
     elif renewed:
@@ -131,10 +109,7 @@ def _memberships(
     for person in people:
         own = [each for each in listed if each.person.name == person.name]
         if standing and standing.parts_languages and not own and person.role != "adjudicator":
-            raise InputError(
-                f"citejury.toml does not list {person.name!r}, and each language of its campaign has a workspace of "
-                "its own. Write them into `[campaign]` and run `citejury annotation setup`, or name a `--workspace`."
-            )
+            raise InputError(_say("unlisted", person=person.name))
         if person.role == "adjudicator" and not own:
             found += [Member(name, person) for name in named] or [Member("", person, belongs=False)]
             continue
@@ -191,9 +166,7 @@ def _remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--as", "pseudonym", metavar="NAME", help="The pseudonym; a random one such as former-4f7a21c0 if not given."
-)
+@click.option("--as", "pseudonym", metavar="NAME", help=_say("help_as"))
 @flag("--yes", help="Do not ask.")
 @api_url_option
 def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> None:
@@ -215,7 +188,7 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
         chosen, revocation = forget_user(argilla, name, checked)
     click.echo(chosen)
     _say_what_stays(revocation, name)
-    log(_OUT_OF_REACH)
+    log(_say("out_of_reach"))
     if campaign and still_in_campaign(campaign.annotators, name):
         log("Take them out of citejury.toml, or the next set-up makes a new user of that name.")
     log("Next: citejury exports csv export")
@@ -223,15 +196,9 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
 
 def _say_what_stays(revocation: "Revocation", name: str) -> None:
     if not revocation.ended:
-        log(
-            f"What this server cannot: who is logged in as {printable(name)} stays so for up to a day, and the API key "
-            "still works, for what that user answered too. Only citejury's own server ends both."
-        )
+        log(_say("stays", name=printable(name)))
     elif not revocation.new_key:
-        log(
-            "An owner's API key stays, for the server's own files hold it. Change `owner_api_key` in `secrets.json` "
-            "of its home, or `CITEJURY_OWNER_API_KEY` in docker/.env, and start it again."
-        )
+        log(_say("owner_key"))
 
 
 def _show_password(user: "NewUser") -> None:

@@ -11,6 +11,7 @@ from annotation.argilla.rendering import one_line
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import numbered_rows, table_rows
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import unescaped
 from pipeline.csv.file import is_answers_file
 from pipeline.csv.rows import ANSWER_ID, AnswerParts
@@ -18,6 +19,8 @@ from pipeline.providers import every_provider, get_provider
 from pipeline.records import run as run_files
 from pipeline.records.schema import QueryResponse
 from pipeline.text.words import Languages, exchange_languages
+
+_say = sentences(__file__)
 
 _COLUMN = "record_uuid"
 
@@ -44,10 +47,7 @@ def _read_ids(path: Path) -> frozenset[str]:
     _, names = next(rows, (1, []))
     header = [name.strip() for name in names]
     if header.count(_COLUMN) != 1:
-        raise InputError(
-            f"`{path}` needs the column `{_COLUMN}` once, found it {header.count(_COLUMN)} times. Name the "
-            "sample.csv that `citejury study plan` wrote, or any CSV file with that column."
-        )
+        raise InputError(_say("no_column", path=path, column=_COLUMN, times=header.count(_COLUMN)))
     place = header.index(_COLUMN)
     found = set()
     for line, cells in rows:
@@ -127,10 +127,7 @@ def _read_whole_rows(path: Path, problems: list[str]) -> Iterator[tuple[int, lis
     rows = numbered_rows(path)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
-        raise InputError(
-            f"{str(path)!r} is not CSV v2: its first line is not the {len(CSV_COLUMNS)} columns in order. Run "
-            "`citejury pipeline check` on it; `--out` turns CSV v1 into v2."
-        )
+        raise InputError(_say("not_csv", path=str(path), columns=len(CSV_COLUMNS)))
     for line, cells in rows:
         if len(cells) == len(CSV_COLUMNS):
             yield line, cells
@@ -225,10 +222,7 @@ def _nothing_to_push(
     if speaking:
         return InputError("Every answer speaks as its own model, so none is left to push without `--skip-self-naming`.")
     if unchosen:
-        return InputError(
-            f"None of the {len(unchosen):,} records in these paths is to go in by `--sample` and `--exclude`. Name the "
-            "files that the plan was made for."
-        )
+        return InputError(_say("none_chosen", records=len(unchosen)))
     if problems:
         return BadRowsError("No line is a record:", problems)
     names = ", ".join(repr(str(path)) for path in paths)

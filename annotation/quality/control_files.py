@@ -12,9 +12,12 @@ from annotation.argilla.labels import LABELS, OWN_TASKS, RULES, TaskName, broken
 from annotation.argilla.tasks import lot
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import table_rows
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
 from pipeline.records.schema import QueryResponse
+
+_say = sentences(__file__)
 
 _ALL_LABELS = tuple(label for task in OWN_TASKS for label in LABELS[task])
 _YES = frozenset(["yes", "y", "true", "1", "x", "ja", "wahr", "はい"])
@@ -50,8 +53,7 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse]) -> KnownUnit
     labels = [label for label in _ALL_LABELS if label in header]
     if "record_uuid" not in header or not labels:
         raise InputError(
-            f"{path.name!r} is no file of controls: it needs the column `record_uuid` and one for each label whose "
-            f"answer is known, such as `{LABELS['generation'][0]}`; it has {', '.join(map(repr, header))}."
+            _say("no_controls", name=path.name, label=LABELS["generation"][0], header=", ".join(map(repr, header)))
         )
     bad: list[str] = []
     units: dict[tuple[TaskName, str, str], Known] = {}
@@ -72,12 +74,7 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse]) -> KnownUnit
         rows_told = counted(len(bad), "row")
         raise BadRowsError(f"{path.name!r} has {rows_told} that cannot be used; nothing was pushed:", bad)
     if not units:
-        raise InputError(
-            f"No row of {path.name!r} is confirmed. Read each control, put in the answers that are known, and write "
-            "`yes` under `confirmed`."
-            if unconfirmed
-            else f"{path.name!r} holds no control."
-        )
+        raise InputError(_say("none_confirmed", name=path.name) if unconfirmed else f"{path.name!r} holds no control.")
     return KnownUnits(tuple(units.values()), unconfirmed)
 
 
@@ -165,19 +162,13 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
                 common = [unit for unit in known if unit.answers[label] != rarer]
                 common.sort(key=lambda unit: lot(f"{unit.record.record_uuid} {unit.chunk_id}"))
                 forgotten |= {(unit.line, label) for unit in common[:surplus]}
-                dropped.append(
-                    f"{name}: {surplus} of {_answers(counts[not rarer], not rarer)} are not counted, so that a third "
-                    f"of the others have {_word(rarer)}"
-                )
+                many = _answers(counts[not rarer], not rarer)
+                dropped.append(_say("surplus", name=name, surplus=surplus, answers=many, rarer=_word(rarer)))
             if counts[rarer] < _FEW:
                 few.append(f"{name}: {_answers(counts[rarer], rarer)}")
     left = [unit for unit in units if not one_sided.issuperset(unit.answers)]
     if not left:
-        raise BadRowsError(
-            "Each label needs controls with the answer yes and with the answer no, so that nobody passes who always "
-            "says the same. Confirm untouched ones that have the other answer:",
-            dropped,
-        )
+        raise BadRowsError(_say("one_sided"), dropped)
     kept = []
     for unit in left:
         counted_ones = {

@@ -13,6 +13,9 @@ from annotation.argilla.tasks import PRACTICE
 from annotation.argilla.units import Unit, read_units, write_needed
 from annotation.quality.tally import find_watched, is_split
 from pipeline.core.errors import InputError
+from pipeline.core.sentences import sentences
+
+_say = sentences(__file__)
 
 
 class EscalatedDataset(NamedTuple):
@@ -62,21 +65,15 @@ def escalate(
     stuck = sum(each.nobody_left for each in found)
     if stuck and not any(each.escalated for each in found) and not goes_on:
         kept_out = "" if not closed_to else f" or has not passed its practice ({', '.join(sorted(closed_to))})"
-        raise InputError(
-            f"{stuck} {'unit is' if stuck == 1 else 'units are'} split, and everybody who could take "
-            f"{'it' if stuck == 1 else 'them'} has answered already{kept_out}. Add an annotator with "
-            "`citejury annotation setup`, or go on with `citejury exports adjudicate push EXPORT --blind`."
-        )
+        are, them = ("unit is", "it") if stuck == 1 else ("units are", "them")
+        raise InputError(_say("nobody_left", stuck=stuck, units=are, them=them, kept_out=kept_out))
     for dataset_id, units in chosen.items():
         write_needed(argilla, dataset_id, {unit.record_id: (unit.assignment, 1) for unit in units})
     return found
 
 
 def _refuse_stock() -> None:
-    raise InputError(
-        "This is a stock Argilla, which cannot hand one record to one annotator more. Raise `overlap` for all records, "
-        "or go on with `citejury exports adjudicate push EXPORT --blind`."
-    )
+    raise InputError(_say("stock"))
 
 
 def _takers(unit: Unit, members: Collection[str]) -> set[str]:

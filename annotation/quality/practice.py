@@ -27,8 +27,11 @@ from annotation.campaign.routing import as_it_stands
 from pipeline.citations.addresses import document_id
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.schema import Frozen
+from pipeline.core.sentences import sentences
 from pipeline.records.causes import Archived, SourceState
 from pipeline.records.schema import RECORD_NAMESPACE, Passage, Provenance, QueryResponse, Source, join_context
+
+_say = sentences(__file__)
 
 CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)  # what a practice opens
 
@@ -97,15 +100,9 @@ def body_of(case: Case) -> dict[str, Any]:
 def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practice) -> Sequence[Case]:
     there = [case for case in cases if (case.locale, case.task) == (locale, task)]
     if not there:
-        raise InputError(
-            f"`{practice.file or f'{task}.toml'}` has no case of {task} in {locale!r}, and nobody could pass there. "
-            "Add some, or take the task out of `tasks` in `[campaign.practice]`."
-        )
+        raise InputError(_say("no_case", file=practice.file or f"{task}.toml", task=task, locale=locale))
     if practice.cases and practice.cases > len(there):
-        raise InputError(
-            f"`cases = {practice.cases}` in `[campaign.practice]`, and there are {len(there)} of {task} in {locale!r}. "
-            f"Write `cases = {len(there)}`, or leave it out to take all."
-        )
+        raise InputError(_say("too_many", cases=practice.cases, there=len(there), task=task, locale=locale))
     return there[: practice.cases]
 
 
@@ -175,11 +172,10 @@ def _read_decisions(
             there = ", ".join(f"{each.id} = {' or '.join(each.conditions)}" for each in known.values())
             raise InputError(f"{place}: `decisions` has {name} = {condition!r}. There is {there or 'none'}; mend it.")
         for label, wanted in known[name].conditions[condition].items():
-            if str(table[label]["answer"]) != wanted:
-                raise InputError(
-                    f"{place}: where `{name}` is `{condition}`, `{label}` is {wanted}, and the case says "
-                    f"{table[label]['answer']}. Mend the one that is wrong."
-                )
+            answer = str(table[label]["answer"])
+            if answer != wanted:
+                told = {"name": name, "condition": condition, "label": label, "wanted": wanted, "answer": answer}
+                raise InputError(_say("other_answer", place=place, **told))
         found.setdefault(known[name].question, []).append(read_wording(language).decisions[task][name])
     return found
 
@@ -189,10 +185,8 @@ def _read_answer(given: Any, question: Question, place: str) -> bool | str:
     if str(answer) not in question.answers:
         found = "" if answer is None else f": found {answer!r}"
         first, *others = question.answers
-        raise InputError(
-            f'{place} has no answer to `{label}`{found}. Write `{label} = {{ answer = "{first}", why = "…" }}`, or '
-            f"""{", ".join(f'"{each}"' for each in others)}."""
-        )
+        rest = ", ".join(f'"{each}"' for each in others)
+        raise InputError(_say("no_answer", place=place, label=label, found=found, first=first, others=rest))
     return as_answers({label: str(answer)})[label]
 
 
@@ -308,10 +302,7 @@ def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]
     try:
         found: list[dict[str, Any]] = argilla.request("GET", STANDINGS_PATH.format(dataset_id=dataset.id))["items"]
     except NotFoundError as error:
-        raise NotFoundError(
-            f"The server at {argilla.api_url} knows no practice: a stock Argilla shows its cases like other records "
-            "and closes nothing. Use `citejury annotation serve`."
-        ) from error
+        raise NotFoundError(_say("stock", api_url=argilla.api_url)) from error
     return found
 
 

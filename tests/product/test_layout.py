@@ -3,10 +3,12 @@ import gc
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from string import Formatter
 
 from tests.support.places import ROOT
 
@@ -201,6 +203,19 @@ def names_used(tree: ast.Module) -> list[tuple[str, str]]:
     whole = [f"{module}.{name}" for module, name in imported if f"{module}.{name}" in modules()]
     reached = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} if whole else ()
     return [*imported, *((module, name) for module in whole for name in reached)]
+
+
+def test_every_sentence_of_a_file_is_said_with_its_values() -> None:
+    for file in (found for package in PACKAGES for found in (ROOT / package).rglob("sentences.toml")):
+        for stem, texts in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            tree = modules()[dotted(file.with_name(f"{stem}.py"))]
+            calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "_say"]
+            keys = [[key.value for key in ast.walk(call.args[0]) if isinstance(key, ast.Constant)] for call in calls]
+            assert {key for found in keys for key in found if key in texts} == texts.keys()
+            for call, key in ((call, found[0]) for call, found in zip(calls, keys, strict=True) if len(found) == 1):
+                wanted = {re.split(r"\W", name)[0] for _, name, _, _ in Formatter().parse(texts[key]) if name}
+                given = {each.arg for each in call.keywords}
+                assert given == wanted or (None in given and given - {None} < wanted), (stem, key)
 
 
 def test_no_group_is_possessive_which_pythons_before_3_11_5_match_wrongly() -> None:
