@@ -7,7 +7,7 @@
     docker/compose.yaml ── service ── migrate, web, worker …, one container each
 
 A home folder and an address come in; a running server and the owner's key go out. Read `launch` first. From the lowest
-up: `home` (files, logs, backups), `search` and `queue` (SQL), `page` (scripts and styles), `patches` (what we change in
-argilla-server, its search engine included), `edge` and `connections` (what stands before it), `database` (what we add
-to Argilla's).
+up: `home` (files, logs, backups), `sql` (statements that stand in files beside their modules), `search` and `queue`
+(SQL), `page` (scripts and styles), `patches` (what we change in argilla-server, its search engine included), `edge` and
+`connections` (what stands before it), `database` (what we add to Argilla's).
 """

@@ -19,7 +19,8 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.server.home.folder import DATABASE_FILE
-from annotation.server.patches.history import statements
+from annotation.server.patches import history
+from annotation.server.sql import read_sql
 from tests.benchmarks.measure import embedded, log, report, seconds
 from tests.benchmarks.seeding import made_up
 
@@ -35,7 +36,7 @@ def switch(database: Path, on: bool) -> None:
     with contextlib.closing(sqlite3.connect(database, timeout=60)) as connection, connection:
         for trigger in TRIGGERS:
             connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
-        for statement in statements("sqlite") if on else ():
+        for statement in read_sql(history.__file__, "sqlite")["statements"] if on else ():
             if statement.startswith(tuple(f"CREATE TRIGGER {trigger} " for trigger in TRIGGERS)):
                 connection.execute(statement)
 

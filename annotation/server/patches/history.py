@@ -8,7 +8,7 @@ gone and `citejury_history_erased` says who wanted it.
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from argilla_server.models import Dataset, Record, Response, Workspace
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.server.queue.tables import NOW
+from annotation.server.sql import read_sql
 
 _history_metadata = sa.MetaData()
 
@@ -67,126 +67,11 @@ TABLES = (CHANGES, DELETED_RECORDS, DELETED_DATASETS, ERASED)  # all of them, fo
 AFTER_COPY = "SELECT setval(pg_get_serial_sequence('citejury_history', 'id'), max(id)) FROM citejury_history"
 """What PostgreSQL needs after rows have come with their numbers."""
 
-_INDEX = "CREATE INDEX IF NOT EXISTS citejury_history_of_record ON citejury_history (record_id)"
-# Exports name a unit by its `chunk_id`, which the external id, that annotators see, does not have. Metadata that are no
-# JSON must not stand in the way of whoever deletes them.
-_UNIT_OF = {
-    "sqlite": "CASE WHEN json_valid({0}.metadata) THEN coalesce(json_extract({0}.metadata, '$.citejury.record_uuid') "
-    "|| ':' || json_extract({0}.metadata, '$.citejury.chunk_id'), {0}.external_id) ELSE {0}.external_id END",
-    "postgresql": "citejury_unit({0}.metadata, {0}.external_id)",
-}
-_POSTGRESQL_UNIT = """
-CREATE OR REPLACE FUNCTION citejury_unit(told json, named text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN coalesce((told #>> '{citejury,record_uuid}') || ':' || (told #>> '{citejury,chunk_id}'), named);
-EXCEPTION WHEN data_exception THEN RETURN named;
-END $$
-"""
-_BEFORE, _AFTER = (f"status_{side}, values_{side}, updated_{side}" for side in ("before", "after"))
-
-_REFUSAL = "citejury: the history of responses is only added to"
-# Recorded before the cascade, which leaves no trace of what its rows belonged to. Looked for first, because SQLite's
-# guard against REPLACE refuses what is there already; a conflict is left to PostgreSQL, where two may delete at once.
-_KEPT = {
-    "records": (
-        "INSERT INTO citejury_history_records (record_id, dataset_id, external_id) "
-        "SELECT OLD.id, OLD.dataset_id, {unit} "
-        "WHERE (EXISTS (SELECT 1 FROM citejury_history WHERE record_id = OLD.id) "
-        "OR EXISTS (SELECT 1 FROM responses WHERE record_id = OLD.id)) "
-        "AND NOT EXISTS (SELECT 1 FROM citejury_history_records WHERE record_id = OLD.id) "
-        "ON CONFLICT (record_id) DO NOTHING"
-    ),
-    "datasets": (
-        "INSERT INTO citejury_history_datasets (dataset_id, name, workspace_id, workspace, metadata) "
-        "SELECT OLD.id, OLD.name, OLD.workspace_id, (SELECT name FROM workspaces WHERE id = OLD.workspace_id), "
-        "CAST(OLD.metadata AS VARCHAR) "
-        "WHERE NOT EXISTS (SELECT 1 FROM citejury_history_datasets WHERE dataset_id = OLD.id) "
-        "ON CONFLICT (dataset_id) DO NOTHING"
-    ),
-    "workspaces": (
-        "INSERT INTO citejury_history_datasets (dataset_id, name, workspace_id, workspace, metadata) "
-        "SELECT id, name, workspace_id, OLD.name, CAST(metadata AS VARCHAR) FROM datasets "
-        "WHERE workspace_id = OLD.id "
-        "AND NOT EXISTS (SELECT 1 FROM citejury_history_datasets WHERE dataset_id = datasets.id) "
-        "ON CONFLICT (dataset_id) DO NOTHING"
-    ),
-}
-_OF_ERASED = "SELECT 1 FROM citejury_history_erased WHERE dataset_id = OLD.dataset_id"
-_IS_ERASED = {
-    "citejury_history": (
-        "SELECT 1 FROM citejury_history_records AS kept JOIN citejury_history_erased AS erased "
-        "ON erased.dataset_id = kept.dataset_id WHERE kept.record_id = OLD.record_id"
-    ),
-    "citejury_history_records": _OF_ERASED,
-    "citejury_history_datasets": _OF_ERASED,
-    "citejury_history_erased": "SELECT 1 WHERE false",
-}
-
-
-def _added(dialect: str, event: str) -> str:
-    status, answers = ("{0}.status", 'CAST({0}."values" AS VARCHAR)')
-    if dialect == "postgresql":
-        status, answers = "{0}.status::text", '{0}."values"::text'
-    columns, rows = {
-        "insert": (_AFTER, ["NEW"]),
-        "update": (f"{_BEFORE}, {_AFTER}", ["OLD", "NEW"]),
-        "delete": (_BEFORE, ["OLD"]),
-    }[event]
-    row = rows[-1]
-    values = ", ".join(f"{status}, {answers}, {{0}}.updated_at".format(each) for each in rows)
-    return (
-        f"INSERT INTO citejury_history (at, action, response_id, record_id, user_id, inserted_at, {columns}) VALUES "
-        f"({NOW[dialect]}, '{event}', {row}.id, {row}.record_id, {row}.user_id, {row}.inserted_at, {values})"
-    )
-
-
-def statements(dialect: str) -> list[str]:
-    """Made anew, so that none of an older version stays."""
-    found = [_INDEX, *([_POSTGRESQL_UNIT] if dialect == "postgresql" else ())]
-    for name, event, condition, body in _triggers(dialect):
-        trigger = f"citejury_history_{name}"
-        if dialect == "sqlite":
-            when = f" WHEN {condition}" if condition else ""
-            found += [f"DROP TRIGGER IF EXISTS {trigger}", f"CREATE TRIGGER {trigger} {event}{when} BEGIN {body}; END"]
-        else:  # no condition of a trigger may look into a table there
-            body = f"IF {condition} THEN {body}; END IF" if condition else body
-            row = "STATEMENT" if "TRUNCATE" in event else "ROW"
-            back = "OLD" if " DELETE " in event else "NEW"
-            made = f"CREATE OR REPLACE FUNCTION {trigger}() RETURNS trigger LANGUAGE plpgsql AS $$"
-            found.append(f"{made} BEGIN {body}; RETURN {back}; END $$")
-            found.append(f"CREATE OR REPLACE TRIGGER {trigger} {event} FOR EACH {row} EXECUTE FUNCTION {trigger}()")
-    return found
-
-
-def _triggers(dialect: str) -> Iterator[tuple[str, str, str, str]]:
-    """Name, event, condition and what is done of each."""
-    refuse = {"sqlite": f"SELECT RAISE(ABORT, '{_REFUSAL}')", "postgresql": f"RAISE EXCEPTION '{_REFUSAL}'"}[dialect]
-    for event in ("insert", "update", "delete"):
-        yield event, f"AFTER {event.upper()} ON responses", "", _added(dialect, event)
-    for table, body in _KEPT.items():
-        yield f"keep_{table}", f"BEFORE DELETE ON {table}", "", body.replace("{unit}", _UNIT_OF[dialect].format("OLD"))
-    for each in TABLES:
-        table, name, (key,) = each.name, each.name.removeprefix("citejury_"), each.primary_key.columns.keys()
-        yield f"fixed_{name}", f"BEFORE UPDATE ON {table}", "", refuse
-        yield f"kept_{name}", f"BEFORE DELETE ON {table}", f"NOT EXISTS ({_IS_ERASED[table]})", refuse
-        if dialect == "postgresql":
-            yield f"whole_{name}", f"BEFORE TRUNCATE ON {table}", "", refuse
-        else:  # REPLACE deletes the row that is in its way, and tells no trigger of it
-            is_there = f"EXISTS (SELECT 1 FROM {table} WHERE {key} = NEW.{key} OR rowid = NEW.rowid)"
-            yield f"unreplaced_{name}", f"BEFORE INSERT ON {table}", is_there, refuse
-    is_alive = "EXISTS (SELECT 1 FROM datasets WHERE id = NEW.dataset_id)"
-    yield "erased", "BEFORE INSERT ON citejury_history_erased", is_alive, refuse
-
 
 def prepare(connection: sa.Connection) -> None:
-    dialect = connection.dialect.name
     _history_metadata.create_all(connection)
-    for statement in statements(dialect):
+    for statement in read_sql(__file__, connection.dialect.name)["statements"]:
         connection.exec_driver_sql(statement)
-    connection.exec_driver_sql(
-        f"INSERT INTO citejury_history (at, action) SELECT {NOW[dialect]}, 'begin' "
-        "WHERE NOT EXISTS (SELECT 1 FROM citejury_history WHERE action = 'begin')"
-    )
 
 
 _DATASET = sa.func.coalesce(Record.dataset_id, DELETED_RECORDS.c.dataset_id)
@@ -242,7 +127,7 @@ def hyphenated(stored: str) -> str:
 async def changes_page(db: AsyncSession, workspace_id: UUID, after: int, limit: int) -> str:
     """`total` counts all, in the first page only; `next` is the `after` of the next page; `datasets` are by id."""
     is_of = _DATASET.in_(_datasets_of(workspace_id))
-    unit = sa.literal_column(_UNIT_OF[db.get_bind().dialect.name].format("records"), sa.String)
+    unit = sa.literal_column(read_sql(__file__, db.get_bind().dialect.name)["unit_of_record"], sa.String)
     named = sa.func.coalesce(unit, DELETED_RECORDS.c.external_id).label("external_id")
     wanted = sa.select(CHANGES, _DATASET.label("dataset_id"), named).select_from(_CHANGES_WITH_RECORDS)
     in_order = wanted.where(CHANGES.c.id > after, is_of).order_by(CHANGES.c.id).limit(limit)

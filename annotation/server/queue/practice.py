@@ -20,7 +20,8 @@ from annotation.argilla.units import Assignment, as_answers, assignment_of, labe
 from annotation.campaign.datasets import series_of, value_in, version_of
 from annotation.quality.practice import CLOSED_ROUNDS, OPENED, PASS_MARK, PASSED, Standing, standing
 from annotation.server.queue.holds import DONE
-from annotation.server.queue.tables import QUEUE, trigger_statements
+from annotation.server.queue.tables import QUEUE
+from annotation.server.sql import read_sql
 
 _FIRST = sa.Table(
     "citejury_first_answers",
@@ -31,32 +32,11 @@ _FIRST = sa.Table(
     sa.Column("answers", sa.String, nullable=False),  # the response's values as JSON
 )
 
-_KEEP_FIRST = (
-    "INSERT INTO citejury_first_answers (record_id, user_id, attempt, answers) "
-    'SELECT {row}.record_id, {row}.user_id, 0, CAST({row}."values" AS VARCHAR){source} '
-    # The queue's row of a record names its dataset; the record's own row has all its texts before that.
-    "WHERE EXISTS (SELECT 1 FROM datasets WHERE {round} = 'practice' AND id = "
-    "(SELECT dataset_id FROM citejury_queue WHERE record_id = {row}.record_id)) "
-    "AND {row}.status = 'submitted' ON CONFLICT (record_id, user_id, attempt) DO NOTHING"
-)
-_ROUND = {"sqlite": "json_extract(metadata, '$.round')", "postgresql": "metadata ->> 'round'"}
-
 
 def prepare(connection: sa.Connection) -> None:
     """What was submitted while no trigger was there is kept, and nothing of records that are gone."""
-    dialect = connection.dialect.name
     _FIRST.create(connection, checkfirst=True)
-    made: list[str] = []
-    body = _KEEP_FIRST.format(row="NEW", source="", round=_ROUND[dialect])
-    # After the trigger that puts a record into the queue: PostgreSQL goes by their names.
-    for name, event in (("new", "INSERT"), ("changed", "UPDATE OF status")):
-        trigger, when = f"citejury_wanting_practice_{name}", "NEW.status = 'submitted'"
-        made += trigger_statements(dialect, trigger, f"AFTER {event} ON responses", body, when)
-    for statement in (
-        *made,
-        "DELETE FROM citejury_first_answers WHERE NOT EXISTS (SELECT 1 FROM records WHERE id = record_id)",
-        _KEEP_FIRST.format(row="responses", source=" FROM responses", round=_ROUND[dialect]),
-    ):
+    for statement in read_sql(__file__, connection.dialect.name)["statements"]:
         connection.exec_driver_sql(statement)
 
 

@@ -1,0 +1,24 @@
+"""SQL that stands beside a module in a file of its name, for SQLite and PostgreSQL, and what the two share.
+
+In a text, `{name row}` stands for the text of that name, and `{row}` in that for `row`.
+"""
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PART = re.compile(r"\{(?!row\})(\w+)(?: (\w+))?\}")
+
+
+@cache
+def read_sql(module: str, dialect: str) -> dict[str, Any]:
+    """Texts and lists of statements by name."""
+    found = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+    texts = found["both"] | found[dialect]
+
+    def filled(text: str) -> str:
+        return _PART.sub(lambda part: filled(texts[part[1]]).replace("{row}", part[2] or "{row}"), text)
+
+    return {name: filled(each) if isinstance(each, str) else [*map(filled, each)] for name, each in texts.items()}
