@@ -23,21 +23,11 @@ from annotation.server.patches import access, history
 from annotation.server.queue import practice
 from annotation.server.queue import tables as queue
 from annotation.server.search import text_index
+from annotation.server.sql import run_sql
 from pipeline.core.errors import CitejuryError, InputError, OutputError, ServerStartError
 
 _LOCK = 0x63697465  # any number; several web processes of ours may start at once on PostgreSQL
 
-# They change nothing; a migration of Argilla's that rebuilds a table drops them, and the next start makes them again.
-_INDEXES = {
-    # A page of GET /datasets/{id}/records, and the order of arrival.
-    "citejury_records_arrival": "records (dataset_id, inserted_at, id)",
-    # The pending records of a dataset: the queue, its length, progress.
-    "citejury_records_status": "records (dataset_id, status, id)",
-    # What a user has answered.
-    "citejury_responses_own": "responses (user_id, status, record_id)",
-    # Who has submitted what of one record; without it SQLite goes through all submitted responses instead.
-    "citejury_responses_of_record": "responses (record_id, status)",
-}
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -45,8 +35,7 @@ def prepare(connection: Connection) -> None:
     """Create what is missing, in the connection's transaction, which the caller commits."""
     if connection.dialect.name == "postgresql":
         _wait_for_others(connection)
-    for name, columns in _INDEXES.items():
-        connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
+    run_sql(connection, __file__)
     for part in (text_index, queue, practice, access, history):
         part.prepare(connection)
 

@@ -22,3 +22,8 @@ def read_sql(module: str, dialect: str) -> dict[str, Any]:
         return _PART.sub(lambda part: filled(texts[part[1]]).replace("{row}", part[2] or "{row}"), text)
 
     return {name: filled(each) if isinstance(each, str) else [*map(filled, each)] for name, each in texts.items()}
+
+
+def run_sql(connection: Any, module: str, name: str = "statements") -> None:
+    for statement in read_sql(module, connection.dialect.name)[name]:
+        connection.exec_driver_sql(statement)

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from argilla_server.models import Dataset, Record, Response, Workspace
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.server.sql import read_sql
+from annotation.server.sql import read_sql, run_sql
 
 _history_metadata = sa.MetaData()
 
@@ -70,8 +70,7 @@ AFTER_COPY = "SELECT setval(pg_get_serial_sequence('citejury_history', 'id'), ma
 
 def prepare(connection: sa.Connection) -> None:
     _history_metadata.create_all(connection)
-    for statement in read_sql(__file__, connection.dialect.name)["statements"]:
-        connection.exec_driver_sql(statement)
+    run_sql(connection, __file__)
 
 
 _DATASET = sa.func.coalesce(Record.dataset_id, DELETED_RECORDS.c.dataset_id)

@@ -21,7 +21,7 @@ from annotation.campaign.datasets import series_of, value_in, version_of
 from annotation.quality.practice import CLOSED_ROUNDS, OPENED, PASS_MARK, PASSED, Standing, standing
 from annotation.server.queue.holds import DONE
 from annotation.server.queue.tables import QUEUE
-from annotation.server.sql import read_sql
+from annotation.server.sql import run_sql
 
 _FIRST = sa.Table(
     "citejury_first_answers",
@@ -36,8 +36,7 @@ _FIRST = sa.Table(
 def prepare(connection: sa.Connection) -> None:
     """What was submitted while no trigger was there is kept, and nothing of records that are gone."""
     _FIRST.create(connection, checkfirst=True)
-    for statement in read_sql(__file__, connection.dialect.name)["statements"]:
-        connection.exec_driver_sql(statement)
+    run_sql(connection, __file__)
 
 
 def is_practice(dataset: Any) -> bool:

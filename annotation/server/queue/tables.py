@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.server.sql import read_sql
+from annotation.server.sql import run_sql
 
 _queue_metadata = sa.MetaData()
 
@@ -64,5 +64,4 @@ def prepare(connection: sa.Connection) -> None:
     if known.has_table(QUEUE.name) and {each["name"] for each in known.get_columns(QUEUE.name)} != set(QUEUE.c.keys()):
         connection.exec_driver_sql(f"DROP TABLE {QUEUE.name}")
     _queue_metadata.create_all(connection)
-    for statement in read_sql(__file__, connection.dialect.name)["statements"]:
-        connection.exec_driver_sql(statement)
+    run_sql(connection, __file__)

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 from annotation.server.home.logs import tell
 from annotation.server.search import words
 from annotation.server.search.filters import search_connections
+from annotation.server.sql import run_sql
 
 _COLUMNS = (sa.column("record_id", sa.Uuid()), *map(sa.column, ("id", "field", "words", "lexemes")))
 _TEXTS = sa.table("citejury_texts", *_COLUMNS)
@@ -32,37 +33,6 @@ _MOST_BYTES = 900_000  # of different words in one field; PostgreSQL's index tak
 _LONGEST_QUERY = 5_000  # characters; what is longer is a passage that was pasted
 _MOST_PHRASES = 200
 _BATCH = 500  # records
-
-_STATEMENTS = {
-    "sqlite": (
-        "CREATE TABLE IF NOT EXISTS citejury_texts"
-        " (id INTEGER PRIMARY KEY, record_id CHAR(32) NOT NULL, field TEXT NOT NULL, words TEXT NOT NULL)",
-        # The words are separated by spaces already; this tokenizer takes all else beyond ASCII as part of a word.
-        "CREATE VIRTUAL TABLE IF NOT EXISTS citejury_words USING fts5"
-        " (words, content='citejury_texts', content_rowid='id', tokenize='ascii', columnsize=0)",
-        "CREATE TRIGGER IF NOT EXISTS citejury_words_of_new_text AFTER INSERT ON citejury_texts BEGIN"
-        " INSERT INTO citejury_words (rowid, words) VALUES (NEW.id, NEW.words); END",
-        "CREATE TRIGGER IF NOT EXISTS citejury_words_of_deleted_text AFTER DELETE ON citejury_texts BEGIN"
-        " INSERT INTO citejury_words (citejury_words, rowid, words) VALUES ('delete', OLD.id, OLD.words); END",
-        "CREATE TRIGGER IF NOT EXISTS citejury_texts_of_gone_record AFTER DELETE ON records BEGIN"
-        " DELETE FROM citejury_texts WHERE record_id = OLD.id; END",
-    ),
-    "postgresql": (
-        "CREATE TABLE IF NOT EXISTS citejury_texts (record_id uuid NOT NULL REFERENCES records (id) ON DELETE CASCADE,"
-        " field text NOT NULL, words text NOT NULL, lexemes tsvector)",
-        "CREATE INDEX IF NOT EXISTS citejury_texts_lexemes ON citejury_texts USING gin (lexemes)",
-        "CREATE INDEX IF NOT EXISTS citejury_texts_unindexed ON citejury_texts (record_id) WHERE lexemes IS NULL",
-    ),
-}
-_ON_RECORD = "CREATE INDEX IF NOT EXISTS citejury_texts_record ON citejury_texts (record_id)"
-# Of other software: triggers that write the words themselves, among them.
-_BEFORE = {
-    "sqlite": (
-        *(f"DROP TRIGGER IF EXISTS citejury_texts_of_{each}_record" for each in ("new", "changed", "deleted")),
-        "DROP TABLE IF EXISTS citejury_words",
-    ),
-    "postgresql": ("DROP FUNCTION IF EXISTS citejury_index_record() CASCADE",),
-}
 
 
 @sa.event.listens_for(Session, "after_flush")
@@ -101,19 +71,15 @@ def _different(said: str) -> list[str] | None:
 
 
 def prepare(connection: sa.Connection) -> None:
-    dialect = connection.dialect.name
-    connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS citejury_text_version (version VARCHAR(64) NOT NULL)")
+    run_sql(connection, __file__, "version")
     # What the index is made by: the code of the words and of the index, and Python's edition of Unicode.
     made_by = hashlib.sha256(unicodedata.unidata_version.encode())
-    for file in (words.__file__, __file__):
-        made_by.update(Path(file).read_bytes())
+    for file in (Path(words.__file__), Path(__file__), Path(__file__).with_suffix(".toml")):
+        made_by.update(file.read_bytes())
     version = made_by.hexdigest()
     if connection.execute(sa.text("SELECT version FROM citejury_text_version")).scalars().all() != [version]:
-        for statement in (*_BEFORE[dialect], "DROP TABLE IF EXISTS citejury_texts"):
-            connection.exec_driver_sql(statement)
-    for statement in (*_STATEMENTS[dialect], _ON_RECORD):
-        connection.exec_driver_sql(statement)
-    connection.exec_driver_sql("DELETE FROM citejury_texts WHERE record_id NOT IN (SELECT id FROM records)")
+        run_sql(connection, __file__, "of_before")
+    run_sql(connection, __file__)
     _take_in(connection)
     forget(connection)
     connection.execute(sa.text("INSERT INTO citejury_text_version VALUES (:version)"), {"version": version})
