@@ -216,8 +216,7 @@ def serve_unguarded(descriptor: int) -> None:
     from annotation.server.patches import table
     from annotation.server.web import loading, make_owner, migrate_database
 
-    names = tuple(each for each in table.PATCHES if getattr(each[2], "__name__", "") not in PASSWORD_PATCHES)
-    table.PATCHES = names  # type: ignore[assignment]
+    table.PATCHES = [each for each in table.PATCHES if each[2] not in PASSWORD_PATCHES]
     with loading() as app:
         migrate_database()
         kept = read_or_make_secrets(Path(os.environ["ARGILLA_HOME_PATH"]).parent)

@@ -290,5 +290,5 @@ def patched_places() -> str:
     """How many places of argilla-server are changed."""
     rows = patch_rows()
     places, changes = {place for place, _, _ in rows}, {change for _, _, change in rows}
-    what = "[one list](annotation/server/patches/table.py), each with a digest of the source that was read"
+    what = "[one list](annotation/server/patches/table.toml), each with a digest of the source that was read"
     return f"citejury changes {len(places)} places of argilla-server, for {len(changes)} reasons: {what}."
