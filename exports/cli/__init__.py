@@ -10,7 +10,9 @@ import io
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -44,28 +46,7 @@ COMMANDS = (
 )
 
 
-_CONTROLS = "set `{}` in `[campaign.controls]` of citejury.toml, and `citejury annotation push` puts them in"
-FORMER = {
-    "annotation controls plant": _CONTROLS.format("known"),
-    "annotation controls push": _CONTROLS.format("known"),
-    "annotation controls repeat": _CONTROLS.format("repeats"),
-    "annotation escalate": "use `citejury exports adjudicate push --one-more`",
-    "annotation plan": "use `citejury study plan`",
-    "annotation practice open": "use `citejury annotation practice --open NAME`",
-    "annotation practice show": "use `citejury annotation practice`",
-    "annotation users add": "use `citejury annotation users --add NAME`",
-    "annotation users forget": "use `citejury annotation forget NAME`",
-    "annotation users list": "use `citejury annotation users`",
-    "annotation users passwd": "use `citejury annotation users --password NAME`",
-    "annotation users remove": "use `citejury annotation users --remove NAME`",
-    "exports feedback": "disagreements.csv of `citejury exports results` has everybody's judgements and notes",
-    "exports history": "use `citejury exports csv --history FILE`",
-    "pipeline migrate": "use `citejury pipeline check V1.csv --out V2.csv`",
-    "pipeline parse": "`citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR` reads stored payloads",
-    "pipeline reparse": "use `citejury pipeline check RUN --reparse`",
-    "pipeline runs": "use `citejury pipeline research --list`, and `--run-id RUN_ID` with it or with `--delete`",
-    "study trend": "`citejury study run` says what moved, from the second month on",
-}
+FORMER: dict[str, str] = tomllib.loads(Path(__file__).with_name("former.toml").read_text(encoding="utf-8"))
 """What takes the place of commands that are gone."""
 
 # click names the nearest command of the same group only, and before 8.4 none.

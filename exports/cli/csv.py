@@ -32,18 +32,12 @@ def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) 
     try:
         return None if value is None else utc(value)
     except (ValueError, OverflowError) as error:
-        raise click.BadParameter(
-            f"{value!r} is no date or time in ISO 8601, such as 2026-03-01 or 2026-03-01T09:30+01:00."
-        ) from error
+        raise click.BadParameter(_say("no_moment", value=value)) from error
 
 
 def _refuse_since(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
-        raise click.UsageError(
-            "`--since` is gone: parts put together by it kept responses that had been withdrawn or deleted. Export "
-            "everything once; `citejury exports csv OUT --update` then reads only what changed.",
-            ctx,
-        )
+        raise click.UsageError(_say("since_gone"), ctx)
 
 
 SINCE = click.Option(
@@ -103,10 +97,7 @@ def csv_command(
     filters = ExportFilters.model_validate(wanted)
     if history is not None:
         if out or update or yes or {name for name, value in wanted.items() if value} - _OF_HISTORY:
-            raise click.UsageError(
-                "`--history` is written alone, and `--workspace`, `--task`, `--round`, `--annotator`, `--anonymize`, "
-                "`--key-file` and `--spreadsheet-safe` go with it; leave the others and OUT out."
-            )
+            raise click.UsageError(_say("history_alone"))
         _write_history(history, workspaces, filters, key_file, api_url)
         return
     if out is None:
@@ -140,16 +131,12 @@ def csv_command(
 
 
 def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:
-
     log(_change_table(changes, out))
     if yes or not changes.total("gone"):
         return
     lost = f"These responses are gone from the server: {changes.gone()}. They were deleted, or their annotator was."
     if not sys.stdin.isatty():
-        raise OutputError(
-            f"{lost} Nothing was changed: there is no terminal to ask at. Add `--yes` if their rows may vanish from "
-            f"{out}, or export to another folder."
-        )
+        raise OutputError(_say("nobody_to_ask", lost=lost, out=out))
     log(lost)
     if not click.confirm(f"May their rows vanish from {out}?", err=True):
         raise OutputError(f"Nothing was changed in {out}. Export to another folder to have both.")

@@ -29,9 +29,7 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
     try:
         return read_shares(value)
     except ValueError as error:
-        raise click.BadParameter(
-            f"{value!r} is not three shares in percent that make 100, such as 80,10,10; train needs some."
-        ) from error
+        raise click.BadParameter(_say("no_shares", value=value)) from error
 
 
 @click.command("dataset", cls=SectionedCommand, rare="--seed --decisions", help=_say("dataset"))

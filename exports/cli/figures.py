@@ -120,9 +120,7 @@ def _end_below(
 def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
     if not all(names):
-        raise click.BadParameter(
-            "name columns of provenance.csv with commas between them, such as model_name,language."
-        )
+        raise click.BadParameter(_say("no_columns"))
     return names
 
 

@@ -59,11 +59,8 @@ def _show(home: Path, server: "ServerHandle") -> "DemoReport":
     report = run_demo(home, server, log)
     click.echo()
     click.echo(terminal_text(short_sections(report.measured.agreement, report.measured.results)))
-    log(
-        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RESEARCH}/ (a report), {RECORDS}, {EXPORT}/ (three CSV files), "
-        f"{AGREEMENT}/ (figures, tables).\n"
-        f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at all of it."
-    )
+    made = {"answers": ANSWERS, "research": RESEARCH, "records": RECORDS, "export": EXPORT, "agreement": AGREEMENT}
+    log(_say("made", home=home, report=home / AGREEMENT / REPORT_FILE, **made))
     return report
 
 
@@ -77,20 +74,10 @@ def _tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_
         again = f"To label some records yourself: {command}, then log in at the address it prints"
     else:
         again = f"Label some records yourself at {server.url}"
-    log(
-        f"\n{again}\n"
-        f"    user name  {YOU}\n"
-        f"    password   {report.logins.get(YOU, 'not kept')}\n"
-        f"The passwords of {others} are in {server.home.parent / 'logins.json'},\n"
-        f"the owner's is in {server.home / 'secrets.json'}."
-    )
+    places = {"logins": server.home.parent / "logins.json", "secrets": server.home / "secrets.json"}
+    log(_say("logins", again=again, you=YOU, password=report.logins.get(YOU, "not kept"), others=others, **places))
     if not stopped_home:
-        log(
-            "To export what you submitted, in a second terminal:\n"
-            f"    set -a; . {shlex.quote(str(server.home / 'env'))}; set +a\n"
-            f"    {own_name()} exports csv mine --workspace {WORKSPACE}\n"
-            "Ctrl-C stops the page."
-        )
+        log(_say("mine", env=shlex.quote(str(server.home / "env")), citejury=own_name(), workspace=WORKSPACE))
 
 
 def own_name() -> str:

@@ -28,13 +28,10 @@ _SIZES: tuple[Column[_Label], ...] = (
     Column("records", lambda row: _count(row[1].n_cluster_records), ("report",)),
     Column("n eff", lambda row: _count(row[1].n_effective), ("report",)),
 )
-_SIZES_LEGEND: str = TEXTS["legend"]["sizes"]
 _AFTER_ALPHA: tuple[Column[_Label], ...] = (
     Column("P(α < .667)", lambda row: words.percent(row[1].p_below.get("0.667")), ("page", "report")),
     Column("P(α < .800)", lambda row: words.percent(row[1].p_below.get("0.800")), ("report",)),
 )
-_PAGE_LEGEND: str = TEXTS["legend"]["page"]
-_SHORT_LEGEND: str = TEXTS["legend"]["short"]
 _WIDTHS = (27, 16, 29)
 _RULES: tuple[tuple[model.Mark, float], ...] = (("zero", 0.0), *(("threshold", value) for value in words.THRESHOLDS))
 
@@ -86,7 +83,8 @@ def _legend(agreement: schema.Agreement) -> str:
 def short_sections(agreement: schema.Agreement, results: Results | None = None) -> Iterator[Section]:
     yield from words.interim_sections(agreement.work)
     if results:
-        yield short_section(results, _people(agreement))
+        people = {name for figures in agreement.tasks.values() for name in figures.annotators}
+        yield short_section(results, len(people))
     for task, figures in agreement.tasks.items():
         is_ours = task != schema.RATINGS
         yield Section(
@@ -105,12 +103,8 @@ def short_sections(agreement: schema.Agreement, results: Results | None = None) 
     is_starred = any(True for figures in agreement.tasks.values() for _ in words.annotator_sentences(figures))
     is_starred |= results is not None and any(True for _ in standing_out(results))
     nouns = {words.cluster_noun(task, figures) for task, figures in agreement.tasks.items()}
-    legend = _SHORT_LEGEND.replace("records", f"{min(nouns, default='record')}s")
+    legend = TEXTS["legend"]["short"].replace("records", f"{min(nouns, default='record')}s")
     yield Section(notes=(legend + (" *: beyond chance." if is_starred else ""),))
-
-
-def _people(agreement: schema.Agreement) -> int:
-    return len({name for figures in agreement.tasks.values() for name in figures.annotators})
 
 
 def agreement_sections(
@@ -131,8 +125,8 @@ def agreement_sections(
         yield Section("Agreement between annotators", depth=2)
     for task, figures in agreement.tasks.items():
         yield from _task_sections(agreement, task, figures, place)
-    legend = f"{_legend(agreement)} {_SIZES_LEGEND if place == 'report' else ''}".rstrip()
-    page = _PAGE_LEGEND.format(least=f"{100 * agreement.least_excess:g}")
+    legend = f"{_legend(agreement)} {TEXTS['legend']['sizes'] if place == 'report' else ''}".rstrip()
+    page = TEXTS["legend"]["page"].format(least=f"{100 * agreement.least_excess:g}")
     yield Section(notes=(words.FITNESS_MEANING, f"{legend} {page}"))
     if place == "report":
         yield people_section(agreement)
@@ -279,12 +273,11 @@ def _slice_figure(found: schema.SliceLabel) -> Figure:
 
 def _time_sections(figures: schema.TaskAgreement) -> Iterator[Section]:
     if len(figures.weeks) > 1:
-        meaning = TEXTS["meaning"]["weeks"]
         table = Section(
             "The weeks as a table", tables=(_slices_table("week", figures.weeks, figures),), folded=True, depth=5
         )
         charts = tuple(week_chart(label, figures.weeks) for label in figures.labels)
-        yield Section("Agreement over time", notes=(meaning,), charts=charts, parts=(table,), depth=4)
+        yield Section("Agreement over time", notes=(TEXTS["meaning"]["weeks"],), charts=charts, parts=(table,), depth=4)
     for title, kind, slices in (
         ("Rounds side by side", "round", figures.rounds),
         ("Languages", "language", figures.languages),
@@ -294,7 +287,7 @@ def _time_sections(figures: schema.TaskAgreement) -> Iterator[Section]:
     if figures.conditional:
         rows: Rows = [("Label", "where", "n", "α [95 %]", "AC1", "agr.", "yes", "broken")]
         rows += [_conditional_row(figures, found) for found in figures.conditional]
-        notes = (_CONDITIONAL_MEANING,)
+        notes = (TEXTS["meaning"]["conditional"],)
         yield Section("Labels bound by a rule", tables=(Table(rows, left=2),), notes=notes, depth=4)
 
 
@@ -322,9 +315,6 @@ def week_chart(label: str, weeks: Sequence[schema.AgreementSlice]) -> model.Char
     across = tuple((dot.x, name) for dot, name in list(zip(dots, named, strict=True))[::step])
     up = model.Ticks(axis, tuple((value, words.decimal(value)) for value in axis.ticks(0.5)))
     return model.Chart(label, f"{label}: α by week", dots, across, up)
-
-
-_CONDITIONAL_MEANING: str = TEXTS["meaning"]["conditional"]
 
 
 def _conditional_row(figures: schema.TaskAgreement, found: schema.ConditionalAgreement) -> tuple[Cell, ...]:

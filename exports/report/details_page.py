@@ -38,7 +38,6 @@ PRINTED = 30
 _EXCERPT = 320  # longer texts are shown by so many characters, and as a whole on a click
 LONGEST_TEXT = 20_000  # of even longer texts the report holds so many characters
 _TEXT_NAMES = {"input_query": "Query", "chunk": "Passage", "context_set": "Context"}  # Others as their column
-_LINKS: dict[str, str] = TEXTS["links"]
 _CODE = re.compile(r"`([a-z_. -]+)`")
 
 
@@ -80,10 +79,7 @@ def render_details(
     first = [] if results else [Section("Agreement of annotators", depth=1)]
     extent = f"{counted(len(disagreements), 'disagreement')}: a unit and a label that annotators answer differently."
     if left_out := len(disagreements) - len(shown):
-        extent += (
-            f" Below are {len(shown):,} that weigh most, some of each task; disagreements.csv also holds the other "
-            f"{left_out:,}."
-        )
+        extent += TEXTS["left_out"]["browser"].format(shown=len(shown), rest=left_out)
     return render_page(
         [
             *first,
@@ -91,7 +87,7 @@ def render_details(
             methods_section(agreement, results, controls, remarks),
         ],
         title=f"{'What the jury found' if results else 'Agreement'}: {', '.join(agreement.tasks)}",
-        links=_LINKS,
+        links=TEXTS["links"],
         extent=extent,
         patterns=_pattern_section(patterns),
         choices=_choices(shown, patterns),
@@ -170,7 +166,7 @@ def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Entry:
         pattern=next(place for place, found in enumerate(patterns) if found[:3] == key),
         weight=_weight(item),
         asked=one_line(query, _EXCERPT) or (item.record_uuid if item.task == RATINGS else ""),
-        facts=f"{' · '.join(_facts(item))}",
+        facts=" · ".join(_facts(item)),
         ids=tuple((name, one_line(value)) for name, value in named.items() if value),
         link=item.link if url_host(item.link) else "",
         texts=tuple(_text(title, name, text) for title, name, text in texts if text),

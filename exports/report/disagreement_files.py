@@ -86,11 +86,8 @@ def with_details(
         update = {
             "notes": details.told_notes,
             "marks": details.told_marks,
-            "text": details.texts[0],
-            "text_pair": details.texts[1],
-            "query": details.query,
-            "record_id": details.record_id,
-            "link": details.link,
+            **dict(zip(("text", "text_pair"), details.texts, strict=True)),
+            **{name: getattr(details, name) for name in ("query", "record_id", "link")},
         }
         described.append(item.model_copy(update=update))
     return described

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,17 +27,9 @@ from exports.report.judged_answers import read_examples
 from exports.report.methods import methods_of, results_methods
 from exports.report.report_page import Material, Report, check_headline, write_report
 from exports.report.results_page import results_sections
-from exports.report.sections import (
-    REPORT_FILE,
-    RESULTS_FILE,
-    Section,
-    latex_mark,
-    latex_text,
-    markdown_mark,
-    markdown_text,
-)
+from exports.report.sections import REPORT_FILE, RESULTS_FILE, Section, latex_text, markdown_text
 from exports.report.tables import agreement_tables, results_tables
-from exports.report.words import AnyWork, interim, interim_cell, left_out_pairs
+from exports.report.words import TEXTS, AnyWork, interim, interim_cell, left_out_pairs
 from exports.statistics.agreement import RESAMPLES, measure_agreement
 from exports.statistics.agreement_schema import LEAST_EXCESS, Agreement, JudgeFile
 from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
@@ -64,56 +57,27 @@ _ALWAYS = "model_name"
 
 
 _COMMAND, WORK_FOLDER = "exports results", ".results.citejury"
-_WORKBOOK_MARK = b"PK"  # and more: `is_own_workbook`
-_PAGE_MARK = b'<meta name="generator" content="citejury'
-_MARKS: dict[str, bytes | tuple[str, ...]] = {
-    REPORT_FILE: _PAGE_MARK,
-    _DETAILS_FILE: _PAGE_MARK,
-    RESULTS_FILE: ("version", "consensus", "tasks", "findings"),
-    "results.md": markdown_mark(_COMMAND).encode(),
-    "results.tex": latex_mark(_COMMAND).encode(),
-    "results.csv": b"task,label,by,",
-    "differences.csv": b"task,label,by,",
-    "findings.csv": b"finding,title,any,",
-    "runs.csv": b"model_name,asked,",
-    "citations.csv": b"n_answers,n_narratives,n_citations,",
-    "sites.csv": b"site,citations,answers,",
-    "agreement.json": ("version", "latest_response", "tasks"),
-    "agreement.md": markdown_mark("exports agreement").encode(),
-    "agreement.tex": latex_mark("exports agreement").encode(),
-    _DISAGREEMENTS_FILE: b"task,label,record_uuid,",
-    "tasks.csv": b"task,n_units,n_records,",
-    "labels.csv": b"task,label,n_items,",
-    "pairs.csv": b"task,label,rater_a,",
-    "scaled_pairs.csv": b"task,label,rater_a,",
-    "annotators.csv": b"task,label,rater,",
-    "slices.csv": b"task,kind,name,",
-    "conditional.csv": b"task,rule,premise,",
-    WORKBOOK: _WORKBOOK_MARK,
-    _REPORT_WORKBOOK: _WORKBOOK_MARK,
-}
-"""By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
-_FORMER = {"overlaps.csv": b"by,within,a,b,jaccard,", "changes.csv": b"task,kind,label,"}
-"""The same of files that only earlier versions wrote: one of ours is removed, one of others is not in the way."""
+_WORKBOOK_MARK, _PAGE_MARK = "PK", '<meta name="generator" content="citejury'  # of a workbook more: `is_own_workbook`
+_OURS: dict[str, dict[str, str | list[str]]] = tomllib.loads(Path(__file__).with_name("marks.toml").read_text("utf-8"))
 
 
-def _is_ours(path: Path, mark: bytes | tuple[str, ...]) -> bool:
+def _is_ours(path: Path, mark: str | list[str]) -> bool:
     """Whether the file has the mark; HTML near its beginning, and a spreadsheet's BOM does not matter."""
-    if isinstance(mark, tuple):
+    if isinstance(mark, list):
         try:
             found = json.loads(path.read_bytes())
         except ValueError:
             return False
         return isinstance(found, dict) and set(mark) <= found.keys()
-    if mark is _WORKBOOK_MARK:
+    if mark == _WORKBOOK_MARK:
         return is_own_workbook(path)
     with path.open("rb") as file:
         head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
-    return mark in head if mark is _PAGE_MARK else head.startswith(mark)
+    return mark.encode() in head if mark == _PAGE_MARK else head.startswith(mark.encode())
 
 
 def check_results_folder(folder: Path) -> None:
-    for name, mark in _MARKS.items():
+    for name, mark in _OURS["written"].items():
         path = folder / name
         if path.exists() and not (path.is_file() and _is_ours(path, mark)):
             raise OutputError(f"`{path}` is not a file of `{_COMMAND}`. Move it or choose another `--out`.")
@@ -140,9 +104,9 @@ def _replaced_files(folder: Path) -> Iterator[Path]:
             written = sorted(work.iterdir())
             for path in written:
                 os.replace(path, folder / path.name)
-            for name in _MARKS.keys() - {path.name for path in written}:
+            for name in _OURS["written"].keys() - {path.name for path in written}:
                 (folder / name).unlink(missing_ok=True)  # of an earlier run on other data
-            for name, mark in _FORMER.items():
+            for name, mark in _OURS["former"].items():
                 if (folder / name).is_file() and _is_ours(folder / name, mark):
                     (folder / name).unlink()
         finally:
@@ -401,10 +365,8 @@ def collect_disagreements(
         most = DISAGREEMENTS_KEPT + 1
         of_task = find_disagreements(ratings, top=most)
         if len(of_task) > DISAGREEMENTS_KEPT:
-            remarks.append(
-                f"{ratings.measured_as}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; "
-                f"{_DISAGREEMENTS_FILE} holds the {DISAGREEMENTS_KEPT:,} that weigh most."
-            )
+            told, file = TEXTS["left_out"]["disagreements"], _DISAGREEMENTS_FILE
+            remarks.append(told.format(task=ratings.measured_as, most=DISAGREEMENTS_KEPT, file=file))
         found += of_task[:DISAGREEMENTS_KEPT]
     return with_details(found, export_files(paths)) if paths else found, remarks
 

@@ -13,13 +13,9 @@ from exports.statistics.warnings import FEW_SHARED
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted
 
-JUDGE_LEGEND: str = TEXTS["legend"]["judge"]
-ALT_TEST_MEANING: str = TEXTS["meaning"]["alt_test"]
 _JUDGE_REASONS: dict[schema.JudgeReason, str] = TEXTS["judge_undefined"]
 _NAMES: dict[str, str] = TEXTS["judge_names"]
 _REFUSED_INTERVALS: dict[schema.RefusedInterval, str] = TEXTS["judge_refused"]
-_CALIBRATION_MEANING: str = TEXTS["meaning"]["calibration"]
-_KAPPA_MEANING: str = TEXTS["meaning"]["kappa"]
 _SMALLEST, _LARGEST = 3.0, 11.0  # the radii of circles, in pixels
 
 
@@ -67,10 +63,6 @@ _SCALED: tuple[Column[_Scaled], ...] = (
     Column("α", lambda row: words.decimal(row[2].krippendorff_alpha if row[2] else None)),
     Column("ω", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[0])),
     Column("ρ", lambda row: words.decimal(shown_alt_test(row[1].alt_test)[1])),
-)
-_SCALED_LEGEND = (
-    "Scales: n: units with a consensus of people: the most frequent value, the median or the mean, by scale; same: "
-    "share of equal values; κ with the weights and α with the distance of the scale."
 )
 
 
@@ -155,13 +147,14 @@ def judge_sections(agreement: schema.Agreement, place: Place) -> Iterator[Sectio
         yield Section("Judges against the jury", depth=2, name="judges")
     for judge in agreement.judges:
         for task, found in judge.tasks.items():
+            scaled = [(label, each, each.agreement) for label, each in (found.scaled or {}).items()]
             coverage = f"{found.n_judged:,} of {counted(found.n_units, 'unit')} judged, {found.n_not_judged:,} not."
             yield Section(
                 title=f"{judge.model} against the jury: {task}",
                 lead=(*marked("= ", [coverage]), *marked("! ", left_out_sentences(found))),
                 tables=(
                     *((described(_JUDGED, list(found.labels.items()), place),) if found.labels else ()),
-                    *((described(_SCALED, _scaled_rows(found), place, 2),) if found.scaled else ()),
+                    *((described(_SCALED, scaled, place, 2),) if scaled else ()),
                 ),
                 points=marked("* ", conclusion_sentences(found)),
                 parts=tuple(_details(found)) if found.labels and place == "report" else (),
@@ -180,12 +173,9 @@ def judge_sections(agreement: schema.Agreement, place: Place) -> Iterator[Sectio
             table = described(_APART, agreement.judge_differences, place, 3)
             yield Section("All differences of agreement with the majority", tables=(table,), folded=True)
     if agreement.judges:
+        legend: dict[str, str] = TEXTS["legend"]
         of_ratings = any(found.scaled for judge in agreement.judges for found in judge.tasks.values())
-        yield Section(notes=(JUDGE_LEGEND, *((_SCALED_LEGEND,) if of_ratings else ())))
-
-
-def _scaled_rows(found: schema.JudgedTask) -> list[_Scaled]:
-    return [(label, each, each.agreement) for label, each in (found.scaled or {}).items()]
+        yield Section(notes=(legend["judge"], *([legend["scaled_judge"]] if of_ratings else [])))
 
 
 _APART: tuple[Column[schema.JudgeDifference], ...] = (
@@ -200,8 +190,6 @@ _APART: tuple[Column[schema.JudgeDifference], ...] = (
     Column("p", lambda row: words.decimal_p(row.p)),
     Column("p (Holm)", lambda row: words.decimal_p(row.p_holm)),
 )
-_AGAINST = ("Label", "annotator", "N", "tp / fp / fn / tn", "accuracy", "κ")
-_TESTED = ("Label", "annotator", "N", "two others", "records", "judge wins", "they win", "p", "p by record")
 
 
 def _cells(found: schema.Confusion) -> tuple[int, int, int, int]:
@@ -215,9 +203,10 @@ def _apart(difference: float, interval: tuple[float, float] | None) -> Figure:
 
 def _details(found: schema.JudgedTask) -> Iterator[Section]:
     charts = tuple(_reliability(label, figures.calibration) for label, figures in found.labels.items())
-    yield Section(charts=charts, notes=(_CALIBRATION_MEANING,))
-    against: Rows = [_AGAINST]
-    tested: Rows = [_TESTED]
+    meaning = TEXTS["meaning"]
+    yield Section(charts=charts, notes=(meaning["calibration"],))
+    against: Rows = [("Label", "annotator", "N", "tp / fp / fn / tn", "accuracy", "κ")]
+    tested: Rows = [("Label", "annotator", "N", "two others", "records", "judge wins", "they win", "p", "p by record")]
     for label, figures in found.labels.items():
         for one in figures.annotators:
             own, counts = one.confusion, _cells(one.confusion)
@@ -229,11 +218,11 @@ def _details(found: schema.JudgedTask) -> Iterator[Section]:
             tests = ((each.p, each.won), (each.p_by_record, each.won_by_record))
             p_values = (f"{words.decimal_p(p)}{' *' if won else ''}" for p, won in tests)
             tested.append((label, each.annotator, *sizes, *wins, *p_values))
-    for title, rows, meaning in (
-        ("The judge against each annotator", against, _KAPPA_MEANING),
-        ("Who is nearer to the others; * the judge wins", tested, ALT_TEST_MEANING),
+    for title, rows, told in (
+        ("The judge against each annotator", against, meaning["kappa"]),
+        ("Who is nearer to the others; * the judge wins", tested, meaning["alt_test"]),
     ):
-        yield Section(title, tables=(Table(rows, left=2),), notes=(meaning,), folded=True)
+        yield Section(title, tables=(Table(rows, left=2),), notes=(told,), folded=True)
 
 
 def _reliability(label: str, found: schema.Calibration) -> Chart:
@@ -258,8 +247,6 @@ _CONTROLS: tuple[Column[_Scored], ...] = (
     Column("repeats", lambda row: f"{row[3]:,}"),
     Column("self-consistency", lambda row: _share(row[1].consistency)),
 )
-_CONTROLS_LEGEND: str = TEXTS["legend"]["controls"]
-_CHANCE: str = TEXTS["meaning"]["notices"]
 
 
 def audit_sections(audit: Audit | None) -> Iterator[Section]:
@@ -276,7 +263,7 @@ def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
         "Controls",
         lead=marked("* ", notices or ["Nothing is to be said of anybody."]),
         tables=(described(_CONTROLS, people, "page"),),
-        notes=(_CONTROLS_LEGEND, _CHANCE) if notices else (_CONTROLS_LEGEND,),
+        notes=(TEXTS["legend"]["controls"], *([TEXTS["meaning"]["notices"]] if notices else [])),
         depth=2,
         name="controls",
     )

@@ -4,18 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from exports.report import sections as model
-from exports.report.sections import SHARES, Cell, Column, Figure, Rows, Section, described, marked
-from exports.report.words import (
-    TEXTS,
-    UNDEFINED,
-    annotator_sentences,
-    bounds,
-    decimal,
-    decimal_p,
-    estimate,
-    percent,
-    signed,
-)
+from exports.report.sections import SHARES, Cell, Figure, Rows, Section, marked
+from exports.report.words import TEXTS, UNDEFINED, annotator_sentences, bounds, decimal, estimate, percent, signed
 from exports.statistics.agreement_schema import Agreement, AnnotatorAgreement, PairAgreement, ScaledPair, TaskAgreement
 from exports.statistics.warnings import FEW_SHARED
 from pipeline.core.tables import Table
@@ -50,10 +40,7 @@ def pair_sections(figures: TaskAgreement) -> Iterator[Section]:
     if figures.scaled_pairs:
         text += " κ of a label on a scale is weighted."
     maps = tuple(_heat_map(label, names, [pair for pair in pairs if pair.label == label]) for label in figures.labels)
-    shown = [pair for pair in pairs if {pair.rater_a, pair.rater_b} <= {*names}]
-    columns = _PAIRS if any(isinstance(pair, PairAgreement) for pair in shown) else _PAIRS[:5]
-    table = Section("The pairs as a table", tables=(described(columns, shown, "report", 2),), folded=True, depth=5)
-    yield Section("Pairs of annotators", notes=(text,), parts=(Section(parts=maps, look="panels"), table), depth=4)
+    yield Section("Pairs of annotators", notes=(text,), parts=(Section(parts=maps, look="panels"),), depth=4)
 
 
 def most_shared(figures: TaskAgreement) -> list[str]:
@@ -124,29 +111,10 @@ def _pair_figure(pair: Pair) -> Figure:
     return estimate(_kappa(pair), pair.interval, undefined)
 
 
-def _count(pair: Pair, name: str) -> str:
-    return f"{count:,}" if (count := getattr(pair, name, None)) is not None else UNDEFINED
-
-
-_PAIRS: tuple[Column[Pair], ...] = (
-    Column("First, second", lambda pair: f"{pair.rater_a}, {pair.rater_b}"),
-    Column("label", lambda pair: pair.label),
-    Column("shared", lambda pair: f"{pair.n_shared:,}"),
-    Column("κ [95 %]", _pair_figure),
-    Column("agr.", lambda pair: percent(pair.percent_agreement)),
-    Column("PABAK", lambda pair: decimal(getattr(pair, "pabak", None))),
-    Column("both yes", lambda pair: _count(pair, "n11")),
-    Column("only first", lambda pair: _count(pair, "n10")),
-    Column("only second", lambda pair: _count(pair, "n01")),
-    Column("both no", lambda pair: _count(pair, "n00")),
-    Column("McNemar p", lambda pair: UNDEFINED if (p := getattr(pair, "mcnemar_p", None)) is None else decimal_p(p)),
-)
 _COLUMNS = (
     *("Annotator", "ratings", "says yes", "yes votes"),
     *("as the others", "κ", "bias", "alone", "Δα", "α without less α"),
 )
-_MEANING: str = TEXTS["legend"]["people"]
-_CHANCE: str = TEXTS["meaning"]["chance"]
 
 
 def people_section(agreement: Agreement) -> Section:
@@ -159,7 +127,7 @@ def people_section(agreement: Agreement) -> Section:
     nobody = "Nobody: no annotator differs from the others by so much, and by more than chance explains."
     return Section(
         "Annotators who read differently",
-        notes=(_CHANCE.format(least=f"{100 * agreement.least_excess:g}"),)
+        notes=(TEXTS["meaning"]["chance"].format(least=f"{100 * agreement.least_excess:g}"),)
         if named
         else (nobody if tested else "Cannot be told: nobody could be tested.",),
         points=marked("* ", named),
@@ -192,9 +160,8 @@ def _panel_sections(figures: TaskAgreement) -> Iterator[Section]:
     differences = tuple((value, signed(value)) for value in (axis.low, 0.0, axis.high))
     shares = model.Ticks(SHARES, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
     rows.append(("", "", "", shares, *[""] * 5, model.Ticks(axis, differences)))
-    yield Section(
-        "Each annotator on each label", tables=(Table(rows, left=1),), notes=(_MEANING,), depth=0, look="panel"
-    )
+    notes = (TEXTS["legend"]["people"],)
+    yield Section("Each annotator on each label", tables=(Table(rows, left=1),), notes=notes, depth=0, look="panel")
 
 
 def _panel_row(found: AnnotatorAgreement, pooled: float | None, axis: model.Axis) -> tuple[Cell, ...]:

@@ -12,8 +12,6 @@ from exports.statistics.ratings import RATINGS
 from pipeline.core.tables import PART, Table
 from pipeline.core.terminal import counted
 
-_REASONS: Mapping[schema.NoHelp, str] = TEXTS["no_help"]
-
 
 def _judge_blocks(results: schema.Results) -> Iterator[Section]:
     shown = [
@@ -33,10 +31,10 @@ def _judge_blocks(results: schema.Results) -> Iterator[Section]:
             helped = Figure(words.share(rate.rate_ppi), words.span(rate.interval_ppi))
             sizes = (f"{number:,}" for number in (told.n_labelled, told.n_judged, told.n_narratives))
             rows.append((name, words.rate_estimate(rate), helped, *sizes, decimal(told.weight)))
-    reasons = Counter(told.undefined for _, _, told in shown if told.undefined)
+    reasons = Counter(TEXTS["no_help"][told.undefined] for _, _, told in shown if told.undefined)
     notes = [
         TEXTS["landscape"]["helped"].format(judge=shown[0][2].judge),
-        *(f"None with its help for {count} of {len(shown)}: {_REASONS[why]}." for why, count in reasons.items()),
+        *(f"None with its help for {count} of {len(shown)}: {why}." for why, count in reasons.items()),
     ]
     tables = (Table(rows, left=1),) if len(rows) > 1 else ()
     title = "Rates with the judge's help (people's labels correct it)"
@@ -179,12 +177,11 @@ def _named_rates(found: schema.LabelResults) -> list[tuple[str, schema.Rate]]:
     return [("all", found), *((words.group_name(group.by), group) for group in found.groups)]
 
 
-_CAPTION = "What the jury found"
 _WIDTHS = (30, 20, 10, 12)
 
 
-def _annotator_section(results: schema.Results) -> Iterator[Section]:
-    """Who judged which group, and how often they said yes, where groups were not judged alike."""
+def _judging_sections(results: schema.Results) -> Iterator[Section]:
+    """Who judged which group, and how often they said yes, where groups were not judged alike; then what to mind."""
     told = [each for each in results.annotators or () if tuple(each.by) == results.by[:1]]
     names = list(dict.fromkeys(words.group_name(each.by) for each in told))
     rows: Rows = [("Task", "Annotator", *names)]
@@ -200,6 +197,8 @@ def _annotator_section(results: schema.Results) -> Iterator[Section]:
         scales = "; of a scale the mean of their ratings" if any(each.n_ratings for each in told) else ""
         note = f"Share of yes among their votes on all labels{scales}. {TEXTS['adjusted']['meaning']}"
         yield Section("Who judged which group", tables=(Table(rows, left=2),), notes=(note,), depth=2)
+    if minded := marked("! ", words.incomparable_sentences(results)):
+        yield Section("What cannot be told, and what to mind", points=minded)
 
 
 def _yes_of_all(found: schema.AnnotatorShares) -> Figure:
@@ -222,7 +221,7 @@ def results_sections(results: schema.Results) -> Iterator[Section]:
     behind = words.denominator_sentences(
         [*([figure] for figure in findings), *tasks.values(), *([figure] for figure in without_votes)]
     )
-    yield Section(_CAPTION, notes=(words.summary_sentence(results),), depth=2)
+    yield Section("What the jury found", notes=(words.summary_sentence(results),), depth=2)
     for figure in findings:
         yield _finding_section(figure, next(behind))
     for task, of_task in tasks.items():
@@ -232,10 +231,7 @@ def results_sections(results: schema.Results) -> Iterator[Section]:
     yield from landscape_blocks(results)
     if results.by:
         yield Section("What differs beyond chance", points=marked("* ", words.difference_sentences(results)))
-    yield from _annotator_section(results)
-    minded = marked("! ", words.incomparable_sentences(results))
-    if minded:
-        yield Section("What cannot be told, and what to mind", points=minded)
+    yield from _judging_sections(results)
 
 
 def short_section(results: schema.Results, people: int) -> Section:
@@ -302,7 +298,6 @@ def _rate_table(shown: Sequence[words.Figure], unit: str) -> Table:
     return Table(rows, left=1)
 
 
-MEANING: str = TEXTS["meaning"]["months"]
 _MONTH_WIDTHS = (24, 16, 16, 16)
 _CHANGES_SHOWN = 12
 
@@ -318,12 +313,9 @@ def trend_sections(results: schema.Results) -> Iterator[Section]:
     yield Section(notes=(f"What the jury found over {over}, about {answers} to {narratives}.",))
     yield from (_months_section(figure, results, months) for figure in figures(results) if figure.task is None)
     yield Section("What changed beyond chance", points=marked("* ", change_sentences(results)))
-    yield from _annotator_section(results)
-    minded = marked("! ", words.incomparable_sentences(results))
-    if minded:
-        yield Section("What cannot be told, and what to mind", points=minded)
+    yield from _judging_sections(results)
     yield Section(notes=(words.rate_meaning(results),))
-    yield Section(notes=(MEANING,))
+    yield Section(notes=(TEXTS["meaning"]["months"],))
 
 
 def change_sentences(results: schema.Results) -> Iterator[str]:

@@ -17,7 +17,6 @@ from pipeline.core.terminal import counted
 GROUPS_SHOWN = 12
 NOT_KNOWN = "(not known)"
 _ROUNDING = 1e-9  # what is closer to 0 or 1 than this, sums of fractions made so
-_COLUMNS: dict[str, str] = TEXTS["columns"]
 
 
 class Figure(NamedTuple):
@@ -98,13 +97,9 @@ def extent(results: schema.Results, people: int) -> str:
     first = next((figure.found for figure in figures(results)), None)
     by = tuple(results.by[:1])
     groups = sum(tuple(group.by) == by and any(group.by.values()) for group in first.groups) if first and by else 0
-    of_groups = f" of {counted(groups, _column_name(by[0]))}" if groups else ""
+    of_groups = f" of {counted(groups, TEXTS['columns'].get(by[0], by[0]))}" if groups else ""
     jury = "1 person" if people == 1 else f"{people:,} people"
     return f"{_judged(results, of_groups)}, judged by {jury}."
-
-
-def _column_name(column: str) -> str:
-    return _COLUMNS.get(column, column)
 
 
 def value_sentences(results: schema.Results, language: Language = ENGLISH) -> str:

@@ -216,17 +216,10 @@ def _wrapped(sentence: str, mark: str = "") -> str:
     )
 
 
-def markdown_mark(command: str) -> str:
-    """The first line of a page, by which it is known as a file of this command."""
-    return f"<!-- citejury {command} -->"
-
-
 def markdown_text(command: str, sections: Iterable[Section]) -> str:
-    """A page that ends in a line break, as a file of this command."""
-    return (
-        "\n\n".join([markdown_mark(command), *(block for section in sections for block in _markdown_blocks(section))])
-        + "\n"
-    )
+    """A page that ends in a line break; its first line makes it known as a file of this command (marks.toml)."""
+    blocks = (block for section in sections for block in _markdown_blocks(section))
+    return "\n\n".join([f"<!-- citejury {command} -->", *blocks]) + "\n"
 
 
 def _markdown_blocks(section: Section) -> Iterator[str]:
@@ -264,17 +257,13 @@ _HEADS = {1: "section", 2: "section", 3: "subsection"}
 _TOLD = f"Where {_UNSET} stands, a name has characters that cannot be set, such as control characters or line ends."
 
 
-def latex_mark(command: str) -> str:
-    return f"% citejury {command}"
-
-
 def latex_text(command: str, sections: Iterable[Section]) -> str:
     """A document that ends in a line break, as a file of this command."""
     blocks = [block for section in sections for block in _blocks(section)]
     head = files(__package__).joinpath("document.tex").read_text(encoding="utf-8").rstrip()
     if any(_ESCAPED[_UNSET] in block for block in blocks):
         blocks.insert(0, latex(_TOLD))
-    return "\n\n".join([f"{latex_mark(command)}\n{head}", *blocks, "\\end{document}\n"])
+    return "\n\n".join([f"% citejury {command}\n{head}", *blocks, "\\end{document}\n"])
 
 
 def _blocks(section: Section) -> Iterator[str]:

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, TaskName, task_named
+from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, TaskName, TaskWords, task_named
 from annotation.argilla.wording import read_wording
 from exports.csv.schema import Work
 from exports.report.sections import Figure, Section
@@ -33,7 +33,6 @@ SIGNIFICANT = 0.05
 
 _REASONS: dict[UndefinedReason, str] = TEXTS["undefined"]
 _REFUSED: dict[schema.RefusedReason, str] = TEXTS["refused"]
-_WHY_UNKNOWN: dict[str, str] = TEXTS["why_unknown"]
 Fitness = Literal["fit", "tentative", "open", "unfit", "unknown"]
 FITNESS: dict[Fitness, str] = TEXTS["fitness"]
 SYMBOLS: dict[Fitness, str] = TEXTS["symbols"]
@@ -45,7 +44,6 @@ _TOO_FEW = {"FEW_ITEMS", "RARE_CLASS", "RARE_VALUES"}
 
 _ANNOTATORS_TOLD = 5
 
-_NOBODY_TOLD: str = TEXTS["meaning"]["nobody_tested"]
 _EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}  # warnings that say why a figure is missing
 
 
@@ -149,7 +147,7 @@ def verdict(found: schema.LabelAgreement) -> str:
     """How fit the label is, and in short why that cannot be told."""
     told = fitness(found)
     alpha = "krippendorff_alpha"
-    why = _WHY_UNKNOWN.get(found.undefined.get(alpha) or found.refused_intervals.get(alpha) or "")
+    why = TEXTS["why_unknown"].get(found.undefined.get(alpha) or found.refused_intervals.get(alpha))
     return f"{FITNESS[told]}: {why}" if told == "unknown" and why else FITNESS[told]
 
 
@@ -180,7 +178,7 @@ def warning_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     yield from undefined_sentences(figures, _EXPLAINING)
     compared = [found for found in figures.annotators_vs_rest if found.disagreement is not None]
     if compared and all(found.p is None for found in compared):
-        yield _NOBODY_TOLD
+        yield TEXTS["meaning"]["nobody_tested"]
     for code, advice in ADVICE.items():
         labels = [
             name
@@ -216,10 +214,8 @@ def left_out_pairs(agreement: schema.Agreement) -> Iterator[str]:
             named = {(pair.rater_a, pair.rater_b) for pair in figures.pairs}
             listed = len(named | {(pair.rater_a, pair.rater_b) for pair in figures.scaled_pairs})
             pairs = counted(listed + figures.pairs_left_out, "pair")
-            yield (
-                f"{task}: {listed:,} of {pairs} of annotators who share a unit are listed, those with most shared "
-                f"units; the remaining {figures.pairs_left_out:,} are not shown."
-            )
+            told: str = TEXTS["left_out"]["pairs"]
+            yield told.format(task=task, listed=listed, pairs=pairs, rest=figures.pairs_left_out)
 
 
 def discard_sentence(discards: schema.Discards | None) -> str:
@@ -228,10 +224,8 @@ def discard_sentence(discards: schema.Discards | None) -> str:
         return ""
     order = sorted(discards.by_annotator.items(), key=lambda entry: (-entry[1], entry[0]))
     people = ", ".join(f"{name} {100 * share:.1f} %" for name, share in order if share)
-    return (
-        f"{counted(discards.n_responses, 'answer')} discarded, {100 * discards.share:.1f} % of all ({people}): α does "
-        "not see them."
-    )
+    answers, told = counted(discards.n_responses, "answer"), TEXTS["left_out"]["discards"]
+    return str(told.format(answers=answers, share=100 * discards.share, people=people))
 
 
 def annotator_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
@@ -279,9 +273,8 @@ def macro_sentence(figures: schema.TaskAgreement) -> str:
     """Empty where no label has an α, or they are on several scales."""
     if figures.macro_alpha is None or figures.scaled_pairs:
         return ""
-    return f"Mean α of {counted(figures.n_labels_with_alpha, 'label')}: " + str(
-        estimate(figures.macro_alpha, figures.macro_interval)
-    )
+    mean = estimate(figures.macro_alpha, figures.macro_interval)
+    return f"Mean α of {counted(figures.n_labels_with_alpha, 'label')}: {mean}"
 
 
 def gate_failures(
@@ -397,10 +390,7 @@ class Language:
         """What the task is called, in another language where it has no words in this one."""
         if task not in TASKS:
             return self.say("ratings")
-        if task in OWN_TASKS:
-            return read_wording(self.code).titles[task]
-        told = task_named(task).wording
-        return told.get(self.code, next(iter(told.values()))).title
+        return read_wording(self.code).titles[task] if task in OWN_TASKS else self._wording(task).title
 
     def question(self, task: TaskName, label: str) -> str:
         """Empty where the task has none of this name."""
@@ -408,14 +398,17 @@ class Language:
             return ""
         if task in OWN_TASKS:
             return read_wording(self.code).questions[task][label].title
-        told = task_named(task).wording
-        return told.get(self.code, next(iter(told.values()))).questions[label].title
+        return self._wording(task).questions[label].title
 
     def value(self, task: TaskName, label: str, value: str) -> str:
         """What a value of a label is called."""
-        told = task_named(task).wording if task in TASKS else {}
-        words = told.get(self.code, next(iter(told.values()), None))
-        return words.questions[label].values.get(value, value) if words else value
+        has_words = task in TASKS and task_named(task).wording
+        return self._wording(task).questions[label].values.get(value, value) if has_words else value
+
+    def _wording(self, task: TaskName) -> TaskWords:
+        """Of a task from a file, in this language or its first one."""
+        told = task_named(task).wording
+        return told.get(self.code, next(iter(told.values())))
 
     def label(self, label: str, task: TaskName = "") -> str:
         """What a yes says, in a few words; the question of a label from a task file, or the name of anybody's."""
