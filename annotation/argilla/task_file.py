@@ -12,18 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from annotation.argilla.labels import (
-    OWN_TASKS,
-    UNIT_FIELDS,
-    Decision,
-    Question,
-    Rule,
-    ScaleName,
-    Task,
-    TaskName,
-    add_task,
-    task_from,
-)
+from annotation.argilla import labels
 from annotation.argilla.wording import Problem, described, read_file, read_words, told
 from pipeline.core.errors import InputError
 
@@ -43,7 +32,7 @@ _FILES = re.compile(
 """Names of the exports' other files."""
 
 
-def read_task(path: Path) -> Task:
+def read_task(path: Path) -> labels.Task:
     """A task from its file, of TOML or JSON, and its wording in files beside it; InputError names line and remedy."""
     text = read_file(path)
     try:
@@ -54,7 +43,7 @@ def read_task(path: Path) -> Task:
     for file in sorted(path.parent.glob(f"{path.stem}.*.toml")) if isinstance(worded, dict) else ():
         worded.setdefault(file.suffixes[-2][1:], {"file": file.name})
     try:
-        task = task_from(document)
+        task = labels.task_from(document)
     except ValidationError as error:
         found = error.errors(include_url=False)
         within = {each["loc"][:1] for each in found if len(each["loc"]) > 1}
@@ -67,10 +56,10 @@ def read_task(path: Path) -> Task:
     return task.model_copy(update={"wording": words})
 
 
-def _problems(task: Task) -> Iterator[Problem]:
+def _problems(task: labels.Task) -> Iterator[Problem]:
     if _FILES.fullmatch(task.name):
         yield Problem(("name",), f"is {task.name!r}, the name of another file of the exports; choose another")
-    known = UNIT_FIELDS[task.unit]
+    known = labels.UNIT_FIELDS[task.unit]
     for name in task.fields:
         if name not in known:
             there = f"a unit of {task.unit!r} has {', '.join(known)}"
@@ -92,7 +81,7 @@ def _problems(task: Task) -> Iterator[Problem]:
             yield from (Problem((kind, number, *loc), what) for loc, what in problems)
 
 
-def _decision_problems(task: Task, decision: Decision) -> Iterator[Problem]:
+def _decision_problems(task: labels.Task, decision: labels.Decision) -> Iterator[Problem]:
     if decision.question and decision.question not in task.labels:
         yield Problem(("question",), _no_question(task, decision.question))
     for name, answers in decision.conditions.items():
@@ -101,7 +90,7 @@ def _decision_problems(task: Task, decision: Decision) -> Iterator[Problem]:
         yield from _answer_problems(task, ("conditions", name), {each: (value,) for each, value in answers.items()})
 
 
-def _question_problems(question: Question) -> Iterator[Problem]:
+def _question_problems(question: labels.Question) -> Iterator[Problem]:
     name, scale, values = question.name, question.scale, question.values
     if _COLUMNS.fullmatch(name):
         yield Problem(("name",), f"is {name!r}, a column that the exports have already; choose another")
@@ -115,7 +104,7 @@ def _question_problems(question: Question) -> Iterator[Problem]:
         yield from (Problem(("values",), what) for what in _value_problems(scale, values))
 
 
-def _value_problems(scale: ScaleName, values: Sequence[str]) -> Iterator[str]:
+def _value_problems(scale: labels.ScaleName, values: Sequence[str]) -> Iterator[str]:
     if not 2 <= len(values) <= _MOST_VALUES:
         yield f"has {len(values):,}; give 2 to {_MOST_VALUES}"
     yield from (what for _, what in _doubled((), values))
@@ -139,12 +128,12 @@ def _number(value: str) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _rule_problems(task: Task, rule: Rule) -> Iterator[Problem]:
+def _rule_problems(task: labels.Task, rule: labels.Rule) -> Iterator[Problem]:
     yield from _answer_problems(task, ("if",), rule.condition)
     yield from _answer_problems(task, ("then",), rule.then)
 
 
-def _answer_problems(task: Task, loc: tuple[str, ...], wanted: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+def _answer_problems(task: labels.Task, loc: tuple[str, ...], wanted: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     for name, values in wanted.items():
         if name not in task.by_name:
             yield Problem((*loc, name), _no_question(task, name))
@@ -154,7 +143,7 @@ def _answer_problems(task: Task, loc: tuple[str, ...], wanted: Mapping[str, Sequ
             yield Problem((*loc, name), f"is {value!r}, and `{name}` has {', '.join(answers)}; mend it")
 
 
-def _no_question(task: Task, name: str) -> str:
+def _no_question(task: labels.Task, name: str) -> str:
     return f"is about {name!r}, which is no question; there are {', '.join(task.labels)}"
 
 
@@ -163,6 +152,6 @@ def _doubled(loc: Sequence[str | int], names: Sequence[str]) -> Iterator[Problem
         yield Problem(loc, f"has {name!r} twice; leave one out")
 
 
-def load_tasks(named: Iterable[str], folder: Path) -> tuple[TaskName, ...]:
+def load_tasks(named: Iterable[str], folder: Path) -> tuple[labels.TaskName, ...]:
     """Names of tasks as they are, and of those in task files, relative to the folder, which become known."""
-    return tuple(each if each in OWN_TASKS else add_task(read_task(folder / each)) for each in named)
+    return tuple(each if each in labels.OWN_TASKS else labels.add_task(read_task(folder / each)) for each in named)

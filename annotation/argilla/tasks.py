@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
-from annotation.argilla.labels import (
-    EVIDENCE,
-    NOTES,
-    OWN_TASKS,
-    ByTask,
-    Evidence,
-    Question,
-    TaskName,
-    add_document,
-    task_named,
-)
+from annotation.argilla import labels
 from annotation.argilla.sdk import load_sdk, unconnected
 from annotation.argilla.wording import FIELDS, Wording, read_wording
 from pipeline.core.errors import InputError
@@ -33,11 +23,11 @@ if TYPE_CHECKING:
 
 _say = sentences(__file__)
 
-ORDER: ByTask[int] = ByTask(lambda task: [*OWN_TASKS, task.name].index(task.name) + 1)
+ORDER: labels.ByTask[int] = labels.ByTask(lambda task: [*labels.OWN_TASKS, task.name].index(task.name) + 1)
 """The number that the names of a task's datasets begin with: 4 for all tasks from files."""
 
 # In an export row's terms: which field shows the text of which column (annotation/contracts/datasets.md#datasets).
-COLUMN_FIELDS: ByTask[dict[str, str]] = ByTask(lambda task: task.columns)
+COLUMN_FIELDS: labels.ByTask[dict[str, str]] = labels.ByTask(lambda task: task.columns)
 
 MARKED_FIELD = "context"
 """The field that the span question is about; it has no Markdown, so that its text in the page is one text node."""
@@ -52,7 +42,7 @@ TASK_DOCUMENT = "task_file"
 
 
 class DatasetDefinition(NamedTuple):
-    task: TaskName
+    task: labels.TaskName
     name: str
     settings: "rg.Settings"
     metadata: dict[str, Any]
@@ -76,23 +66,23 @@ class DatasetDefinition(NamedTuple):
         }
 
 
-def dataset_name(task: TaskName, locale: str, round_name: str = PRODUCTION) -> str:
+def dataset_name(task: labels.TaskName, locale: str, round_name: str = PRODUCTION) -> str:
     """`1-retrieval-en`, and `calibration-1-retrieval-en` in another round: sorted by name a round is together."""
     name = f"{ORDER[task]}-{task}-{locale}"
     return name if round_name == PRODUCTION else f"{round_name}-{name}"
 
 
-def task_of(dataset: Mapping[str, Any]) -> TaskName | None:
+def task_of(dataset: Mapping[str, Any]) -> labels.TaskName | None:
     """The task of a dataset as the server describes it, which becomes known; None where it is not one of ours."""
     metadata = dataset.get("metadata") or {}
     named = metadata.get("task") if "schema_hash" in metadata else None
     document = metadata.get(TASK_DOCUMENT)
     if isinstance(document, dict) and named == document.get("name"):
         try:
-            return add_document(document)
+            return labels.add_document(document)
         except ValidationError:
             return None
-    return named if named in OWN_TASKS else None
+    return named if named in labels.OWN_TASKS else None
 
 
 def title_of(dataset: Mapping[str, Any]) -> str | None:
@@ -110,8 +100,8 @@ def round_of(dataset: Mapping[str, Any]) -> str:
     return str((dataset.get("metadata") or {}).get("round") or PRODUCTION)
 
 
-def evidence_of(dataset: Mapping[str, Any]) -> Evidence:
-    found: Evidence = (dataset.get("metadata") or {}).get(EVIDENCE) or "off"
+def evidence_of(dataset: Mapping[str, Any]) -> labels.Evidence:
+    found: labels.Evidence = (dataset.get("metadata") or {}).get(labels.EVIDENCE) or "off"
     return found
 
 
@@ -131,7 +121,7 @@ def refuse_suggested(round_name: str) -> None:
         raise InputError(_say("suggested", round_name=round_name))
 
 
-def lacking_fields(task: TaskName, there: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def lacking_fields(task: labels.TaskName, there: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """Names of the fields that a dataset of an earlier version goes on without, given those that the server has.
 
     A draft that has yet no field which comes after one of them can still get it in its place.
@@ -144,20 +134,22 @@ def lacking_fields(task: TaskName, there: Iterable[Mapping[str, Any]]) -> frozen
     )
 
 
-def task_settings(task: TaskName, locale: str, round_name: str = PRODUCTION, min_submitted: int = 1) -> "rg.Settings":
+def task_settings(
+    task: labels.TaskName, locale: str, round_name: str = PRODUCTION, min_submitted: int = 1
+) -> "rg.Settings":
     """The settings of a task's datasets in one language, as `citejury annotation setup` makes them."""
-    task_named(task)
+    labels.task_named(task)
     return define_dataset(task, read_wording(locale), min_submitted, round_name).settings
 
 
 def define_dataset(
-    task: TaskName,
+    task: labels.TaskName,
     wording: Wording,
     min_submitted: int = 1,
     round_name: str = PRODUCTION,
     added: Mapping[str, str] | None = None,
     lacking: Collection[str] = (),
-    evidence: Evidence = "off",
+    evidence: labels.Evidence = "off",
     closing: str = "",
 ) -> DatasetDefinition:
     """The dataset of a task: a text field for each text, a required question for each label, optional notes.
@@ -170,11 +162,11 @@ def define_dataset(
     rg, client = load_sdk(), unconnected()
     marked = evidence != "off" and task == "grounding"
     titles = {name: wording.fields[task][name] for name in FIELDS[task] if name not in lacking} | dict(added or {})
-    questions: list[Any] = [_asked(each, task, wording) for each in task_named(task).questions]
+    questions: list[Any] = [_asked(each, task, wording) for each in labels.task_named(task).questions]
     if marked:
         about = {"title": wording.marks.titles[evidence], "description": wording.marks.description}
         names = dict(wording.marks.names)
-        questions.append(rg.SpanQuestion(EVIDENCE, MARKED_FIELD, names, **about, required=False, client=client))
+        questions.append(rg.SpanQuestion(labels.EVIDENCE, MARKED_FIELD, names, **about, required=False, client=client))
     about = {"title": wording.notes.title, "description": wording.notes.description}
     settings = rg.Settings(
         fields=[
@@ -183,7 +175,7 @@ def define_dataset(
             rg.TextField(name, title=title, use_markdown=name == "answer", client=client)
             for name, title in titles.items()
         ],
-        questions=[*questions, rg.TextQuestion(NOTES, **about, required=False, client=client)],
+        questions=[*questions, rg.TextQuestion(labels.NOTES, **about, required=False, client=client)],
         guidelines=wording.guidelines[task] + closing,
         distribution=rg.TaskDistribution(min_submitted=min_submitted),
         allow_extra_metadata=True,
@@ -197,14 +189,14 @@ def define_dataset(
             "guideline_version": short_hash([settings.guidelines, made.fields, made.questions]),
             "schema_hash": short_hash([schema_part(part) for part in (*made.fields, *made.questions)]),
             "citejury_version": version("citejury"),
-            **({EVIDENCE: evidence} if marked else {}),
-            **({} if task in OWN_TASKS else {TASK_DOCUMENT: task_named(task).document}),
+            **({labels.EVIDENCE: evidence} if marked else {}),
+            **({} if task in labels.OWN_TASKS else {TASK_DOCUMENT: labels.task_named(task).document}),
         }
     )
     return made
 
 
-def _asked(question: Question, task: TaskName, wording: Wording) -> Any:
+def _asked(question: labels.Question, task: labels.TaskName, wording: Wording) -> Any:
     rg, client, words = load_sdk(), unconnected(), wording.questions[task][question.name]
     about: dict[str, Any] = {"title": words.title, "description": words.description or None, "client": client}
     if question.is_rating:

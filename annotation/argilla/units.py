@@ -193,6 +193,15 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
         page = rows_page(argilla, dataset_id, page["next"])
 
 
+def is_stock(argilla: Argilla, dataset_id: str) -> bool:
+    """Whether the server is a stock Argilla."""
+    try:
+        argilla.request("GET", STATES_PATH.format(dataset_id=dataset_id), params={"limit": 1})
+    except NotFoundError:
+        return True
+    return False
+
+
 def write_needed(argilla: Argilla, dataset_id: str, wanted: Mapping[str, tuple[Assignment, int]]) -> None:
     """Write who gets a record, by its id, and that it waits for so many submissions more than it has; 0 is for none.
 

@@ -9,28 +9,17 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from annotation.argilla.labels import (
-    ANSWERS,
-    MARKS,
-    NOTES,
-    OWN_TASKS,
-    TASK_FOLDER,
-    ByTask,
-    Mark,
-    Question,
-    Task,
-    TaskName,
-    TaskWords,
-)
+from annotation.argilla import labels as defined
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.causes import SourceState
 
 LOCALES = Path(__file__).parents[1] / "locales"
 
-FIELDS: ByTask[tuple[str, ...]] = ByTask(lambda task: task.fields)
+FIELDS: defined.ByTask[tuple[str, ...]] = defined.ByTask(lambda task: task.fields)
 ShownState = Literal[SourceState, "never_archived"]  # the last is `gone`, and no archive has ever seen it
 
 _T = TypeVar("_T")
+_DISPLAY = ("passage", "unknown_source", "no_sources", "without_place", "empty_text", "asked", "fetched", "partly_read")
 _LONGEST = {"title": 500, "description": 1000, "guidelines": 10_000, "values": 200}
 """What argilla-server 2.8.0 takes."""
 
@@ -54,7 +43,7 @@ class MarksWording(NamedTuple):
 
     titles: Mapping[str, str]
     description: str
-    names: Mapping[Mark, str]
+    names: Mapping[defined.Mark, str]
 
 
 class Wording(NamedTuple):
@@ -62,12 +51,12 @@ class Wording(NamedTuple):
     answers: Mapping[str, str]
     notes: QuestionWording
     marks: MarksWording
-    fields: Mapping[TaskName, Mapping[str, str]]
-    titles: Mapping[TaskName, str]
-    questions: Mapping[TaskName, Mapping[str, QuestionWording]]
-    values: Mapping[TaskName, Mapping[str, Mapping[str, str]]]  # what each value of a question is called
-    rules: Mapping[TaskName, Mapping[str, str]]
-    decisions: Mapping[TaskName, Mapping[str, str]]
+    fields: Mapping[defined.TaskName, Mapping[str, str]]
+    titles: Mapping[defined.TaskName, str]
+    questions: Mapping[defined.TaskName, Mapping[str, QuestionWording]]
+    values: Mapping[defined.TaskName, Mapping[str, Mapping[str, str]]]  # what each value of a question is called
+    rules: Mapping[defined.TaskName, Mapping[str, str]]
+    decisions: Mapping[defined.TaskName, Mapping[str, str]]
     states: Mapping[ShownState, str]
     passage: str
     unknown_source: str
@@ -80,10 +69,10 @@ class Wording(NamedTuple):
     adjudication: Mapping[str, str]
     rules_heading: str
     examples_heading: str
-    examples: Mapping[TaskName, Examples]
-    guidelines: Mapping[TaskName, str]
+    examples: Mapping[defined.TaskName, Examples]
+    guidelines: Mapping[defined.TaskName, str]
 
-    def own_rule(self, task: TaskName, label: str) -> str:
+    def own_rule(self, task: defined.TaskName, label: str) -> str:
         """The description of a question without the decisions, for where they stand in the guidelines beside it."""
         lines = self.questions[task][label].description.split("\n")
         return "\n".join(line for line in lines if line not in self.decisions[task].values())
@@ -104,25 +93,25 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         texts = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"`{path.name}` is not a TOML file in UTF-8: {error}. Mend it.") from error
-    beside = folder.parent / TASK_FOLDER.name
-    folder_of_tasks = beside if beside.is_dir() else TASK_FOLDER
+    beside = folder.parent / defined.TASK_FOLDER.name
+    folder_of_tasks = beside if beside.is_dir() else defined.TASK_FOLDER
 
-    def of_task(of: Callable[[Task, TaskWords], _T]) -> ByTask[_T]:
-        return ByTask(lambda task: of(task, _words_of(task, locale, folder_of_tasks)))
+    def of_task(of: Callable[[defined.Task, defined.TaskWords], _T]) -> defined.ByTask[_T]:
+        return defined.ByTask(lambda task: of(task, _words_of(task, locale, folder_of_tasks)))
 
-    answers = read_texts(texts, ("answers",), ANSWERS, path)
+    answers = read_texts(texts, ("answers",), defined.ANSWERS, path)
     decided = _read_text(texts, ("replies", "decisions"), path)
     guidelines = of_task(lambda _, words: _with_decisions(words, decided))
-    for task in OWN_TASKS:  # to name at once what is missing
+    for task in defined.OWN_TASKS:  # to name at once what is missing
         guidelines[task]
     return Wording(
         locale=locale,
         answers=answers,
-        notes=_read_question(texts, (NOTES,), path),
+        notes=_read_question(texts, (defined.NOTES,), path),
         marks=MarksWording(
             read_texts(texts, ("evidence",), ("optional", "required"), path),
             _read_text(texts, ("evidence", "description"), path),
-            {mark: _read_text(texts, ("evidence", mark), path) for mark in MARKS},
+            {mark: _read_text(texts, ("evidence", mark), path) for mark in defined.MARKS},
         ),
         fields=of_task(lambda task, words: words.fields),
         titles=of_task(lambda task, words: words.title),
@@ -140,14 +129,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         rules=of_task(lambda task, words: words.rules),
         decisions=of_task(lambda task, words: words.decisions),
         states={state: _read_text(texts, ("states", state), path) for state in get_args(ShownState)},
-        passage=_read_text(texts, ("display", "passage"), path),
-        unknown_source=_read_text(texts, ("display", "unknown_source"), path),
-        no_sources=_read_text(texts, ("display", "no_sources"), path),
-        without_place=_read_text(texts, ("display", "without_place"), path),
-        empty_text=_read_text(texts, ("display", "empty_text"), path),
-        asked=_read_text(texts, ("display", "asked"), path),
-        fetched=_read_text(texts, ("display", "fetched"), path),
-        partly_read=_read_text(texts, ("display", "partly_read"), path),
+        **read_texts(texts, ("display",), _DISPLAY, path),
         adjudication=read_texts(texts, ("adjudication",), ("votes", "notes", "disputed", "quotes", "look"), path),
         rules_heading=_read_text(texts, ("replies", "heading"), path),
         examples_heading=_read_text(texts, ("printed", "examples"), path),
@@ -158,7 +140,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
     )
 
 
-def _with_decisions(words: TaskWords, heading: str) -> str:
+def _with_decisions(words: defined.TaskWords, heading: str) -> str:
     """The guidelines with the decisions where a line says `{decisions}`, else at their end."""
     lines = [re.sub(r"^([^:：]+[:：]) *", r"- **\1** ", text) for text in words.decisions.values()]
     section = "\n".join((f"## {heading}", *lines)) if lines else ""
@@ -166,18 +148,18 @@ def _with_decisions(words: TaskWords, heading: str) -> str:
     return f"{before}{section}{after}" if mark or not lines else f"{before.rstrip()}\n\n{section}\n"
 
 
-def _whole_rule(task: Task, words: TaskWords, label: str) -> str:
+def _whole_rule(task: defined.Task, words: defined.TaskWords, label: str) -> str:
     """The description of a question, then a line for each decision on it."""
     decided = [words.decisions.get(each.id, "") for each in task.decisions if each.question == label]
     return "\n".join(filter(None, (words.questions[label].description, *decided)))
 
 
-def _values(question: Question, words: TaskWords) -> dict[str, str]:
+def _values(question: defined.Question, words: defined.TaskWords) -> dict[str, str]:
     return {value: words.questions[question.name].values.get(value, value) for value in question.values}
 
 
-def _words_of(task: Task, locale: str, folder: Path) -> TaskWords:
-    if task.name in OWN_TASKS:
+def _words_of(task: defined.Task, locale: str, folder: Path) -> defined.TaskWords:
+    if task.name in defined.OWN_TASKS:
         return read_words(task, folder / f"{task.name}.toml", "", locale, {"file": f"{task.name}.{locale}.toml"})
     if locale not in task.wording:
         there = ", ".join(task.wording) or "none"
@@ -194,7 +176,7 @@ class Problem(NamedTuple):
     what: str
 
 
-def read_words(task: Task, path: Path, text: str, locale: str, given: Any) -> TaskWords:
+def read_words(task: defined.Task, path: Path, text: str, locale: str, given: Any) -> defined.TaskWords:
     """The wording in a task's file, of which `given` is a table, or in the file beside it that the table names.
 
     InputError names the file, the line, what is wrong there, and what to do.
@@ -212,7 +194,7 @@ def read_words(task: Task, path: Path, text: str, locale: str, given: Any) -> Ta
     if isinstance(given, dict) and "guidelines" not in given:
         given = given | {"guidelines": read_file(path.with_name(f"{beside}.{locale}.md"))}
     try:
-        words = TaskWords.model_validate(given)
+        words = defined.TaskWords.model_validate(given)
     except ValidationError as error:
         problems = [described(each) for each in error.errors(include_url=False)]
         raise told(path, text, [Problem((*loc, *where), what) for where, what in problems]) from error
@@ -280,7 +262,7 @@ def described(problem: Any) -> Problem:
     return Problem(loc, f"is {str(found)[:60]!r}: {problem['msg'][:1].lower()}{problem['msg'][1:]}")
 
 
-def _word_problems(task: Task, words: TaskWords) -> Iterator[Problem]:
+def _word_problems(task: defined.Task, words: defined.TaskWords) -> Iterator[Problem]:
     yield from _texts((), {"title": words.title, "guidelines": _with_decisions(words, "")})
     yield from _texts(("fields",), words.fields, task.fields)
     yield from _texts(("rules",), words.rules, [rule.name for rule in task.rules])

@@ -25,6 +25,9 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.file import Place
 from annotation.campaign.replies import replies_in, rules_in
 from pipeline.core.errors import ArgillaError, InputError, NotFoundError
+from pipeline.core.sentences import sentences
+
+_say = sentences(__file__)
 
 
 class Series(NamedTuple):
@@ -128,10 +131,7 @@ def find_datasets(
     of_round = [dataset for dataset in ours if dataset.round == round_name]
     languages = sorted({dataset.locale for dataset in of_round})
     if len(languages) > 1 and not locale:
-        raise InputError(
-            f"The workspace {workspace!r} has datasets in several languages: {', '.join(languages)}. Choose one with "
-            "`--locale`."
-        )
+        raise InputError(_say("several", workspace=workspace, languages=", ".join(languages)))
     chosen = locale or "".join(languages)
     ready = [dataset for dataset in of_round if dataset.locale == chosen and dataset.status == "ready"]
     newest = {dataset.task: dataset for dataset in sorted(ready, key=lambda dataset: dataset.version)}
@@ -144,11 +144,9 @@ def find_datasets(
         of_the_round, option = "", ""
         if round_name != tasks.PRODUCTION:
             of_the_round, option = f" of the round {round_name!r}", f" --round {round_name}"
-        raise NotFoundError(
-            f"The workspace {workspace!r} on Argilla at {argilla.api_url} lacks the published datasets{of_the_round}: "
-            f"{', '.join(missing)}; it has the rounds: {', '.join(sorted({each.round for each in ours})) or 'none'}. "
-            f"Make them with `citejury annotation setup{option}`."
-        )
+        told = {"of_the_round": of_the_round, "option": option, "missing": ", ".join(missing)}
+        rounds = ", ".join(sorted({each.round for each in ours})) or "none"
+        raise NotFoundError(_say("lacking", workspace=workspace, api_url=argilla.api_url, rounds=rounds, **told))
     return {task: newest[task] for task in wanted}
 
 

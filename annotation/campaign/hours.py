@@ -21,10 +21,7 @@ from annotation.campaign.file import Campaign
 from annotation.campaign.narratives import PlannedNarrative, PlannedRecord, Population
 from annotation.campaign.routing import expected_calibration, plan_routes
 from pipeline.core.errors import NotFoundError
-from pipeline.core.sentences import sentences
 from pipeline.text.words import Languages
-
-_say = sentences(__file__)
 
 Cell = tuple[TaskName, str]  # a task and the language of its questions
 Times = Mapping[Cell, Sequence[tuple[str, float]]]
@@ -69,7 +66,10 @@ def read_times(
         if (dataset := jury_dataset(described, name)) and dataset.status == "ready"
     ]
     if not datasets:
-        raise NotFoundError(_say("no_dataset", names=", ".join(map(repr, names)), api_url=argilla.api_url))
+        raise NotFoundError(
+            f"There is no dataset of citejury in {', '.join(map(repr, names))} on Argilla at {argilla.api_url}, so no "
+            "pace can be measured. Check `--from` and `--workspace`, or leave both out."
+        )
     for dataset in datasets:
         slowly(dataset.name)
         for unit in read_units(argilla, dataset.id):

@@ -15,6 +15,9 @@ from annotation.campaign.datasets import datasets_in
 from annotation.campaign.file import LONGEST_NAME, Annotator, Campaign
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.files import locked_folder, output_errors, write_private
+from pipeline.core.sentences import sentences
+
+_say = sentences(__file__)
 
 REVOCATION_PATH = "/citejury/users/{user_id}/revocation"
 
@@ -32,10 +35,7 @@ def checked_names(annotators: Sequence[str]) -> list[str]:
     if odd := [name for name in names if not name.isprintable()]:
         raise InputError(f"An annotator's name holds characters that cannot be seen: {odd[0]!r}. Leave them out.")
     if long := [name for name in names if len(name) > LONGEST_NAME]:
-        raise InputError(
-            f"An annotator's name has {len(long[0])} characters and may have {LONGEST_NAME}: {long[0][:20]!r}… "
-            "Choose a shorter one."
-        )
+        raise InputError(_say("long", length=len(long[0]), longest_name=LONGEST_NAME, start=long[0][:20]))
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"Annotators are named twice: {', '.join(map(repr, twice))}. Name each once.")
@@ -232,10 +232,7 @@ def find_user(argilla: Argilla, name: str) -> _User:
 
 def refuse_owner(user: _User) -> None:
     if user.role == "owner":
-        raise InputError(
-            f"{user.name!r} is an owner, who sees every workspace without being a member. Only admins and annotators "
-            "can be removed or forgotten."
-        )
+        raise InputError(_say("owner", name=user.name))
 
 
 def still_in_campaign(people: Sequence[Annotator], name: str) -> bool:

@@ -14,14 +14,13 @@ from annotation.campaign.file import Member, Place
 from annotation.campaign.replies import closing_rules
 from annotation.campaign.routing import ROUTING
 from pipeline.core.errors import ArgillaError, InputError
+from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted
+
+_say = sentences(__file__)
 
 Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
 Part = tuple[str, dict[str, Any]]  # path and body of a change to a field or question
-_NEW_VERSION = (
-    "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
-    "another `--workspace`."
-)
 _ASKS_FOR_MARKS = {
     "optional": "asks for marks on the context",
     "required": "requires marks on the context; stock Argilla takes answers without them",
@@ -109,10 +108,7 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
     for name in names:
         # argilla 2.8.0, `_models/_workspace.py`: it lists no workspace at all then. Its server takes any name.
         if name not in known and not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-            raise InputError(
-                f"A workspace cannot have the name {name!r}: Argilla's own library would list none of the server's "
-                "any more. Use letters from A to Z, digits, - and _ only."
-            )
+            raise InputError(_say("workspace_name", name=name))
     ids = {name: known.get(name) for name in names}
     described = {name: datasets.current_datasets(argilla, found) if found else [] for name, found in ids.items()}
     everything = [each for there in described.values() for each in there]
@@ -161,8 +157,8 @@ def _plan_dataset(
     refuse_strangers(described, definition)
     earlier = newest
     if existing is not None:
-        _refuse_other_evidence(existing, definition, _NEW_VERSION.format(task=task))
-        refuse_other_schema(argilla, existing, definition, _NEW_VERSION.format(task=task))
+        _refuse_other_evidence(existing, definition, _say("new_version", task=task))
+        refuse_other_schema(argilla, existing, definition, _say("new_version", task=task))
         origin = existing["metadata"].get(datasets.CARRIED_FROM) if datasets.is_carrying(existing) else None
         earlier = next((each for each in described if origin is not None and each["id"] == origin), None)
     if wanted.routing is not None:
@@ -267,10 +263,7 @@ def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any
 def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: defined.DatasetDefinition) -> None:
     """Raise ArgillaError where a dataset that is not ours has the name."""
     if any(each["name"] == definition.name and defined.task_of(each) != definition.task for each in described):
-        raise ArgillaError(
-            f"The workspace already has a dataset {definition.name!r} that citejury did not make. Rename it in "
-            "Argilla, or choose another `--workspace`."
-        )
+        raise ArgillaError(_say("stranger", name=definition.name))
 
 
 def refuse_other_schema(
@@ -292,8 +285,7 @@ def refuse_other_schema(
     ]
     if differences:
         raise ArgillaError(
-            f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
-            f"change a published dataset: {'; '.join(differences[:6])}. {way_out}"
+            _say("other_schema", dataset=existing["name"], differences="; ".join(differences[:6]), way_out=way_out)
         )
 
 
@@ -304,9 +296,7 @@ def _refuse_other_evidence(existing: Mapping[str, Any], definition: defined.Data
             way_out = "It is a draft without records: delete it in Argilla, then run `citejury annotation setup` again."
         words = {"off": "no marks", "optional": "optional marks", "required": "required marks"}
         raise ArgillaError(
-            f"The dataset {existing['name']!r} was made with {words[there]}, and now {words[wanted]} are wanted "
-            "(`evidence`). Argilla can neither add a question to a published dataset nor take one away, and the "
-            f"answers in one dataset are to be answers to the same form. {way_out}"
+            _say("other_evidence", dataset=existing["name"], there=words[there], wanted=words[wanted], way_out=way_out)
         )
 
 

@@ -18,9 +18,6 @@ from annotation.campaign.file import Annotator, Campaign, Member, members
 from annotation.campaign.routing import as_it_stands
 from pipeline.core.errors import NotFoundError
 from pipeline.core.files import ANYBODY, OWNER_ONLY, output_errors, staged_file
-from pipeline.core.sentences import sentences
-
-_say = sentences(__file__)
 
 _SHEET_TEXTS = (
     *("title", "address", "user", "password", "password_elsewhere", "order"),
@@ -111,7 +108,10 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
     working = {each.person.name for each in people if each.person.role == "annotator"}
     jurors = {person.name: person for person in everybody if person.name in working}
     if not jurors:
-        raise NotFoundError(_say("no_annotator", workspace=workspace))
+        raise NotFoundError(
+            f"The workspace {workspace!r} has no annotator to share with. Name some in `[campaign]` of citejury.toml "
+            "or with `--annotator`, and run `citejury annotation setup`."
+        )
     url = f"{argilla.api_url}/dataset/{{}}/annotation-mode"
     there = {
         name: [

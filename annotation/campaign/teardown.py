@@ -14,10 +14,13 @@ from annotation.argilla.client import Argilla, connected, dataset_handle, user_h
 from annotation.argilla.tasks import task_of
 from annotation.argilla.units import HISTORY_PATH, read_units
 from pipeline.core.errors import ArgillaError, NotAllowedError, NotFoundError
+from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted
 
 if TYPE_CHECKING:
     import argilla as rg
+
+_say = sentences(__file__)
 
 
 class _Contents(NamedTuple):
@@ -60,24 +63,16 @@ def plan_teardown(
     """
     workspace_id = argilla.find_workspace(workspace)
     if (users or not names) and argilla.me()["role"] != "owner":  # better told before anything is gone
-        raise NotAllowedError(
-            f"Only an owner may remove the workspace {workspace!r} or users. Set `ARGILLA_API_KEY` to an owner's key, "
-            "or name datasets with `--dataset`."
-        )
+        raise NotAllowedError(_say("only_owner", workspace=workspace))
     there = argilla.datasets(workspace_id)
     missing = sorted(set(names) - {dataset["name"] for dataset in there})
     if missing:
-        raise NotFoundError(
-            f"The workspace {workspace!r} has no dataset {missing[0]!r}; it has: "
-            f"{', '.join(dataset['name'] for dataset in there) or 'none'}. Check `--dataset`."
-        )
+        names_there = ", ".join(dataset["name"] for dataset in there) or "none"
+        raise NotFoundError(_say("no_dataset", workspace=workspace, missing=missing[0], there=names_there))
     chosen = [dataset for dataset in there if not names or dataset["name"] in names]
     strangers = [dataset["name"] for dataset in chosen if task_of(dataset) is None]
     if strangers:
-        raise ArgillaError(
-            f"The workspace {workspace!r} holds the dataset {strangers[0]!r}, which citejury did not set up and cannot "
-            "export. Remove it in Argilla, or name the others with `--dataset`."
-        )
+        raise ArgillaError(_say("stranger", workspace=workspace, dataset=strangers[0]))
     doomed = tuple(DatasetToDelete(each["id"], each["name"], _contents(argilla, each["id"])) for each in chosen)
     fates = _plan_users(argilla, workspace_id, others) if users else ()
     return Teardown(workspace, workspace_id, doomed, not names, fates)
@@ -121,9 +116,7 @@ def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
             held, exported = dataset.contents.counts[status], rows.get((dataset.id, status), 0)
             if exported != held:
                 raise ArgillaError(
-                    f"The export holds {exported} {status} responses of the {held} in the dataset {dataset.name!r}, so "
-                    "nothing was removed. Run the command again if somebody is still at work; records that citejury "
-                    "did not push are in no export, so remove them in Argilla."
+                    _say("not_exported", exported=exported, status=status, held=held, dataset=dataset.name)
                 )
 
 
@@ -137,10 +130,7 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], report: Callable[[str
     workspaces = {plan.workspace: workspace_handle(client, plan.workspace_id) for plan in plans}
     for workspace, dataset in [(plan.workspace, each) for plan in plans for each in plan.datasets]:
         if _contents(argilla, dataset.id) != dataset.contents:
-            raise ArgillaError(
-                f"Somebody worked in the dataset {dataset.name!r} since it was looked at, so it and what comes after "
-                "it stay. Ask the annotators to stop, and run the command again."
-            )
+            raise ArgillaError(_say("worked_on", dataset=dataset.name))
         _remove(dataset_handle(workspaces[workspace], dataset.id))
         is_erased = _erase_history(argilla, workspace, dataset.id)
         stays = "" if is_erased else " Its history stays on the server; only an owner may remove that."

@@ -14,6 +14,7 @@ from annotation.cli.options import api_url_option, flag, workspace_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from annotation.push.record_sources import CheckedPaths
     from pipeline.records.schema import QueryResponse
 
+_say = sentences(__file__)
+
 Known = Literal["skip", "push"]
 _SHOWN = 20
 
@@ -32,23 +35,9 @@ _SHOWN = 20
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH…")
 @flag("--dry-run", help="Show the difference, and write nothing.")
 @flag("--revise", help="Put a record that changed after it was answered in again, as a revision of its own.")
-@click.option(
-    "--sample",
-    type=PATH,
-    metavar="FILE",
-    help="Only the records that this CSV file names, such as the sample.csv of `study plan`.",
-)
-@click.option(
-    "--exclude",
-    type=PATH,
-    metavar="FILE",
-    help="All but the records that this CSV file names in its column record_uuid.",
-)
-@click.option(
-    "--known",
-    type=click.Choice(("skip", "push")),
-    help="What becomes of records whose answer is there under another id; you are asked if not given.",
-)
+@click.option("--sample", type=PATH, metavar="FILE", help=_say("help_sample"))
+@click.option("--exclude", type=PATH, metavar="FILE", help=_say("help_exclude"))
+@click.option("--known", type=click.Choice(("skip", "push")), help=_say("help_known"))
 @flag("--yes", help="Do not ask before lists take records whose overlap is another in citejury.toml, or that are done.")
 @flag("--skip-self-naming", help="Leave out answers that speak as their own model, as in `I am …`.")
 @workspace_option
@@ -173,10 +162,7 @@ def _tell_checked(checked: "CheckedPaths", tasks: "Sequence[TaskName]", dry_run:
     speaking = len(checked.speaking)
     skipped = "; `--skip-self-naming` leaves these out" if speaking else ""
     skipped = " and are left out" if checked.left_out.intersection(checked.speaking) else skipped
-    what = (
-        "answers name their own model or its maker, perhaps only as their topic, so that annotators see it ("
-        f"{speaking} of them speak as it{skipped})"
-    )
+    what = _say("naming", speaking=speaking, skipped=skipped)
     if dry_run:
         _log_lines(what, checked.naming)
     elif checked.naming:
@@ -198,10 +184,7 @@ def _tell_languages(checked: "CheckedPaths", report: "PushReport", is_named: boo
     if most and max(len(report.unread), len(told)) > most:
         log("`--dry-run` lists all of them.")
     if not is_named and len(report.unread) == len(dict(checked.languages)):
-        raise InputError(
-            "Not all people of a list read any of these records; none is in. Add who reads them to `annotators` of "
-            "citejury.toml and run `citejury annotation setup`, or name a list for all of them with `--locale`."
-        )
+        raise InputError(_say("nobody_reads"))
 
 
 def _counted(
@@ -245,10 +228,7 @@ def _takes_known(bars: ProgressBars, known: Known | None, dry_run: bool, lines: 
     bars.clear()
     what = "records hold an answer (same provider, model, narrative and text) that is there under another id"
     if not known and not dry_run and not sys.stdin.isatty():
-        raise InputError(
-            f"{len(lines)} {what}, such as {lines[0]}. Add `--known skip` to leave them out, or `--known push` to let "
-            "annotators judge these answers a second time. Nothing was written."
-        )
+        raise InputError(_say("known", count=len(lines), what=what, first=lines[0]))
     _log_lines(what, lines, 5)
     if not known and not dry_run:
         answer = click.prompt("Leave them out, or put them in again?", type=click.Choice(("skip", "push")), err=True)
@@ -262,10 +242,7 @@ def _tell_repairs(repairs: "Sequence[Repair]") -> None:
     """Say which answers are shown as written, wholly or in part."""
     if repairs:
         given_up = sum(bool(repair.given_up) for repair in repairs)
-        what = (
-            "answers hold what Markdown would have changed; annotators see it as it was written "
-            f"({given_up} of them wholly without Markdown)"
-        )
+        what = _say("repairs", given_up=given_up)
         ordered = sorted(repairs, key=lambda repair: not repair.given_up)
         _log_lines(what, ordered, _SHOWN)
 

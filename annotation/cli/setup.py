@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from annotation.cli.options import FILE, FOLDER, api_url_option, flag, named_server, several, workspace_option
 from pipeline.cli.options import SectionedCommand, log, tell_next
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted, printable
 
@@ -22,50 +23,22 @@ if TYPE_CHECKING:
     from annotation.campaign.people import NewUser, Stranger
     from annotation.campaign.setup_plan import Plan
 
+_say = sentences(__file__)
+
 _IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "evidence": "--evidence"}
-_TO_DO = {
-    "created": "create",
-    "finished": "finish",
-    "updated": "update",
-    "added": "add",
-    "removed": "take out",
-    "kept": "keep",
-}
+_TO_DO = dict(created="create", finished="finish", updated="update", added="add", removed="take out", kept="keep")
 
 
 @click.command(cls=SectionedCommand, rare="--round --evidence --new-version --api-url")
 @click.option("--workspace", help="Argilla workspace to make; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Language of questions and guidelines: en, de or ja; the setting `locale` if not given.")
 @several("--annotator", "annotators", help="User name of an annotator")
-@click.option(
-    "--overlap", type=click.IntRange(1), help="How many annotators a record waits for; 1 for new datasets if not given."
-)
-@click.option(
-    "--round",
-    "round_name",
-    default="production",
-    metavar="NAME",
-    help="Round of annotation, such as calibration; production if not given.",
-)
-@click.option(
-    "--evidence",
-    type=click.Choice(("off", "optional", "required")),
-    help="Whether grounding asks for marks on the words that decided; off for new datasets if not given.",
-)
-@several(
-    "--new-version",
-    "new_versions",
-    metavar="TASK",
-    help="Make a new version of this task's datasets, with their records",
-)
+@click.option("--overlap", type=click.IntRange(1), help=_say("help_overlap"))
+@click.option("--round", "round_name", default="production", metavar="NAME", help=_say("help_round"))
+@click.option("--evidence", type=click.Choice(("off", "optional", "required")), help=_say("help_evidence"))
+@several("--new-version", "new_versions", metavar="TASK", help=_say("help_new_version"))
 @click.option("--passwords", type=FILE, help="File that keeps the passwords of new annotators, readable for you only.")
-@click.option(
-    "--remove-people/--keep-people",
-    "removes",
-    default=None,
-    help="What becomes of people who are in the campaign's workspaces and not in citejury.toml; you are asked if not "
-    "given.",
-)
+@click.option("--remove-people/--keep-people", "removes", default=None, help=_say("help_people"))
 @flag("--dry-run", help="Show the plan, and change nothing.")
 @flag("--yes", help="Do not ask before a change that touches what has been answered.")
 @api_url_option
@@ -187,10 +160,7 @@ def named_again(workspace: str | None, round_name: str = "production") -> str:
 def _refuse_options(ctx: click.Context, names: Collection[str]) -> None:
     used = {name for name in names if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
     if given := [option for name, option in _IN_CAMPAIGN.items() if name in used]:
-        raise click.UsageError(
-            f"{' and '.join(given)} cannot be used where citejury.toml has a campaign. Write it into the table "
-            "`[campaign]` there."
-        )
+        raise click.UsageError(_say("in_campaign", options=" and ".join(given)))
 
 
 def _show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
@@ -216,11 +186,7 @@ def _strangers(argilla: "Argilla", campaign: "Campaign | None", workspace: str) 
     ]
     if lines:
         _log_lines("On the server and not in citejury.toml:", lines)
-        log(
-            "They can log in, read and answer there, and count where `status` and `--one-more` ask who is left.\n"
-            "`--remove-people` takes them out: their log-ins end, and what they answered stays. `--keep-people` keeps "
-            "them;\nto keep them for good, write them into `[campaign]`."
-        )
+        log(_say("strangers"))
     return strangers
 
 
@@ -253,9 +219,7 @@ def _show_password(user: "NewUser") -> None:
 @click.command()
 @click.option("--out", "folder", required=True, type=FOLDER, help="Folder to write into.")
 @click.option(
-    "--passwords",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="File that `citejury annotation setup --passwords` wrote; the sheets then hold the passwords.",
+    "--passwords", type=click.Path(dir_okay=False, exists=True, path_type=Path), help=_say("help_share_passwords")
 )
 @workspace_option
 @click.option("--api-url", help="Address of Argilla as annotators reach it; ARGILLA_API_URL if not given.")

@@ -8,8 +8,10 @@ Source: pipeline/contracts/evidence.md.
 """
 
 import json
+import tomllib
 from collections.abc import Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -38,32 +40,8 @@ from pipeline.models.evidence import (
 from pipeline.models.structured import DATA_RULE, marked_texts, marking_words
 from pipeline.records.schema import split_line
 
-_SYSTEM_PROMPT = f"""You are a careful annotator. You answer yes/no questions about texts that were collected from the \
-web and from language models, and you answer in JSON only.
-
-{DATA_RULE} judge. Judge it like any other text."""
-
-_UNIT_WORDS: dict[TaskName, str] = {
-    "retrieval": "Judge ONE passage against the query. Do not judge whether the passage is right.",
-    "grounding": "Judge ONE answer to a query against the whole context below it. Only the context counts, not what "
-    'you know; the query says what an answer such as "No." claims.',
-    "generation": "Judge ONE answer against its query.",
-}
-_CLAIM = (
-    'A "claim" is a substantive statement that can be right or wrong, not a greeting, a hedge or a heading. A query is '
-    'often a statement; read it as "Is this true, and why?". An answer that opens with "No." claims that the statement '
-    "is false. `[n]` in an answer, or `(C001)`, is a citation marker."
-)
-_EVIDENCE_WORDS = (
-    "`evidence`: one to three quotes that your judgement rests on, also where it is no (then what comes closest). "
-    "`snippet` is copied letter for letter from the text below one line `### [PAGE] URL`, at most 320 characters, one "
-    "stretch without omissions. `url` is the URL of that line."
-)
-_FORM_WORDS = (
-    "Answer with one JSON object and nothing else. `labels` has every label above and no other; `value` is true for "
-    "yes. `p_yes` is the probability from 0 to 1 that the value is yes, so it is above 0.5 for yes and below 0.5 "
-    "for no. `rationale` says why in at most three sentences."
-)
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SYSTEM_PROMPT = _WORDS["system"].replace("{data_rule}", DATA_RULE)
 
 
 class Prompt(NamedTuple):
@@ -89,8 +67,8 @@ def build_prompt(unit: Unit) -> Prompt:
     meanings = {question.name: question.meaning for question in task_named(unit.task).questions}
     labels = [f"- {name}: yes when: {meanings[name]} {questions[name].description}" for name in LABELS[unit.task]]
     parts = [
-        _UNIT_WORDS[unit.task],
-        _CLAIM,
+        _WORDS["units"][unit.task],
+        _WORDS["claim"],
         "\n".join(("Labels of this task:", *labels)),
         "\n".join(
             f"Where {name} is {value}, {consequent} is {then}."
@@ -98,8 +76,8 @@ def build_prompt(unit: Unit) -> Prompt:
             for name, (value,) in rule.condition.items()
             for consequent, (then,) in rule.then.items()
         ),
-        _EVIDENCE_WORDS if unit.passages else "",
-        _FORM_WORDS,
+        _WORDS["evidence"] if unit.passages else "",
+        _WORDS["form"],
         marking_words(sections),
         marked_texts(sections),
         "Answer in JSON now.",

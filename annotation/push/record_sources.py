@@ -1,11 +1,12 @@
 """Records out of what people have: run folders, CSV v2 files, JSON Lines (canonical or ragas-style)."""
 
 import re
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from annotation.argilla.rendering import one_line
 from pipeline.core.errors import BadRowsError, InputError
@@ -232,39 +233,17 @@ def _nothing_to_push(
 # What follows finds where an answer tells its annotators which model or company wrote it.
 
 _NAMES = tuple(provider.names for provider in every_provider())
-_OTHER_MODELS = ("copilot", "deepseek", "mistral", "llama")
-_OTHER_MAKERS = ("microsoft", "meta", "mistral", "deepseek")
-_MODEL = f"(?:{'|'.join((*(names.models for names in _NAMES), *_OTHER_MODELS))})"
-_MAKER = f"(?:{'|'.join((*(names.makers for names in _NAMES), *_OTHER_MAKERS))})"
-_KIND = r"(?:an?|the|large|ai|artificial|intelligence|language|model|assistant|chat ?bot|called|named|simply|just)"
-_KIND_DE = r"(?:eine?|der|die|das|großes?|ki|ki-\w+|sprachmodell|assistent(?:in)?|chat-?bot|namens)"
-_I_AM = r"(?:\bi am|\bi['’]m|\bmy name is)"
-_ICH_BIN = r"(?:\bich bin|\bich heiße|\bmein name ist)"
-_MADE = r"(?:developed|made|created|trained|built|designed|provided|powered|from)"
-_MADE_JA = r"(?:が|によって|により|で|に)(?:開発|訓練|トレーニング|学習|作成|作ら|提供)"
-_I_JA = r"(?:私|わたし|わたくし|僕|当方)(?:の名前)?は[、,\s]*"
+_SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("self_naming.toml").read_text(encoding="utf-8"))
+_OTHER_MODELS, _OTHER_MAKERS = _SAID["other_models"], _SAID["other_makers"]
 # Letters and digits of Latin script only: in Japanese a name has other letters on both sides.
 _START, _END = r"(?<![a-z0-9])", r"(?![a-z0-9])"
-_SELF_REFERENCES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"{_I_AM} (?:{_KIND}[ ,]+){{0,8}}(?P<name>{_MODEL}){_END}",
-        rf"\bas (?:{_KIND}[ ,]+){{0,8}}(?P<name>{_MODEL}){_END}(?:,| i\b)",
-        rf"(?:{_I_AM}|\bi(?: was| have been|['’]ve been)|\bas an? (?:ai|artificial|large|language|assistant|chatbot))\b"
-        rf"[^.!?\n]{{0,80}}?\b{_MADE}(?: by)? (?P<name>{_MAKER}){_END}",
-        rf"(?:{_I_AM}|\bas) (?P<name>{_MAKER})['’]s (?:{_KIND}[ ,]*)+",
-        rf"{_ICH_BIN} (?:{_KIND_DE}[ ,]+){{0,6}}(?P<name>{_MODEL}){_END}",
-        rf"\bals (?:{_KIND_DE}[ ,]+){{0,6}}(?P<name>{_MODEL}){_END}(?:,| (?:kann|habe|bin|darf|werde|weiß|möchte)\b)",
-        rf"(?:{_ICH_BIN}|\bich wurde|\bals (?:eine? )?(?:großes )?(?:ki|sprachmodell|künstliche|assistent|chat-?bot))\b"
-        rf"[^.!?\n]{{0,80}}?\bvon (?P<name>{_MAKER}){_END}",
-        rf"\bals (?:eine?s? )?von (?P<name>{_MAKER}) (?:entwickelt|trainiert|erstellt|geschaffen)",
-        rf"{_I_JA}(?P<name>{_MODEL}){_END}",
-        rf"{_I_JA}[^。！？\n]{{0,40}}?(?P<name>{_MAKER}){_MADE_JA}",
-        rf"(?:^|[。！？\n])[ 　]*(?P<name>{_MAKER}){_MADE_JA}[^。！？\n]{{0,40}}?(?:モデル|ai|アシスタント)"
-        r"(?:です|である|として)",
-        rf"(?:^|[。！？\n])[ 　]*(?P<name>{_MODEL}){_END}(?:です|と申します|といいます|として)",
-    )
-)
+_PARTS = {
+    **_SAID["parts"],
+    "model": f"(?:{'|'.join((*(names.models for names in _NAMES), *_OTHER_MODELS))})",
+    "maker": f"(?:{'|'.join((*(names.makers for names in _NAMES), *_OTHER_MAKERS))})",
+    "end": _END,
+}
+_SELF_REFERENCES = tuple(re.compile(each.format(**_PARTS), re.IGNORECASE) for each in _SAID["self_references"])
 # Part of every name above: the patterns are slow, and most answers name nobody.
 _STEMS = (*(stem for names in _NAMES for stem in names.stems), *_OTHER_MODELS, *_OTHER_MAKERS)
 _AROUND = 40  # characters of the excerpt before and after the name

@@ -14,15 +14,7 @@ from annotation.argilla.display import HIDDEN, is_as_pushed, opaque_id, to_recor
 from annotation.argilla.labels import OWN_TASKS, TaskName
 from annotation.argilla.marks import add_passages
 from annotation.argilla.tasks import PRODUCTION, lacking_fields, lot
-from annotation.argilla.units import (
-    ASSIGNMENT,
-    STATES_PATH,
-    Assignment,
-    Unit,
-    assignment_of,
-    read_units,
-    record_uuid_of,
-)
+from annotation.argilla.units import ASSIGNMENT, Assignment, Unit, assignment_of, is_stock, read_units, record_uuid_of
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import JuryDataset, datasets_in, find_datasets, send_bodies
 from annotation.campaign.file import Campaign, Place, group_at, places
@@ -91,7 +83,7 @@ def push_controls(
             if change == "refused"
         ),
         met_twice=sum(each.met_twice for each in planned.values()),
-        is_stock=any(_is_stock(argilla, each.dataset) for each in [*planned.values()][:1]),
+        is_stock=any(is_stock(argilla, each.dataset.id) for each in [*planned.values()][:1]),
     )
 
 
@@ -126,14 +118,6 @@ def _planned(
     changes = [(body, _change(there.get(unit_id(body)), body)) for body in bodies]
     met_twice = sum((unit.made_from or unit.record.record_uuid) in labelled for unit in units)
     return _Planned(dataset, changes, met_twice)
-
-
-def _is_stock(argilla: Argilla, dataset: JuryDataset) -> bool:
-    try:
-        argilla.request("GET", STATES_PATH.format(dataset_id=dataset.id), params={"limit": 1})
-    except NotFoundError:
-        return True
-    return False
 
 
 def _by_place(workspace: str, campaign: Campaign, units: Sequence[Known]) -> dict[Place, list[Known]]:

@@ -13,14 +13,7 @@ from statistics import fmean
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TaskName, is_of_passages
 from annotation.argilla.tasks import PRACTICE
-from annotation.quality.notices import (
-    notices_of_balance,
-    notices_of_datasets,
-    notices_of_people,
-    notices_of_practice,
-    notices_of_progress,
-    notices_of_questions,
-)
+from annotation.quality import notices
 from annotation.quality.questions import find_questions
 from annotation.quality.schema import KINDS, AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.quality.scores import score_tallies
@@ -60,15 +53,15 @@ def read_status(
     if PRACTICE not in rounds:  # questions asked there are the lead's to answer; its cases are not the jury's work
         kept = tuple(each for each in status.datasets if each.round != PRACTICE)
         status = status.model_copy(update={"datasets": kept})
-    notices = (
-        *notices_of_datasets(found, status),
-        *notices_of_practice(tallies, names),
-        *notices_of_people(tallies, names, status.controls, argilla),
-        *notices_of_questions(status.questions),
-        *notices_of_progress(status.annotators),
-        *notices_of_balance(status.annotators),
+    told = (
+        *notices.of_datasets(found, status),
+        *notices.of_practice(tallies, names),
+        *notices.of_people(tallies, names, status.controls, argilla),
+        *notices.of_questions(status.questions),
+        *notices.of_progress(status.annotators),
+        *notices.of_balance(status.annotators),
     )
-    return status.model_copy(update={"notices": tuple(sorted(notices, key=lambda each: KINDS.index(each.kind)))})
+    return status.model_copy(update={"notices": tuple(sorted(told, key=lambda each: KINDS.index(each.kind)))})
 
 
 def _summed_up(

@@ -13,9 +13,6 @@ from annotation.quality.practice import CLOSED_ROUNDS, below_marks, standings_of
 from annotation.quality.scores import ControlTally
 from annotation.quality.submissions import Submission
 from pipeline.core.errors import NotFoundError
-from pipeline.core.sentences import sentences
-
-_say = sentences(__file__)
 
 
 class WatchedDataset(NamedTuple):
@@ -43,9 +40,11 @@ def find_watched(
     there = sorted({each.dataset.round for each in ours})
     missing = [name for name in rounds if name not in there]
     if missing or not ours:
-        of_round, names = f" of the round {missing[0]!r}" if missing else "", ", ".join(map(repr, workspaces))
-        told = {"of_round": of_round, "workspaces": names, "rounds": ", ".join(there) or "none"}
-        raise NotFoundError(_say("no_dataset", api_url=argilla.api_url, **told))
+        raise NotFoundError(
+            f"There is no dataset of citejury{f' of the round {missing[0]!r}' if missing else ''} in "
+            f"{', '.join(map(repr, workspaces))} on Argilla at {argilla.api_url}; the rounds there are: "
+            f"{', '.join(there) or 'none'}. Check `--workspace` and `--round`, or run `citejury annotation setup`."
+        )
     return sorted(
         (watched for watched in ours if not rounds or watched.dataset.round in rounds),
         key=lambda watched: watched.order,

@@ -21,7 +21,7 @@ from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.argilla.units import read_units, rows_page, units_with_texts
 from annotation.campaign.setup import set_up
 from annotation.quality.escalation import escalate
-from annotation.quality.notices import notices_of_balance, notices_of_progress
+from annotation.quality.notices import of_balance, of_progress
 from annotation.quality.practice import open_for, practice_datasets
 from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Status
 from annotation.quality.scores import ControlAnswer, score_answers
@@ -170,10 +170,10 @@ def person(name: str, **known: object) -> AnnotatorStatus:
 def test_who_judged_other_models_than_everybody_is_named_and_the_models_are_not() -> None:
     of = {"ana": {"gpt": 30, "b": 30}, "ben": {"b": 40}, "new": {"gpt": 19}}
     people = tuple(person(name, by_model=by) for name, by in of.items())
-    (notice,) = notices_of_balance(people)
+    (notice,) = of_balance(people)
     assert (notice.kind, notice.annotators) == ("unbalanced", ("ben",))
     assert "ben (up to 41 points)" in notice.text
-    assert not list(notices_of_balance(people[:1]))
+    assert not list(of_balance(people[:1]))
     status = EMPTY.model_copy(update={"annotators": people, "notices": (notice,)})
     assert "other models judged than by the rest: ben" in "\n".join(status_lines(status))
     assert "gpt" not in "\n".join(status_lines(status)) + render_page(status, 60)
@@ -183,7 +183,7 @@ def test_who_judged_other_models_than_everybody_is_named_and_the_models_are_not(
 def test_who_has_done_less_than_half_of_what_the_others_have_is_behind_once_they_have_begun() -> None:
     def behind(**work: tuple[int, int]) -> tuple[str, ...]:
         people = [person(name, done=done, left=left) for name, (done, left) in work.items()]
-        return tuple(name for notice in notices_of_progress(people) for name in notice.annotators)
+        return tuple(name for notice in of_progress(people) for name in notice.annotators)
 
     assert behind(ana=(80, 20), ben=(39, 61), carl=(80, 20)) == ("ben",)
     assert behind(ana=(80, 20), ben=(40, 60), carl=(80, 20)) == ()
@@ -191,7 +191,7 @@ def test_who_has_done_less_than_half_of_what_the_others_have_is_behind_once_they
     assert behind(ana=(9, 0), ben=(0, 9)) == ()
     assert behind(ben=(0, 100)) == ()
     others = [person("ana", done=80, left=20), person("gone", left=90, is_member=False)]
-    assert not list(notices_of_progress(others))
+    assert not list(of_progress(others))
 
 
 @pytest.mark.server
