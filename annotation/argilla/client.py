@@ -115,9 +115,7 @@ class Argilla(AbstractContextManager["Argilla"]):
                     return response
             except _BROKEN_CONNECTION as error:
                 if attempt == attempts:
-                    raise ServerUnreachableError(
-                        _say("broken", api_url=self.api_url, method=method, path=path)
-                    ) from error
+                    raise ServerUnreachableError(_say("cut", api_url=self.api_url, method=method, path=path)) from error
             except httpx.TimeoutException as error:
                 raise ServerUnreachableError(_say("late", api_url=self.api_url, method=method, path=path)) from error
             except httpx.TransportError as error:
@@ -133,9 +131,7 @@ class Argilla(AbstractContextManager["Argilla"]):
         detail = _refusal_detail(response)
         if response.is_server_error:
             why = detail or response.reason_phrase
-            return ArgillaError(
-                _say("failed", api_url=self.api_url, call=call, status=response.status_code, detail=why)
-            )
+            return ArgillaError(_say("fails", api_url=self.api_url, call=call, status=response.status_code, detail=why))
         if detail is None:
             return ArgillaError(_say("not_argilla", api_url=self.api_url, call=call, response=response))
         if response.status_code == httpx.codes.UNAUTHORIZED:
@@ -233,9 +229,8 @@ class _Through(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         body = json_text.loads(request.read() or b"null")
         path = request.url.path.partition(API_PATH)[2]
-        return httpx.Response(
-            200, json=self._argilla.request(request.method, path, params=request.url.params, json=body)
-        )
+        answer = self._argilla.request(request.method, path, params=request.url.params, json=body)
+        return httpx.Response(200, json=answer)
 
 
 def open_argilla(settings: "Settings") -> Argilla:
@@ -271,9 +266,7 @@ def _refusal_detail(response: httpx.Response) -> str | None:
         return None
     errors = detail.get("params", {}).get("errors") if isinstance(detail, dict) else None
     if isinstance(errors, list):
-        detail = "; ".join(
-            f"{'.'.join(str(part) for part in item.get('loc', ()))}: {item.get('msg', '')}" for item in errors
-        )
+        detail = "; ".join(f"{'.'.join(map(str, item.get('loc', ())))}: {item.get('msg', '')}" for item in errors)
     elif isinstance(detail, dict):
         detail = detail.get("params", {}).get("detail") or detail.get("code", "")
     return str(detail)[:600].rstrip(".")

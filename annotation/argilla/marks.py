@@ -150,10 +150,8 @@ def _runs(shown: str, original: str) -> list[Run]:
         return [(0, 0, len(shown))] if shown else []
     pairs: list[tuple[int, int]] = []
     place = 0
-    for position, character in enumerate(shown):
-        while (
-            place < len(original) and original[place] != character and (original[place], character) not in _STANDS_FOR
-        ):
+    for position, sign in enumerate(shown):
+        while place < len(original) and original[place] != sign and (original[place], sign) not in _STANDS_FOR:
             place += 1
         if place == len(original):
             break

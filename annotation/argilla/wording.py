@@ -162,10 +162,8 @@ def _words_of(task: defined.Task, locale: str, folder: Path) -> defined.TaskWord
     if task.name in defined.OWN_TASKS:
         return read_words(task, folder / f"{task.name}.toml", "", locale, {"file": f"{task.name}.{locale}.toml"})
     if locale not in task.wording:
-        there = ", ".join(task.wording) or "none"
-        raise InputError(
-            f"The task {task.name!r} has no wording in {locale!r}; there is {there}. Write it in its file."
-        )
+        here = ", ".join(task.wording) or "none"
+        raise InputError(f"The task {task.name!r} has no wording in {locale!r}; there is {here}. Write it in its file.")
     return task.wording[locale]
 
 
@@ -278,18 +276,16 @@ def _word_problems(task: defined.Task, words: defined.TaskWords) -> Iterator[Pro
             yield from _texts((*loc, "examples"), each.examples, question.answers if each.examples else ())
 
 
-def _texts(
-    loc: Sequence[str | int], given: Mapping[str, str], wanted: Sequence[str] | None = None
-) -> Iterator[Problem]:
-    """What is missing, empty, too long or for nothing that there is; `wanted` are the names that there should be."""
-    for name in given if wanted is None else wanted:
+def _texts(loc: Sequence[str | int], given: Mapping[str, str], there: Sequence[str] | None = None) -> Iterator[Problem]:
+    """What is missing, empty, too long or for nothing that there is; `there` are the names that there should be."""
+    for name in given if there is None else there:
         text, longest = given.get(name, ""), _LONGEST.get(name, _LONGEST["title"])
         if not text.strip():
             yield Problem((*loc, name), "has no text; write it there")
         elif len(text) > longest and "examples" not in loc:
             yield Problem((*loc, name), f"has {len(text):,} characters, and Argilla takes {longest:,}; shorten it")
-    for name in (name for name in given if wanted is not None and name not in wanted):
-        yield Problem((*loc, name), f"is for nothing that the task has; it has {', '.join(wanted or ()) or 'none'}")
+    for name in (name for name in given if there is not None and name not in there):
+        yield Problem((*loc, name), f"is for nothing that the task has; it has {', '.join(there or ()) or 'none'}")
 
 
 def _read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> str:

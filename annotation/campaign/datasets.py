@@ -137,14 +137,12 @@ def find_datasets(
     newest = {dataset.task: dataset for dataset in sorted(ready, key=lambda dataset: dataset.version)}
     there = dict.fromkeys(each.task for each in ours)
     wanted = wanted or [task for task in TASKS if task in (there if there.keys() - set(OWN_TASKS) else OWN_TASKS)]
-    missing = [
-        tasks.dataset_name(task, chosen, round_name) if chosen else task for task in wanted if task not in newest
-    ]
-    if missing:
+    absent = [tasks.dataset_name(task, chosen, round_name) if chosen else task for task in wanted if task not in newest]
+    if absent:
         of_the_round, option = "", ""
         if round_name != tasks.PRODUCTION:
             of_the_round, option = f" of the round {round_name!r}", f" --round {round_name}"
-        told = {"of_the_round": of_the_round, "option": option, "missing": ", ".join(missing)}
+        told = {"of_the_round": of_the_round, "option": option, "missing": ", ".join(absent)}
         rounds = ", ".join(sorted({each.round for each in ours})) or "none"
         raise NotFoundError(_say("lacking", workspace=workspace, api_url=argilla.api_url, rounds=rounds, **told))
     return {task: newest[task] for task in wanted}

@@ -258,18 +258,16 @@ def members(campaign: Campaign, workspace: str) -> tuple[Member, ...]:
     found: dict[str, dict[str, Member]] = {}
     shared = campaign.calibration or campaign.practice or not campaign.groups
     for group in (None, *campaign.groups) if shared else (*campaign.groups,):
-        concerned = [
+        people = [
             each
             for each in campaign.annotators
             if each.role != "annotator" or group is None or each.name in campaign.groups[group]
         ]
         for locale in campaign.locales:
-            readers = [
-                each for each in concerned if not campaign.parts_languages or locale in campaign.locales_of(each)
-            ]
+            readers = [each for each in people if not campaign.parts_languages or locale in campaign.locales_of(each)]
             if readers or group is None:
                 home = production_place(campaign, workspace, locale, group).workspace
-                for each in concerned:
+                for each in people:
                     belongs = each in readers and not each.left and each.role != "adjudicator"
                     found.setdefault(home, {}).setdefault(each.name, Member(home, each, belongs))
     return tuple(each for there in found.values() for each in there.values())

@@ -49,9 +49,7 @@ class _Timed(NamedTuple):
     counts: bool
 
 
-def read_times(
-    argilla: Argilla, workspaces: Iterable[str], slowly: Callable[[str], object] = lambda dataset: None
-) -> Times:
+def read_times(argilla: Argilla, workspaces: Iterable[str], slowly: Callable[[str], object] = lambda _: None) -> Times:
     """The times of what was done in these workspaces.
 
     A unit took the time since the same person's submission before, whatever that was, if there was no pause of half an
@@ -92,10 +90,8 @@ def _pace(task: TaskName, population: Population, times: Times) -> Pace:
         return Pace(1.0, _ASSUMED_FACTOR, 0, 0)
     measured = sum(seconds for taken in of_task.values() for _, seconds in taken)
     assumed = sum(len(taken) * _assumed_seconds(population, cell) for cell, taken in of_task.items())
-    people = len({user for taken in of_task.values() for user, _ in taken})
-    return Pace(
-        measured / assumed, math.exp(_SURE * math.sqrt(_PERSONS**2 / people + _UNITS**2 / count)), count, people
-    )
+    users = len({user for taken in of_task.values() for user, _ in taken})
+    return Pace(measured / assumed, math.exp(_SURE * math.sqrt(_PERSONS**2 / users + _UNITS**2 / count)), count, users)
 
 
 def _assumed_seconds(population: Population, cell: Cell) -> float:

@@ -256,23 +256,17 @@ def _sample(
     if not pairs:
         raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
     if not _finds_difference(wanted, there, votes):
-        raise InputError(
-            _say("few_narratives", points=100 * wanted, needed=_narratives_needed(wanted, votes), there=there)
-        )
+        raise InputError(_say("too_few", points=100 * wanted, needed=_narratives_needed(wanted, votes), there=there))
     for strata in ways:
         sizes = range(len(strata.members), everything)
-        place = bisect_left(
-            sizes, True, key=lambda number: _finds_difference(wanted, _shared(draw(strata, number))[0], votes)
-        )
+        place = bisect_left(sizes, True, key=lambda n: _finds_difference(wanted, _shared(draw(strata, n))[0], votes))
         if place:
             break
     return strata, len(strata.members) + place
 
 
-def narratives_within(
-    strata: Stratification, hours: float, hours_of: Callable[[PlannedNarrative, float], float]
-) -> int:
-    """How many narratives fit into the hours on average, where each takes what `hours_of` says.
+def narratives_within(strata: Stratification, hours: float, taking: Callable[[PlannedNarrative, float], float]) -> int:
+    """How many narratives fit into the hours on average, where each takes what `taking` says.
 
     The number does not depend on which narratives are drawn, so that every narrative keeps its probability.
     """
@@ -280,9 +274,7 @@ def narratives_within(
 
     def takes(number: int) -> float:
         part, sizes = number / everything, strata.sizes(number)
-        return sum(
-            count * fmean(hours_of(each, part) for each in strata.members[name]) for name, count in sizes.items()
-        )
+        return sum(size * fmean(taking(each, part) for each in strata.members[name]) for name, size in sizes.items())
 
     return bisect_left(range(1, everything + 1), True, key=lambda number: takes(number) > hours)
 

@@ -99,9 +99,7 @@ def _calibration_share(
     return frozenset(chosen)
 
 
-def _chosen(
-    rule: Calibration, new: Sequence[str], there: Mapping[str, str], without_passages: frozenset[str]
-) -> list[str]:
+def _chosen(rule: Calibration, new: Sequence[str], there: Mapping[str, str], bare: frozenset[str]) -> list[str]:
     """Of the new records of a language, beside those in Argilla with their rounds.
 
     Retrieval and grounding need records with passages, generation takes all. Where too few are in calibration, those of
@@ -115,7 +113,7 @@ def _chosen(
         found = [record_uuid for record_uuid in ordered if shares[record_uuid] < rule.fraction]
     else:
         found = ordered[: max(0, (rule.records or 0) - len(calibrated))]
-    for passed_over in (without_passages, frozenset[str]()) if rule.rule != 1 else ():
+    for passed_over in (bare, frozenset[str]()) if rule.rule != 1 else ():
         concerned = sum(each not in passed_over for each in (*there, *ordered))
         missing = _floor(concerned, rule) - sum(each not in passed_over for each in (*calibrated, *found))
         more = [each for each in ordered if each not in passed_over and each not in found][: max(0, missing)]

@@ -113,9 +113,8 @@ def plan_campaign(
     known = argilla.workspaces()
     for name in dict.fromkeys(place.workspace for place in wanted.places):
         if name in known:
-            check_routing(
-                datasets.current_datasets(argilla, known[name]), campaign, keys=("calibration", LANGUAGE_WORKSPACES)
-            )
+            there = datasets.current_datasets(argilla, known[name])
+            check_routing(there, campaign, keys=("calibration", LANGUAGE_WORKSPACES))
     newcomers = () if stock else calibration.find_newcomers(argilla, campaign, closed)
     kept = tuple(each for each in newcomers if each.dataset.task not in new_versions)
     return setup_plan.plan_setup(argilla, wanted, new_versions)._replace(newcomers=kept)
@@ -150,10 +149,8 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: setup_plan.Dataset
     if visible:
         argilla.request("PATCH", f"/datasets/{dataset_id}", json=visible)
     if "metadata" in plan.body:
-        before = str((plan.existing or {}).get("guidelines") or "")
-        datasets.append_to_log(
-            argilla, str(dataset_id), plan.body["metadata"], before, plan.body.get("guidelines", before)
-        )
+        old = str((plan.existing or {}).get("guidelines") or "")
+        datasets.append_to_log(argilla, str(dataset_id), plan.body["metadata"], old, plan.body.get("guidelines", old))
     if plan.jury is not None:
         datasets.write_value(
             argilla, str(dataset_id), datasets.JURY_PROPERTY, "citejury: who labels here", list(plan.jury)
@@ -243,14 +240,12 @@ def _is_member(argilla: Argilla, workspace_id: str, user_id: str, wanted: bool =
     return any(user["id"] == user_id for user in argilla.workspace_users(workspace_id)) is wanted
 
 
-def add_users(
-    argilla: Argilla, wanted: Sequence[file.Member], passwords: Passwords
-) -> tuple[setup_plan.MemberPlan, ...]:
+def add_users(argilla: Argilla, wanted: Sequence[file.Member], kept: Passwords) -> tuple[setup_plan.MemberPlan, ...]:
     """What was done about each person in each workspace; who is there already is left as they are."""
     named = dict.fromkeys(each.workspace for each in wanted)
     ids = {name: argilla.find_workspace(name) if name else "" for name in named}
     plans = setup_plan.plan_members(argilla, wanted, ids)
-    _apply_members(argilla, plans, ids, passwords)
+    _apply_members(argilla, plans, ids, kept)
     return plans
 
 

@@ -115,9 +115,7 @@ def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
         for status in ("submitted", "discarded"):
             held, exported = dataset.contents.counts[status], rows.get((dataset.id, status), 0)
             if exported != held:
-                raise ArgillaError(
-                    _say("not_exported", exported=exported, status=status, held=held, dataset=dataset.name)
-                )
+                raise ArgillaError(_say("lacks", exported=exported, status=status, held=held, dataset=dataset.name))
 
 
 def tear_down(argilla: Argilla, plans: Sequence[Teardown], report: Callable[[str], object] = lambda line: None) -> None:

@@ -187,16 +187,14 @@ def _tell_languages(checked: "CheckedPaths", report: "PushReport", is_named: boo
         raise InputError(_say("nobody_reads"))
 
 
-def _counted(
-    records: "Iterable[QueryResponse]", reasons: Counter[str], replaced: list[str]
-) -> "Iterator[QueryResponse]":
+def _counted(records: "Iterable[QueryResponse]", reasons: Counter[str], broken: list[str]) -> "Iterator[QueryResponse]":
     """The records; by the end `reasons` has their unreached sources by reason, and all others under an empty one.
 
     `replaced` names those of whose texts some cannot be shown.
     """
     for record in records:
         if any("\ufffd" in text for text in (record.query, record.answer, record.context_set)):
-            replaced.append(record.record_uuid)
+            broken.append(record.record_uuid)
         found = ((each.state == "unreached", each.reason or "no reason given") for each in record.sources)
         reasons.update(reason if is_unreached else "" for is_unreached, reason in found)
         yield record

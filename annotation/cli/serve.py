@@ -36,10 +36,8 @@ class _Interval(click.ParamType[timedelta]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
         if isinstance(value, timedelta):
             return value
-        found = re.fullmatch(r"([0-9]{1,4})([mhd])", value.strip())
-        interval = (
-            timedelta(minutes=int(found[1]) * {"m": 1, "h": 60, "d": 24 * 60}[found[2]]) if found else timedelta(0)
-        )
+        read = re.fullmatch(r"([0-9]{1,4})([mhd])", value.strip())
+        interval = timedelta(minutes=int(read[1]) * {"m": 1, "h": 60, "d": 24 * 60}[read[2]]) if read else timedelta(0)
         if interval < timedelta(minutes=10):
             self.fail(f"{value!r} should be a number and m, h or d, such as 6h, and no less than 10m.", param, ctx)
         return interval

@@ -218,9 +218,7 @@ def _show_password(user: "NewUser") -> None:
 
 @click.command()
 @click.option("--out", "folder", required=True, type=FOLDER, help="Folder to write into.")
-@click.option(
-    "--passwords", type=click.Path(dir_okay=False, exists=True, path_type=Path), help=_say("help_share_passwords")
-)
+@click.option("--passwords", type=click.Path(dir_okay=False, exists=True, path_type=Path), help=_say("share_passwords"))
 @workspace_option
 @click.option("--api-url", help="Address of Argilla as annotators reach it; ARGILLA_API_URL if not given.")
 def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: str | None) -> None:

@@ -70,17 +70,15 @@ def users(
         _list(api_url)
 
 
-def _add(
-    names: tuple[str, ...], workspaces: tuple[str, ...], role: Role, passwords: Path | None, api_url: str | None
-) -> None:
+def _add(names: tuple[str, ...], homes: tuple[str, ...], role: Role, path: Path | None, api_url: str | None) -> None:
     from annotation.campaign.file import Annotator
     from annotation.campaign.people import Passwords, checked_names
     from annotation.campaign.setup import add_users
 
     people = [Annotator.model_validate({"name": name, "role": role}) for name in checked_names(names)]
-    kept = Passwords(passwords, _show_password)
+    kept = Passwords(path, _show_password)
     with named_server(api_url=api_url) as (argilla, settings, campaign):
-        wanted = _memberships(argilla, people, workspaces, settings.workspace, None if workspaces else campaign)
+        wanted = _memberships(argilla, people, homes, settings.workspace, None if homes else campaign)
         plans = add_users(argilla, wanted, kept)
         roles = {user["username"]: user["role"] for user in argilla.users()}
     rows = [(printable(plan.member.person.name), plan.step.workspace or "-", _DONE[plan.step.done]) for plan in plans]
@@ -88,8 +86,8 @@ def _add(
     for person in people:
         if roles[person.name] != ("admin" if role == "admin" else "annotator"):
             log(f"{printable(person.name)} stays {roles[person.name]}: `--add` changes nobody's role.")
-    if passwords and passwords.exists():
-        log(f"Passwords are in {passwords}, which only you can read.")
+    if path and path.exists():
+        log(f"Passwords are in {path}, which only you can read.")
     listed = {each.name for each in campaign.annotators} if campaign else set()
     if unlisted := [person.name for person in people if campaign and person.name not in listed]:
         log(f"citejury.toml does not list {', '.join(map(printable, unlisted))}; write them into `[campaign]` too.")

@@ -190,9 +190,8 @@ class _UnitAsker:
         return self.question(prompt.text, prompt.system, prompt.schema) in self.replies.places
 
     async def answer(self, prompt: Prompt) -> Structured[ModelAnswer]:
-        return await ask_structured(
-            self, prompt.text, prompt.system, prompt.schema, partial(read_answer, self.unit.task)
-        )
+        read = partial(read_answer, self.unit.task)
+        return await ask_structured(self, prompt.text, prompt.system, prompt.schema, read)
 
 
 class _Nobody:

@@ -295,9 +295,8 @@ def _repeat_body(record: Mapping[str, Any], user_id: str, rate: float, taken: Se
     """Under another id, for this person only, shown as it was shown to them."""
     hidden = record["metadata"][HIDDEN]
     uuid = _control_uuid(hidden["record_uuid"], f"repeat {user_id}")
-    again = Assignment(
-        purpose="repeat", needed=1, users=(user_id,), rate=rate, repeats=record["external_id"] or record["id"]
-    )
+    shown = record["external_id"] or record["id"]
+    again = Assignment(purpose="repeat", needed=1, users=(user_id,), rate=rate, repeats=shown)
     metadata = {HIDDEN: {**hidden, "record_uuid": uuid}, ASSIGNMENT: again.model_dump(mode="json")}
     body = {"fields": record["fields"], "metadata": metadata, "external_id": uuid}
     has_own = record["external_id"] == unit_id(record)  # of the same kind as the one that it repeats

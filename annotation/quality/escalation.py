@@ -55,9 +55,7 @@ def escalate(
         new = [unit for unit in split if (unit.assignment.needed or 0) <= dataset.min_submitted]
         takers = {unit.record_id: _takers(unit, watched.open_to) for unit in new}
         chosen[dataset.id] = [unit for unit in new if takers[unit.record_id]]
-        closed_to.update(
-            names.get(user_id, user_id) for unit in new for user_id in _takers(unit, watched.kept_out.keys())
-        )
+        closed_to.update(names.get(who, who) for unit in new for who in _takers(unit, watched.kept_out.keys()))
         can_take = Counter(names.get(user_id, user_id) for users in takers.values() for user_id in users)
         escalated, before = len(chosen[dataset.id]), len(split) - len(new)
         counts = (len(split), escalated, before, len(new) - escalated)

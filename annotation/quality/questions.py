@@ -12,7 +12,7 @@ from annotation.argilla.tasks import define_dataset, evidence_of, lacking_fields
 from annotation.argilla.units import record_uuid_of
 from annotation.argilla.wording import read_wording
 from annotation.campaign import datasets
-from annotation.campaign import replies as kept_replies
+from annotation.campaign import replies as kept
 from annotation.quality.schema import Question
 from annotation.quality.tally import Tally, read_tallies
 from pipeline.core.errors import InputError, NotFoundError
@@ -20,10 +20,8 @@ from pipeline.core.errors import InputError, NotFoundError
 _MOST_CHARACTERS = 10_000  # argilla-server 2.8.0, of a dataset's guidelines
 
 
-def _replies(argilla: Argilla, dataset_id: str) -> dict[int, kept_replies.Reply]:
-    return kept_replies.replies_in(
-        (each["name"], each["settings"]) for each in datasets.properties_of(argilla, dataset_id)
-    )
+def _replies(argilla: Argilla, dataset_id: str) -> dict[int, kept.Reply]:
+    return kept.replies_in((each["name"], each["settings"]) for each in datasets.properties_of(argilla, dataset_id))
 
 
 def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskName, locale: str) -> list[str]:
@@ -59,13 +57,11 @@ def _described(argilla: Argilla, workspaces: Sequence[str]) -> list[dict[str, An
 
 def _of_task(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str) -> list[Mapping[str, Any]]:
     places = {each["workspace_id"] for each in described}
-    published = [each for each in described if each["status"] == "ready"]
+    ready = [each for each in described if each["status"] == "ready"]
     return [
         dataset
         for place in sorted(places)
-        for series, dataset in datasets.newest_versions(
-            each for each in published if each["workspace_id"] == place
-        ).items()
+        for series, dataset in datasets.newest_versions(each for each in ready if each["workspace_id"] == place).items()
         if (series.task, series.locale) == (task, locale)
     ]
 
@@ -80,7 +76,7 @@ def _guidelines(
     """The dataset's guidelines with the replies of all rounds, in place of those that they end in."""
     heading = read_wording(locale).rules_heading
     rules = [*datasets.rules_of(described, task, locale), *more]
-    return kept_replies.without_rules(dataset["guidelines"] or "", heading) + kept_replies.closing_rules(heading, rules)
+    return kept.without_rules(dataset["guidelines"] or "", heading) + kept.closing_rules(heading, rules)
 
 
 class Asked(NamedTuple):
@@ -98,12 +94,12 @@ def read_questions(argilla: Argilla, workspaces: Sequence[str]) -> list[Asked]:
 def find_questions(argilla: Argilla, tallies: Iterable[Tally], names: Mapping[str, str]) -> list[Asked]:
     found = []
     for tally in tallies:
-        replies = kept_replies.last_replies(_replies(argilla, tally.id).values()) if tally.questions else []
+        replies = kept.last_replies(_replies(argilla, tally.id).values()) if tally.questions else []
         texts = {(each.record_id, each.user_id, each.question): each.text for each in replies}
         for unit, each in tally.questions:
             text = each.question or ""
             question = Question(
-                id=kept_replies.question_id(unit.record_id, each.user_id, text),
+                id=kept.question_id(unit.record_id, each.user_id, text),
                 annotator=names.get(each.user_id, each.user_id),
                 record_uuid=record_uuid_of(tally.watched.dataset.task, unit),
                 external_id=unit.external_id,
@@ -159,7 +155,7 @@ def reply_to(
                     f"With this reply the guidelines of {dataset['name']!r} would have {length:,} characters, and "
                     f"Argilla takes {_MOST_CHARACTERS:,}. Reply without `--guidelines`, or more shortly."
                 )
-    reply = kept_replies.Reply(
+    reply = kept.Reply(
         record_id=question.record_id,
         external_id=question.external_id,
         user_id=asked.user_id,
@@ -171,9 +167,7 @@ def reply_to(
     dataset_id = asked.dataset.id
     number = max(_replies(argilla, dataset_id), default=0) + 1
     value = reply.model_dump(exclude_defaults=True)
-    datasets.add_property(
-        argilla, dataset_id, f"{kept_replies.REPLY_PROPERTY}{number}", f"citejury: reply {number}", value
-    )
+    datasets.add_property(argilla, dataset_id, f"{kept.REPLY_PROPERTY}{number}", f"citejury: reply {number}", value)
     try:
         argilla.request("GET", "/citejury/me/replies")
         is_shown = True

@@ -52,10 +52,8 @@ class Notice(Frozen):
     def __str__(self) -> str:
         if self.habit == "many_wrong":
             return f"answers controls wrongly more often than one time in five: {self.count:,} of {self.of:,} answers"
-        where = f" to `{self.label}` ({self.task})" if self.label else ""
-        return (
-            f"gives the same answer{where} whatever is shown: {self.count:,} of {self.of:,} answers to controls differ"
-        )
+        to = f" to `{self.label}` ({self.task})" if self.label else ""
+        return f"gives the same answer{to} whatever is shown: {self.count:,} of {self.of:,} answers to controls differ"
 
 
 class Scores(Frozen):

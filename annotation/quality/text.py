@@ -119,9 +119,7 @@ def _blocks(status: Status, width: int) -> Iterator[tuple[str, Iterable[str]]]:
         heading = ("person", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
         rows = table(heading, map(_controls_row, status.controls), width)
         yield "", [*rows, *wrap(_MEANINGS["controls"], width)]
-    slips = [
-        f"  {_place(each)}: {rule} {count}×" for each in status.datasets for rule, count in each.broken_rules.items()
-    ]
+    slips = [f"  {_place(of)}: {rule} {count}×" for of in status.datasets for rule, count in of.broken_rules.items()]
     if slips:
         yield "Rules between labels that answers break", slips
     for dataset in status.datasets:
