@@ -18,18 +18,7 @@ from pipeline.core.errors import InputError
 
 _MOST_VALUES = 100
 _LONGEST_VALUE = 200  # argilla-server 2.8.0
-_COLUMNS = re.compile(
-    "notes|evidence|query|input_query|answer|answer_raw|answer_timestamp|context_set|chunk|chunk_id|chunk_rank|doc_id|"
-    "text|text_pair|record_uuid|record_id|record_status|response_id|response_status|annotator_id|task|language|"
-    "created_at|inserted_at|updated_at|constraint_flags|origin|revision_of|round|workspace|dataset_id|dataset_version|"
-    "guideline_version|narrative_id|narrative_type|model_name|model_version|arm|repeat|run_id"
-)
-"""Columns of the exports that no question can have the name of."""
-_FILES = re.compile(
-    "agreement|annotators|citations|consensus|controls|decisions|disagreements|evidence|history|index|labels|manifest|"
-    "provenance|ratings|report|results|.*_discarded"
-)
-"""Names of the exports' other files."""
+_TAKEN = tomllib.loads(Path(__file__).with_name("taken.toml").read_text(encoding="utf-8"))
 
 
 def read_task(path: Path) -> labels.Task:
@@ -57,7 +46,7 @@ def read_task(path: Path) -> labels.Task:
 
 
 def _problems(task: labels.Task) -> Iterator[Problem]:
-    if _FILES.fullmatch(task.name):
+    if re.fullmatch(_TAKEN["files"], task.name):
         yield Problem(("name",), f"is {task.name!r}, the name of another file of the exports; choose another")
     known = labels.UNIT_FIELDS[task.unit]
     for name in task.fields:
@@ -92,7 +81,7 @@ def _decision_problems(task: labels.Task, decision: labels.Decision) -> Iterator
 
 def _question_problems(question: labels.Question) -> Iterator[Problem]:
     name, scale, values = question.name, question.scale, question.values
-    if _COLUMNS.fullmatch(name):
+    if name in _TAKEN["columns"]:
         yield Problem(("name",), f"is {name!r}, a column that the exports have already; choose another")
     if scale == "boolean":
         if values:

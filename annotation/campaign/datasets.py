@@ -87,6 +87,12 @@ def jury_dataset(described: Mapping[str, Any], workspace: str) -> JuryDataset | 
     return JuryDataset(dataset_id, name, workspace, *series, version, status, wanted, described["metadata"])
 
 
+def every_dataset(argilla: Argilla, workspace: str) -> list[JuryDataset]:
+    """Ours in a workspace, drafts and earlier versions included; NotFoundError where there is no workspace."""
+    described = argilla.datasets(argilla.find_workspace(workspace))
+    return [found for each in described if (found := jury_dataset(each, workspace))]
+
+
 def datasets_in(argilla: Argilla, workspace: str) -> list[JuryDataset]:
     """Our published datasets in a workspace, the newest version of each; NotFoundError where there is no workspace."""
     described = argilla.datasets(argilla.find_workspace(workspace))
@@ -126,8 +132,7 @@ def find_datasets(
     Without `wanted` those of all tasks that the workspace has, of ours all three.
     """
     tasks.check_round(round_name)
-    described = argilla.datasets(argilla.find_workspace(workspace))
-    ours = [found for each in described if (found := jury_dataset(each, workspace))]
+    ours = every_dataset(argilla, workspace)
     of_round = [dataset for dataset in ours if dataset.round == round_name]
     languages = sorted({dataset.locale for dataset in of_round})
     if len(languages) > 1 and not locale:

@@ -16,7 +16,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import OWN_TASKS, TaskName, is_of_passages
 from annotation.argilla.tasks import CALIBRATION
 from annotation.argilla.units import read_units, times_taken
-from annotation.campaign.datasets import jury_dataset
+from annotation.campaign.datasets import every_dataset
 from annotation.campaign.file import Campaign
 from annotation.campaign.narratives import PlannedNarrative, PlannedRecord, Population
 from annotation.campaign.routing import expected_calibration, plan_routes
@@ -57,12 +57,7 @@ def read_times(argilla: Argilla, workspaces: Iterable[str], slowly: Callable[[st
     """
     submissions: list[_Timed] = []
     names = list(dict.fromkeys(workspaces))
-    datasets = [
-        dataset
-        for name in names
-        for described in argilla.datasets(argilla.find_workspace(name))
-        if (dataset := jury_dataset(described, name)) and dataset.status == "ready"
-    ]
+    datasets = [each for name in names for each in every_dataset(argilla, name) if each.status == "ready"]
     if not datasets:
         raise NotFoundError(
             f"There is no dataset of citejury in {', '.join(map(repr, names))} on Argilla at {argilla.api_url}, so no "

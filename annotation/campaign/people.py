@@ -225,9 +225,7 @@ def find_user(argilla: Argilla, name: str) -> _User:
     for user in list_users(argilla):
         if user.name == name:
             return user
-    raise NotFoundError(
-        f"Argilla at {argilla.api_url} has no user {name!r}. `citejury annotation users` shows who is there."
-    )
+    raise NotFoundError(_say("no_user", api_url=argilla.api_url, name=name))
 
 
 def refuse_owner(user: _User) -> None:

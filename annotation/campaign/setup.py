@@ -21,6 +21,9 @@ from annotation.campaign import calibration, datasets, file, setup_plan
 from annotation.campaign.people import NewUser, Passwords, checked_names, create_user, remove_user
 from annotation.campaign.routing import LANGUAGE_WORKSPACES, check_routing, routing_metadata
 from pipeline.core.errors import InputError
+from pipeline.core.sentences import sentences
+
+_say = sentences(__file__)
 
 
 def set_up(
@@ -72,10 +75,7 @@ def wanted_of_round(
 ) -> setup_plan.Wanted:
     """What there is to be for a round beside the campaign's own; None as `locale` is for all of its languages."""
     if round_name in (tasks.PRACTICE, tasks.CALIBRATION, tasks.PRODUCTION):
-        raise InputError(
-            f"The round {round_name!r} is the campaign's own. Leave `--round` out; its languages and overlap stand in "
-            "the table `[campaign]` of citejury.toml."
-        )
+        raise InputError(_say("own_round", round_name=round_name))
     if locale is not None and locale not in campaign.locales:
         raise InputError(f"The campaign has no {locale!r}. Choose `--locale` from: {', '.join(campaign.locales)}.")
     locales = campaign.locales if locale is None else (locale,)
@@ -296,10 +296,7 @@ def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, s
         texts.setdefault("query", query)
     missing = sorted(fields - texts.keys())
     if missing:
-        raise InputError(
-            f"The record {record['external_id']!r} of the earlier version lacks the field {missing[0]!r}, so it cannot "
-            "be carried over. Push the records again with `citejury annotation push`; the new version is there."
-        )
+        raise InputError(_say("lacks_field", record=record["external_id"], field=missing[0]))
     body = {name: record[name] for name in ("external_id", "fields", "metadata")} | shown
     if assignment_of(record).purpose == "label":  # who answered the earlier version is asked anew
         body["metadata"] = {name: value for name, value in (body["metadata"] or {}).items() if name != ASSIGNMENT}

@@ -18,13 +18,10 @@ from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted
 
 _say = sentences(__file__)
+_ASKS_FOR_MARKS = {"optional": _say("asks_for_marks"), "required": _say("requires_marks")}
 
 Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
 Part = tuple[str, dict[str, Any]]  # path and body of a change to a field or question
-_ASKS_FOR_MARKS = {
-    "optional": "asks for marks on the context",
-    "required": "requires marks on the context; stock Argilla takes answers without them",
-}
 
 
 class Step(NamedTuple):

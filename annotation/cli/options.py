@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.core.errors import InputError
+from pipeline.core.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
     from pipeline.settings import Settings
 
+_say = sentences(__file__)
+
 FILE = click.Path(dir_okay=False, path_type=Path)
+OLD_FILE = click.Path(dir_okay=False, path_type=Path, exists=True)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 flag = partial(click.option, is_flag=True)
 preset = partial(click.option, show_default=True)
@@ -33,30 +37,14 @@ def several(*names: str, **attributes: Any) -> "Callable[[click.decorators.FC], 
 
 TASK_NAMES = ("retrieval", "grounding", "generation")
 # What `annotation.argilla.labels` calls `TASKS`; its models would load pydantic for `--help`.
-workspace_option = click.option(
-    "--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given."
-)
-workspaces_option = several(
-    "--workspace",
-    "workspaces",
-    metavar="NAME",
-    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given.",
-)
+workspace_option = click.option("--workspace", help=_say("help_workspace"))
+workspaces_option = several("--workspace", "workspaces", metavar="NAME", help=_say("help_workspaces"))
 api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 rounds_option = several("--round", "rounds", metavar="NAME", help="Only this round of annotation, such as calibration")
-annotators_option = several(
-    "--annotator", "annotators", metavar="NAME", help="Only responses of this annotator, by user name or user id"
-)
+annotators_option = several("--annotator", "annotators", metavar="NAME", help=_say("help_annotator"))
 anonymized_option = flag("--anonymize", "anonymized", help="Write annotator-01, … instead of annotators' names.")
-spreadsheet_option = flag(
-    "--spreadsheet-safe",
-    help="Put ' before cells that a spreadsheet takes for formulas, and a BOM at the start. This changes texts.",
-)
-decisions_option = click.option(
-    "--decisions",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A decisions.csv of adjudicators; their decisions come before all votes.",
-)
+spreadsheet_option = flag("--spreadsheet-safe", help=_say("help_spreadsheet"))
+decisions_option = click.option("--decisions", type=OLD_FILE, help=_say("help_decisions"))
 
 
 def confirm_by_name(name: str, yes: bool, prompt: str, nothing: str, what: str = "") -> None:

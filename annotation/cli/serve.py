@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from annotation.cli.options import FILE, FOLDER, flag, preset
+from annotation.cli.options import FILE, FOLDER, OLD_FILE, flag, preset
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.core.errors import ServerStartError
 from pipeline.core.sentences import sentences
@@ -194,7 +194,7 @@ def backup(file: Path, home: Path) -> None:
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=OLD_FILE)
 @_home_option
 def restore(file: Path, home: Path) -> None:
     """Make a server's home from the backup FILE; the home must be new or empty.

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from annotation.cli.options import FILE, FOLDER, api_url_option, flag, named_server, several, workspace_option
+from annotation.cli.options import FILE, FOLDER, OLD_FILE, api_url_option, flag, named_server, several, workspace_option
 from pipeline.cli.options import SectionedCommand, log, tell_next
 from pipeline.core.sentences import sentences
 from pipeline.core.tables import Table
@@ -218,7 +218,7 @@ def _show_password(user: "NewUser") -> None:
 
 @click.command()
 @click.option("--out", "folder", required=True, type=FOLDER, help="Folder to write into.")
-@click.option("--passwords", type=click.Path(dir_okay=False, exists=True, path_type=Path), help=_say("share_passwords"))
+@click.option("--passwords", type=OLD_FILE, help=_say("share_passwords"))
 @workspace_option
 @click.option("--api-url", help="Address of Argilla as annotators reach it; ARGILLA_API_URL if not given.")
 def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: str | None) -> None:
@@ -248,8 +248,5 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
         names = ", ".join(map(printable, written.without_work))
         log(f"No record is there yet for {names}; push first, then write the sheets again.")
     if is_loopback(urlsplit(settings.api_url).hostname or ""):
-        said = (
-            f"Warning: the sheets say {settings.api_url}, which opens on this computer only. Write them again with the "
-        )
-        log(fill(f"{said}address that annotators reach: `--api-url https://…`.", 80, break_on_hyphens=False))
+        log(fill(_say("loopback", api_url=settings.api_url), 80, break_on_hyphens=False))
     tell_next("send each annotator her sheet with the guideline pages of her language.")

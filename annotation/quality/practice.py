@@ -253,9 +253,7 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
         for task in tasks:
             dataset = ours.get((task, place.locale))
             if dataset is None:
-                raise NotFoundError(
-                    f"Argilla has no practice of {task} in {place.locale!r}. Run `citejury annotation setup`."
-                )
+                raise NotFoundError(_say("no_practice", task=task, locale=place.locale))
             of_dataset = [body_of(case) for case in cases if (case.task, case.locale) == (task, place.locale)]
             bodies = {unit_id(body): body for body in of_dataset}
             there = {unit_id(item): item for _, page in argilla.record_pages(dataset.id, ()) for item in page}
@@ -312,6 +310,9 @@ def below_marks(found: Mapping[str, Any]) -> str:
     return f"; below the mark of {', '.join(below)}" if below and found["answered"] >= found["cases"] else ""
 
 
+_Answers = Mapping[str, Mapping[str, bool | str]]  # by label, by case
+
+
 class LabelStanding(NamedTuple):
     """Of 100 points, 0 are what it gets who always answers the same, and 100 what it gets who is always right."""
 
@@ -350,15 +351,15 @@ class Standing(NamedTuple):
 
 
 def standing(
-    known: Mapping[str, Mapping[str, bool | str]],
-    first: Mapping[str, Mapping[str, bool | str]],
+    known: _Answers,
+    first: _Answers,
     answered: int,
     pass_mark: Any,
     attempts: int = 0,
     opened: bool = False,
     passed: bool = False,
 ) -> Standing:
-    """`known` and `first` are answers by label, by case. Without a pass mark set-up is not done, and all are wanted.
+    """Without a pass mark set-up is not done, and all are wanted.
 
     A mark that is a number is of an earlier version and asks for that share of all answers alone.
     """
@@ -375,9 +376,7 @@ def standing(
     return Standing(len(known), answered, total, right, wanted, attempts, opened, share is not None, labels, passed)
 
 
-def _label_standing(
-    name: str, labels: int, known: Mapping[str, Mapping[str, bool | str]], first: Mapping[str, Mapping[str, bool | str]]
-) -> LabelStanding:
+def _label_standing(name: str, labels: int, known: _Answers, first: _Answers) -> LabelStanding:
     asked = {case: answers[name] for case, answers in known.items() if name in answers}
     cases = Counter(asked.values())
     right = Counter(answer for case, answer in asked.items() if first.get(case, {}).get(name) == answer)

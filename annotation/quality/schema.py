@@ -8,21 +8,9 @@ from annotation.argilla.labels import TaskName
 from annotation.quality.scores import AnnotatorScores
 from pipeline.core.schema import Frozen
 
-Kind = Literal[
-    "unfinished",
-    "questions",
-    "unreachable",
-    "practice",
-    "closed_early",
-    "behind",
-    "at_once",
-    "too_fast",
-    "controls",
-    "split",
-    "unreached",
-    "unbalanced",
-    "empty",
-]
+_OfWork = Literal["unfinished", "questions", "unreachable", "practice", "closed_early"]
+_OfPeople = Literal["behind", "at_once", "too_fast", "controls"]
+Kind = Literal[_OfWork, _OfPeople, "split", "unreached", "unbalanced", "empty"]
 KINDS: tuple[Kind, ...] = get_args(Kind)  # the most urgent first
 
 
