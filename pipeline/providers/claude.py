@@ -23,6 +23,8 @@ from pipeline.providers.http.request import ProviderRequest, as_number, as_objec
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
 
+_FACTS = provider.Facts(__file__)
+
 _MESSAGES = "/v1/messages"
 _HEADERS = {"anthropic-version": "2023-06-01"}
 # Every Claude since Opus 4.7 and Sonnet 5 refuses a temperature, and so may an unknown one.
@@ -241,67 +243,32 @@ def _batch_result(line: str) -> batch.BatchResult:
     return batch.BatchResult(custom_id, "answered", 200, batch.cut(line, "result", "message") or line)
 
 
-_BASIC = provider.Api(
-    name="web_search_20250305",
-    called="claude",
+_BASIC = _FACTS.api(
+    "web_search_20250305",
     ask=_ask,
     ask_json=_ask_json,
     model=general_model("claude"),
-    options={
-        "allowed_domains": "tools[0].allowed_domains",
-        "blocked_domains": "tools[0].blocked_domains",
-        "country": "tools[0].user_location.country",
-        "max_uses": "tools[0].max_uses",
-        "temperature": "temperature",
-        "max_tokens": "max_tokens",
-    },
     has_temperature=has_temperature,
-    one_list_only=True,
     check=_check,
-    batches=provider.Batches(
-        batch.BatchApi(
-            # Below what Anthropic takes: a batch is one body, which is held in memory.
-            limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
-            is_named=False,
-            takes=_MESSAGES,
-            make=_make_batch,
-            at=_BATCHES,
-            headers=_HEADERS,
-            read_state=_batch_state,
-            token_name="after_id",
-            next_token=lambda page: as_text(page.get("last_id")) if page.get("has_more") is True else None,
-            # The address that the state names is not followed, for it could be anybody's.
-            results_at=lambda state: [f"{_BATCHES}/{quote(state.batch_id)}/results"],
-            read_result=_batch_result,
-        ),
-        "all that a single request can do",
-        "https://platform.claude.com/docs/en/build-with-claude/batch-processing",
-        "2026-11",
+    batches=batch.BatchApi(
+        # Below what Anthropic takes: a batch is one body, which is held in memory.
+        limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
+        is_named=False,
+        takes=_MESSAGES,
+        make=_make_batch,
+        at=_BATCHES,
+        headers=_HEADERS,
+        read_state=_batch_state,
+        token_name="after_id",
+        next_token=lambda page: as_text(page.get("last_id")) if page.get("has_more") is True else None,
+        # The address that the state names is not followed, for it could be anybody's.
+        results_at=lambda state: [f"{_BATCHES}/{quote(state.batch_id)}/results"],
+        read_result=_batch_result,
     ),
 )
 
-PROVIDER = provider.Provider(
-    name="claude",
-    title="Claude",
-    aliases=("anthropic",),
-    base_url="https://api.anthropic.com",
-    key_variables=("ANTHROPIC_API_KEY",),
-    key_header="x-api-key",
+PROVIDER = _FACTS.provider(
     apis=(_BASIC, replace(_BASIC, name="web_search_20260318", ask=_ask_newer)),
-    api_setting=provider.Setting(
-        "claude_search",
-        "web_search_20250305",
-        "Claude's search tool: `web_search_20250305`, or `web_search_20260318`, called directly and not by code.",
-        ("web_search_20250305", "web_search_20260318"),
-    ),
-    forms=("json_schema", "prompt"),
     shapes=(provider.Shape("claude", _is_message, _read),),
-    names=provider.Names(
-        own="Anthropic",
-        models="claude(?! (?!sonnet|opus|haiku)(?-i:[A-Z][a-zà-ÿ]))|クロード",
-        makers="anthropic|アンソロピック",
-        stems=("claude", "anthropic", "クロード", "アンソロピック"),
-    ),
-    passages="cited_text",
     continue_turn=_continue_turn,
 )

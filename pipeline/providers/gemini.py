@@ -18,10 +18,12 @@ from pipeline.providers import batch
 from pipeline.providers.answer import ByteOffsets, build_answer, place
 from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text, first_object
-from pipeline.providers.provider import Api, Batches, Form, Names, Provider, Setting, Shape, StructuredQuestion, present
+from pipeline.providers.provider import Facts, Form, Shape, StructuredQuestion, present
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
+
+_FACTS = Facts(__file__)
 
 _RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 
@@ -265,76 +267,35 @@ def _batch_result(line: str) -> batch.BatchResult:
     return batch.rpc_failure(custom_id, as_number(error.get("code")) or 0, batch.cut(line, "error"))
 
 
-_GENERATE = Api(
-    name="generate_content",
-    called="gemini",
+_GENERATE = _FACTS.api(
+    "generate_content",
     ask=ask_gemini,
     ask_json=_ask_json,
     model=general_model("gemini"),
-    options={
-        "recency": "tools[0].google_search.timeRangeFilter",
-        "temperature": "generationConfig.temperature",
-        "max_tokens": "generationConfig.maxOutputTokens",
-    },
-    batches=Batches(
-        batch.BatchApi(
-            # Far below what Google takes: a file is held in memory.
-            limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
-            takes="/v1beta/models/[^/:]+:generateContent",
-            make=_make_batch,
-            at=_VERSION,
-            list_at=f"{_VERSION}/batches",
-            end=":cancel",
-            read_state=_batch_state,
-            items="operations",
-            page_query="pageSize=100",
-            token_name="pageToken",
-            next_token=lambda page: as_text(page.get("nextPageToken")) if page.get("nextPageToken") else None,
-            # A batch that expired or was cancelled has no file.
-            results_at=lambda state: [f"/download{_VERSION}/{quote(file)}:download?alt=media" for file in state.files],
-            read_result=_batch_result,
-        ),
-        "tools as in a single request; that Google Search is among them is told at second hand",
-        "https://ai.google.dev/gemini-api/docs/batch-api",
-        "2026-11",
-        is_documented=False,
+    batches=batch.BatchApi(
+        # Far below what Google takes: a file is held in memory.
+        limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
+        takes="/v1beta/models/[^/:]+:generateContent",
+        make=_make_batch,
+        at=_VERSION,
+        list_at=f"{_VERSION}/batches",
+        end=":cancel",
+        read_state=_batch_state,
+        items="operations",
+        page_query="pageSize=100",
+        token_name="pageToken",
+        next_token=lambda page: as_text(page.get("nextPageToken")) if page.get("nextPageToken") else None,
+        # A batch that expired or was cancelled has no file.
+        results_at=lambda state: [f"/download{_VERSION}/{quote(file)}:download?alt=media" for file in state.files],
+        read_result=_batch_result,
     ),
 )
-_INTERACTIONS = Api(
-    name="interactions",
-    called="interactions",
-    ask=_ask_interactions,
-    ask_json=_ask_json,
-    model=general_model("gemini"),
-    options={"temperature": "generation_config.temperature", "max_tokens": "generation_config.max_output_tokens"},
-    batches=Batches(
-        None, "batches are documented for `generateContent` only", "https://ai.google.dev/api/batch-api", "2026-11"
-    ),
-)
+_INTERACTIONS = _FACTS.api("interactions", ask=_ask_interactions, ask_json=_ask_json, model=general_model("gemini"))
 
-PROVIDER = Provider(
-    name="gemini",
-    title="Gemini",
-    aliases=("google",),
-    base_url="https://generativelanguage.googleapis.com",
-    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    key_header="x-goog-api-key",
+PROVIDER = _FACTS.provider(
     apis=(_GENERATE, _INTERACTIONS),
-    api_setting=Setting(
-        "gemini_api",
-        "generate_content",
-        "How `gemini` is spoken to: `generate_content`, or `interactions`, Google's newer API.",
-        ("generate_content", "interactions"),
-    ),
     shapes=(
         Shape("gemini", _is_generated, _read_candidate),
         Shape("interactions", _is_interaction, _read_interaction, has_status=True),
     ),
-    names=Names(
-        own=r"Google (?:Gemini|AI|DeepMind)|Gemini \d[\w.]*",
-        models="(?:google )?gemini|bard|ジェミニ",
-        makers="google(?: deepmind)?|deepmind|alphabet|グーグル",
-        stems=("gemini", "google", "bard", "deepmind", "alphabet", "ジェミニ", "グーグル"),
-    ),
-    cites_redirects=True,
 )

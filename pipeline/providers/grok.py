@@ -21,10 +21,12 @@ from pipeline.providers import answer as answers
 from pipeline.providers import batch
 from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
-from pipeline.providers.provider import Api, Batches, Names, Provider, Shape, ask_json_in_responses, messages, present
+from pipeline.providers.provider import Api, Facts, Shape, ask_json_in_responses, messages, present
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
+
+_FACTS = Facts(__file__)
 
 # How long after its beginning a day is over by every clock.
 _DAY_AND_CLOCKS = timedelta(hours=25)
@@ -155,53 +157,26 @@ def _batch_result(text: str) -> batch.BatchResult:
     return batch.rpc_failure(custom_id, code, batch.cut(text, "batch_result", "error") or json.dumps(message))
 
 
-_RESPONSES: Api = Api(
-    name="responses",
-    called="grok",
+_RESPONSES: Api = _FACTS.api(
+    "responses",
     ask=_ask,
     ask_json=lambda asked, form: ask_json_in_responses(_RESPONSES, asked, form),
     model=general_model("grok"),
-    options={
-        "allowed_domains": "tools[0].filters.allowed_domains",
-        "blocked_domains": "tools[0].filters.excluded_domains",
-        "temperature": "temperature",
-        "max_tokens": "max_output_tokens",
-    },
-    one_list_only=True,
-    max_domains=5,
-    batches=Batches(
-        batch.BatchApi(
-            limits=batch.BatchLimits(10_000, 25 * 1000 * 1000),  # the size is the one that is named for the other way
-            token_price=1.0,  # "reduced", by a table that only its console has
-            takes="/responses",
-            make=_make_batch,
-            at="/batches",
-            end=":cancel",
-            read_state=_batch_state,
-            items="batches",
-            token_name="pagination_token",
-            next_token=lambda page: as_text(page.get("pagination_token")) or None,
-            results_at=lambda state: [f"/batches/{quote(state.batch_id)}/results"],
-            cut_results=lambda page: batch.cut_list(page, "results"),
-            read_result=_batch_result,
-        ),
-        "tools that the server runs, since March 2026; not every model takes batches",
-        "https://docs.x.ai/developers/release-notes",
-        "2026-11",
+    batches=batch.BatchApi(
+        limits=batch.BatchLimits(10_000, 25 * 1000 * 1000),  # the size is the one that is named for the other way
+        token_price=1.0,  # "reduced", by a table that only its console has
+        takes="/responses",
+        make=_make_batch,
+        at="/batches",
+        end=":cancel",
+        read_state=_batch_state,
+        items="batches",
+        token_name="pagination_token",
+        next_token=lambda page: as_text(page.get("pagination_token")) or None,
+        results_at=lambda state: [f"/batches/{quote(state.batch_id)}/results"],
+        cut_results=lambda page: batch.cut_list(page, "results"),
+        read_result=_batch_result,
     ),
 )
 
-PROVIDER = Provider(
-    name="grok",
-    title="Grok",
-    aliases=("xai",),
-    base_url="https://api.x.ai/v1",
-    key_variables=("XAI_API_KEY",),
-    apis=(_RESPONSES,),
-    shapes=(Shape("grpc", _is_grpc, _read),),
-    read_shared=_read,
-    states_cost=True,
-    names=Names(
-        own=r"Grok|xAI|x\.ai", models="grok|グロック", makers=r"x\.?ai", stems=("grok", "xai", "x.ai", "グロック")
-    ),
-)
+PROVIDER = _FACTS.provider(apis=(_RESPONSES,), shapes=(Shape("grpc", _is_grpc, _read),), read_shared=_read)

@@ -24,6 +24,8 @@ from pipeline.providers.http.request import ProviderRequest, as_number, as_objec
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
 
+_FACTS = provider.Facts(__file__)
+
 # Reasoning and search models refuse a temperature.
 _WITHOUT_TEMPERATURE = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d)|codex|computer-use)|.*search", re.IGNORECASE)
 
@@ -156,101 +158,34 @@ def _batch_result(line: str) -> batch.BatchResult:
     return batch.BatchResult(custom_id, outcome, 500, f'{{"error":{batch.cut(line, "error")}}}')
 
 
-_RESPONSES: provider.Api = provider.Api(
-    name="responses",
-    called="openai",
+_RESPONSES: provider.Api = _FACTS.api(
+    "responses",
     ask=_ask_responses,
     ask_json=lambda asked, form: provider.ask_json_in_responses(_RESPONSES, asked, form),
     model=general_model("openai"),
-    options={
-        "allowed_domains": "tools[0].filters.allowed_domains",
-        "blocked_domains": "tools[0].filters.blocked_domains",
-        "country": "tools[0].user_location.country",
-        "max_uses": "max_tool_calls",
-        "temperature": "temperature",
-        "max_tokens": "max_output_tokens",
-    },
     has_temperature=_has_temperature,
-    max_domains=100,
-    batches=provider.Batches(
-        batch.BatchApi(
-            # Below what OpenAI takes: neither sending nor waiting for 20,000 is better than for 10,000.
-            limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
-            takes="/responses",
-            make=_make_batch,
-            at="/batches",
-            read_state=_batch_state,
-            token_name="after",
-            next_token=lambda page: as_text(page.get("last_id")) if page.get("has_more") is True else None,
-            results_at=lambda state: [f"/files/{quote(file)}/content" for file in state.files],
-            read_result=_batch_result,
-        ),
-        "OpenAI's documentation does not say whether batches can search the web; each question demands a search, so "
-        "one that cannot search fails instead of answering without sources",
-        "https://developers.openai.com/api/docs/guides/batch",
-        "2026-11",
-        is_documented=False,
+    batches=batch.BatchApi(
+        # Below what OpenAI takes: neither sending nor waiting for 20,000 is better than for 10,000.
+        limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
+        takes="/responses",
+        make=_make_batch,
+        at="/batches",
+        read_state=_batch_state,
+        token_name="after",
+        next_token=lambda page: as_text(page.get("last_id")) if page.get("has_more") is True else None,
+        results_at=lambda state: [f"/files/{quote(file)}/content" for file in state.files],
+        read_result=_batch_result,
     ),
 )
-_CHAT = provider.Api(
-    name="chat",
-    called="chat",
+_CHAT = _FACTS.api(
+    "chat",
     ask=_ask_chat,
     # Only OpenAI's own wants the newer name of the limit.
     ask_json=lambda asked, form: _ask_json_in_chat(asked, form, "max_completion_tokens"),
-    model="gpt-5-search-api",
-    options={
-        "country": "web_search_options.user_location.approximate.country",
-        "temperature": "temperature",
-        "max_tokens": "max_completion_tokens",
-    },
     has_temperature=_has_temperature,
-    batches=provider.Batches(
-        None,
-        "no batch is documented for the models that search in chat completions",
-        "https://developers.openai.com/api/docs/guides/batch",
-        "2026-11",
-    ),
 )
-_OPENROUTER = provider.Api(
-    name="openrouter",
-    called="openrouter",
-    ask=_ask_openrouter,
-    ask_json=_ask_json_in_chat,
-    model="openai/gpt-5.6",
-    json_model="openai/gpt-oss-120b",
-    options={
-        "allowed_domains": "tools[0].parameters.allowed_domains",
-        "blocked_domains": "tools[0].parameters.excluded_domains",
-        "country": "tools[0].parameters.user_location.country",
-        "max_uses": "tools[0].parameters.max_uses",
-        "temperature": "temperature",
-        "max_tokens": "max_tokens",
-    },
-    has_temperature=_has_temperature,
-    one_list_only=True,
-    batches=provider.Batches(
-        None, "its batches do not search the web", "https://openrouter.ai/docs/guides/features/batch-api", "2026-11"
-    ),
+_OPENROUTER = _FACTS.api(
+    "openrouter", ask=_ask_openrouter, ask_json=_ask_json_in_chat, has_temperature=_has_temperature
 )
 
-PROVIDER = provider.Provider(
-    name="openai",
-    title="OpenAI",
-    aliases=("chatgpt", "openrouter"),
-    base_url="https://api.openai.com/v1",
-    key_variables=("OPENAI_API_KEY",),
-    apis=(_RESPONSES, _CHAT, _OPENROUTER),
-    api_setting=provider.Setting(
-        "openai_api",
-        "responses",
-        "How `openai` is spoken to: `responses`; `chat` (Chat Completions) where a server only has that; `openrouter`.",
-        ("responses", "chat", "openrouter"),
-    ),
-    names=provider.Names(
-        own=r"[Oo]pen[Aa][Ii]|[Cc]hat ?GPT|GPT-\d[\w.]*",
-        models=r"chat[ -]?gpt|gpt-?[3-9][\w.-]*|openai o\d|チャットgpt",
-        makers=r"open ?ai|オープンai",
-        stems=("gpt", "openai", "open ai", "オープンai"),
-    ),
-)
+PROVIDER = _FACTS.provider(apis=(_RESPONSES, _CHAT, _OPENROUTER))

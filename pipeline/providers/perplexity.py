@@ -14,6 +14,8 @@ from pipeline.providers import provider
 from pipeline.providers.cost import general_model
 from pipeline.providers.http.request import ProviderRequest, as_number, as_objects, as_text
 
+_FACTS = provider.Facts(__file__)
+
 # Whatever instructions it gets are all that it gets, and its answers cite by these marks alone.
 _ASK_FOR_MARKS = "Put the number of the search result that supports a statement in brackets behind it, such as [1]."
 _MAX_STEPS = 10
@@ -130,54 +132,11 @@ def _check(name: str, options: AskOptions) -> None:
         raise InputError(f"perplexity takes at most {_MAX_STEPS} searches; {options.max_uses} were given.")
 
 
-PROVIDER = provider.Provider(
-    name="perplexity",
-    title="Perplexity",
-    aliases=("sonar",),
-    base_url="https://api.perplexity.ai",
-    key_variables=("PERPLEXITY_API_KEY",),
-    apis=(
-        provider.Api(
-            name="agent",
-            called="perplexity",
-            ask=_ask,
-            ask_json=_ask_json,
-            model=general_model("perplexity"),
-            json_model="perplexity/sonar",  # a preset would search
-            options={
-                "allowed_domains": "tools[0].filters.search_domain_filter",
-                "blocked_domains": "tools[0].filters.search_domain_filter",
-                "country": "tools[0].user_location.country",
-                "recency": "tools[0].filters.search_recency_filter",
-                "max_uses": "max_steps",
-                "max_tokens": "max_output_tokens",
-            },
-            one_list_only=True,
-            max_domains=20,
-            check=_check,
-            batches=provider.Batches(
-                None,
-                "citejury does not speak its batches, which are new",
-                "https://docs.perplexity.ai/docs/agent-api/batch",
-                "2026-11",
-            ),
-        ),
-    ),
-    forms=("json_schema", "prompt"),
+_AGENT = _FACTS.api("agent", ask=_ask, ask_json=_ask_json, model=general_model("perplexity"), check=_check)
+
+PROVIDER = _FACTS.provider(
+    apis=(_AGENT,),
     shapes=(provider.Shape("agent", _is_agent, _read, has_status=True),),
     read_shared=_read,
-    states_cost=True,
-    names=provider.Names(
-        own=r"Perplexity(?: AI|\.ai)?",
-        models="perplexity(?: ai)?|sonar(?: pro)?|パープレキシティ",
-        makers="perplexity(?: ai)?|パープレキシティ",
-        stems=("perplexity", "sonar", "パープレキシティ"),
-    ),
-    passages="snippet",
     is_preset=_is_preset,
-    preset_setting=provider.Setting(
-        "perplexity_instructions",
-        False,
-        "Whether our system prompt takes the place of that of a preset of Perplexity's; one of your own always does.",
-    ),
 )

@@ -1,7 +1,12 @@
-"""All that is known of a provider, in one object: each module here with a provider's name holds one, its `PROVIDER`."""
+"""All that is known of a provider, in one object: each module here with a provider's name holds one, its `PROVIDER`.
 
+Names, addresses and fields of the body may stand as `Facts` in a data file beside it.
+"""
+
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import InputError
@@ -13,6 +18,7 @@ from pipeline.providers.http.request import Endpoint, ProviderRequest
 Form = Literal["json_schema", "json_object", "prompt"]
 """How JSON is asked for: with the schema, as JSON of any form, or by words alone."""
 SCHEMA_NAME = "answer"
+_SETTINGS = ("api_setting", "preset_setting")
 
 RequestBuilder = Callable[[str, str, str, AskOptions], ProviderRequest]
 """From model, system prompt, user prompt and options to a request that searches the web."""
@@ -197,6 +203,27 @@ class Provider:
     def endpoint(self, base_url: str, key: str, key_variable: str = "") -> Endpoint:
         """The provider at this address; `key_variable` is where the key comes from, empty for the provider's own."""
         return Endpoint(self.name, base_url, key, key_variable or self.key_variables[0], self.key_header)
+
+
+class Facts:
+    """What the data file beside a provider's module says of it; with what its code adds, the provider and its ways."""
+
+    def __init__(self, module: str) -> None:
+        self.said = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+
+    def api(self, name: str, batches: BatchApi | None = None, **own: Any) -> Api:
+        return Api(**self.said["apis"][name], batches=Batches(batches, **self.said["batches"][name]), **own)
+
+    def provider(self, **own: Any) -> Provider:
+        plain = {name: value for name, value in self.said.items() if not isinstance(value, dict)}
+        settings: dict[str, Any] = {
+            name: Setting(**_as_tuples(self.said[name])) for name in _SETTINGS if name in self.said
+        }
+        return Provider(**_as_tuples(plain), names=Names(**_as_tuples(self.said["names"])), **settings, **own)
+
+
+def _as_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 def present(**fields: Any) -> dict[str, Any]:
