@@ -14,6 +14,7 @@ from pipeline.core.terminal import printable
 from pipeline.records.causes import NOT_ASKED, may_pass, state_of
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, host_of
+from pipeline.sources.own_files import with_text
 from pipeline.sources.politeness import UNREACHABLE
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage, row_from_page
@@ -111,16 +112,7 @@ async def _read_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
         return _stored_page(fetched._replace(reason="redirects", detail=words))
     if extracted.reason != "page":
         return _stored_page(fetched._replace(reason=extracted.reason, detail=extracted.detail))
-    return _stored_page(fetched)._replace(
-        text=extracted.text,
-        title=extracted.title,
-        lang=extracted.language,
-        content_type=extracted.content_type or fetched.content_type,
-        hash=text_digest(extracted.text),
-        page_starts=extracted.page_starts,
-        headings=extracted.headings,
-        read_share=extracted.read_share,
-    )
+    return with_text(_stored_page(fetched), extracted)
 
 
 def _stored_page(fetched: Fetched) -> StoredPage:

@@ -192,10 +192,7 @@ class _Look:
         no_file = _NO_FILE_NAME.search(name) or len(name.encode("utf-8", "replace")) > 230
         no_code = self.language and narrative.language not in CODES["languages"].split()
         for is_so, doubt in (
-            (
-                first != line,
-                f"the id {shown} is in {row} {first} with the same text; both would be paid for",
-            ),
+            (first != line, f"the id {shown} is in {row} {first} with the same text; both would be paid for"),
             (
                 first == line != other,
                 f"the id {shown} is in {row} {other} with another text; both would be asked under this id",

@@ -22,6 +22,7 @@ from pipeline.core.terminal import counted
 from pipeline.research.contracts import OWN_FILES_HOST
 from pipeline.research.full_text import FullText, any_of, search_words
 from pipeline.research.search import RawResult, SearchResults, readable_results
+from pipeline.research.values import PATTERNS
 from pipeline.sources.extract import Extractor
 from pipeline.sources.headings import Heading, headings_of
 from pipeline.sources.own_files import MEDIA_TYPES, added_page, read_file
@@ -57,20 +58,10 @@ async def _read_documents(folder: Path, store: Store) -> tuple[list[str], list[s
     lines = problems[:_FEW]
     if len(problems) > _FEW:
         lines.append(f"{len(problems) - _FEW} more files hold nothing that can be read.")
-    for count, one, several in (
-        (
-            len(files) - len(known) - len(page_sources),
-            "file is neither PDF nor HTML nor text, and is left out.",
-            "files are neither PDF nor HTML nor text, and are left out.",
-        ),
-        (
-            len(page_sources),
-            "file in `_sources` is what an HTML page was made from, and is left out.",
-            "files in `_sources` are what HTML pages were made from, and are left out.",
-        ),
-    ):
+    left_out = {"unreadable": len(files) - len(known) - len(page_sources), "page_source": len(page_sources)}
+    for name, count in left_out.items():
         if count:
-            lines.append(f"{count} {one if count == 1 else several}")
+            lines.append(PATTERNS["left_out"][name if count == 1 else f"{name}s"].format(count=count))
     return urls, lines
 
 

@@ -35,11 +35,7 @@ class Effort(NamedTuple):
 
 
 # Source: pipeline/contracts/research.md#decisions.
-_EFFORTS: dict[Depth, Effort] = {
-    "brief": Effort(1, 5, 5),
-    "medium": Effort(3, 10, 10),
-    "deep": Effort(5, 10, 25),
-}
+_EFFORTS: dict[Depth, Effort] = {"brief": Effort(1, 5, 5), "medium": Effort(3, 10, 10), "deep": Effort(5, 10, 25)}
 
 
 class Limits(NamedTuple):

@@ -52,23 +52,15 @@ def read_file(file: Path) -> bytes:
 
 
 def _page_of_file(key: str, body: bytes, extracted: "Extracted") -> StoredPage:
-    return StoredPage(
-        url=key,
-        final_url=key,
-        text=extracted.text,
-        title=extracted.title,
-        domain=source_domain(key),
-        lang=extracted.language,
-        content_type=extracted.content_type,
-        hash=text_digest(extracted.text),
-        ts=datetime.now(UTC).isoformat(timespec="seconds"),
-        raw=body,
-        raw_sha256=hashlib.sha256(body).hexdigest(),
-        status=None,
-        reason="added",
-        detail="",
-        page_starts=extracted.page_starts,
-        headings=extracted.headings,
-        added=True,
-        read_share=extracted.read_share,
+    now, digest = datetime.now(UTC).isoformat(timespec="seconds"), hashlib.sha256(body).hexdigest()
+    empty = StoredPage(
+        key, key, "", "", source_domain(key), "", "", "", now, body, digest, None, "added", "", added=True
     )
+    return with_text(empty, extracted)
+
+
+def with_text(page: StoredPage, extracted: "Extracted") -> StoredPage:
+    """The page with what was read in its body."""
+    read = {name: getattr(extracted, name) for name in ("text", "title", "page_starts", "headings", "read_share")}
+    kind = extracted.content_type or page.content_type
+    return page._replace(lang=extracted.language, content_type=kind, hash=text_digest(extracted.text), **read)
