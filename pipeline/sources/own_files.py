@@ -53,10 +53,8 @@ def read_file(file: Path) -> bytes:
 
 def _page_of_file(key: str, body: bytes, extracted: "Extracted") -> StoredPage:
     now, digest = datetime.now(UTC).isoformat(timespec="seconds"), hashlib.sha256(body).hexdigest()
-    empty = StoredPage(
-        key, key, "", "", source_domain(key), "", "", "", now, body, digest, None, "added", "", added=True
-    )
-    return with_text(empty, extracted)
+    empty = StoredPage(key, key, "", "", source_domain(key), "", "", "", now, body, digest, None, "added", "")
+    return with_text(empty._replace(added=True), extracted)
 
 
 def with_text(page: StoredPage, extracted: "Extracted") -> StoredPage:
