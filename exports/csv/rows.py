@@ -50,10 +50,7 @@ _ANSWERS: Mapping[str, str] = {"yes": "True", "no": "False"}
 # Some readers of lines end one at these, which JSON may write as they are.
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 _TOLD = schema.PROVENANCE_COLUMNS[1:]
-_LACKING = {
-    "model_name": "cannot be told apart by provider",
-    "narrative_id": "cannot be compared by narrative",
-}
+_LACKING = {"model_name": "cannot be told apart by provider", "narrative_id": "cannot be compared by narrative"}
 """What an empty cell means, in words, for the columns that results rest on."""
 
 
@@ -177,11 +174,7 @@ def table_head(header: Sequence[str], bom: bool) -> bytes:
 
 
 def write_table(
-    path: Path,
-    task: TaskName | None,
-    head: bytes,
-    pieces: Iterable[Piece],
-    keep: Callable[[Sequence[Span]], None],
+    path: Path, task: TaskName | None, head: bytes, pieces: Iterable[Piece], keep: Callable[[Sequence[Span]], None]
 ) -> schema.ExportedFile:
     """What was written to `path`: the head and the lines of the pieces as they come; `keep` is told of all units."""
     digest = hashlib.sha256(head)
@@ -210,12 +203,7 @@ def write_table(
             annotators |= people.keys()
     keep(spans)
     return schema.ExportedFile(
-        file=path.name,
-        task=task,
-        rows=count,
-        annotators=len(annotators),
-        records=records,
-        sha256=digest.hexdigest(),
+        file=path.name, task=task, rows=count, annotators=len(annotators), records=records, sha256=digest.hexdigest()
     )
 
 

@@ -128,10 +128,7 @@ def _guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]
 
 
 def _write_tables(
-    writing: _Writing,
-    tables: Sequence[Ratings],
-    decided: Mapping[UnitLabel, bool],
-    options: card_files.DatasetOptions,
+    writing: _Writing, tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool], options: card_files.DatasetOptions
 ) -> tuple[list[TaskFacts], dict[str, int]]:
     """Counts of each task with a response, and the rows of each Parquet file, once all of them are written."""
     facts: list[TaskFacts] = []

@@ -11,20 +11,8 @@ from annotation.argilla.labels import RULES, TASKS
 from exports.statistics import agreement_schema as schema
 from exports.statistics import annotators as of_annotators
 from exports.statistics import labels as by_label
-from exports.statistics.ratings import (
-    EPOCH,
-    InputFile,
-    IntArray,
-    MeasuredTask,
-    Ratings,
-    Votes,
-    count_votes,
-)
-from exports.statistics.resampling import (
-    Resampled,
-    bootstrap,
-    task_patterns,
-)
+from exports.statistics.ratings import EPOCH, InputFile, IntArray, MeasuredTask, Ratings, Votes, count_votes
+from exports.statistics.resampling import Resampled, bootstrap, task_patterns
 from exports.statistics.scaled_labels import ScaledEstimators
 from exports.statistics.table import figures_of, totals
 from exports.statistics.warnings import task_warnings, with_cautions

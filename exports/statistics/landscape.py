@@ -50,10 +50,7 @@ def run_totals(
     models = [provenance.get(record, {}).get(_PROVIDER, "") for record in records]
     return tuple(
         schema.RunTotals(
-            model_name=model,
-            answered=counts.answered,
-            **counts._asdict(),
-            before_the_jury=models.count(model),
+            model_name=model, answered=counts.answered, **counts._asdict(), before_the_jury=models.count(model)
         )
         for model, counts in sorted(runs.items())
     )

@@ -164,10 +164,7 @@ class LabelFigures(Frozen):
             compute=lambda total: total.all_ones / total.all_ratings,
             shown=(
                 Shown(
-                    ("page",),
-                    "yes",
-                    5,
-                    "yes: share of yes among all votes, which counts units with many votes more.",
+                    ("page",), "yes", 5, "yes: share of yes among all votes, which counts units with many votes more."
                 ),
                 Shown(("card",), "yes", 3),
             ),
@@ -183,10 +180,7 @@ class LabelFigures(Frozen):
             undefined="N' = 0",
             over="pairable units",
             compute=_percent_agreement,
-            shown=(
-                Shown(("page",), "agr.", 2, "agr.: share of agreeing pairs."),
-                Shown(("card",), "agreement", 2),
-            ),
+            shown=(Shown(("page",), "agr.", 2, "agr.: share of agreeing pairs."), Shown(("card",), "agreement", 2)),
             is_share=True,
             method=("Percent agreement", "The share of agreeing pairs of ratings in a unit, averaged over units."),
         ),
