@@ -24,7 +24,10 @@ from exports.statistics.disagreements import Disagreement
 from exports.statistics.judge import JudgedUnits
 from exports.statistics.ratings import EPOCH, Ratings, label_votes
 from pipeline.core.errors import InputError
+from pipeline.core.sentences import sentences
 from pipeline.text.normal_form import normal_form, normalise
+
+_say = sentences(__file__)
 
 AdjudicationKind = Literal["blind", "votes", "quotes"]
 """What adjudicators see beside the unit: nothing, the votes, or that answers differ with words to look at."""
@@ -232,19 +235,13 @@ def find_members(
         raise InputError(f"Argilla at {argilla.api_url} has no user {missing[0]!r}. {way}")
     knowing = [name for name in names if users[name]["role"] != "annotator"]
     if kind == "blind" and knowing:
-        raise InputError(
-            f"{knowing[0]!r} has the role {users[knowing[0]]['role']} in Argilla and may read everybody's responses. "
-            "Name somebody with the role annotator, or push with `--votes`."
-        )
+        raise InputError(_say("knowing", name=knowing[0], role=users[knowing[0]]["role"]))
     present = argilla.workspace_users(target_id) if target_id else []
     found = {str(user["id"]): str(user["username"]) for user in present if user["role"] == "annotator"}
     new = tuple(name for name in names if name not in {user["username"] for user in present})
     found |= {str(users[name]["id"]): name for name in names}
     if not found:
-        raise InputError(
-            f"Nobody adjudicates in the workspace {target!r} yet. Name somebody with `--annotator`, or write somebody "
-            'into `[campaign]` of citejury.toml with `role = "adjudicator"` and run `citejury annotation setup`.'
-        )
+        raise InputError(_say("nobody", target=target))
     return Members(found, new)
 
 
@@ -254,10 +251,7 @@ def refuse_annotators(campaign: Campaign | None, named: Collection[str]) -> None
     listed = {each.name for each in people if each.role == "annotator" and not each.left}
     hers = [name for name in named if name in listed]
     if hers:
-        raise InputError(
-            f"{hers[0]!r} is an annotator of the campaign in citejury.toml, and nobody settles what she has labelled "
-            "herself. Name somebody else, or add `--allow-own`. Nothing was done."
-        )
+        raise InputError(_say("annotator", name=hers[0]))
 
 
 def refuse_both_kinds(argilla: Argilla, home: Home, kind: AdjudicationKind, members: Members) -> None:
@@ -268,10 +262,7 @@ def refuse_both_kinds(argilla: Argilla, home: Home, kind: AdjudicationKind, memb
         there = {str(user["id"]) for user in argilla.workspace_users(known[other])} if other in known else set()
         both = sorted(name for user, name in members.names.items() if user in there)
         if both:
-            raise InputError(
-                f"{both[0]!r} adjudicates in the workspace {other!r}: with the votes before her she would not be "
-                "blind. Go on with that kind of adjudication, or name somebody else with `--annotator`."
-            )
+            raise InputError(_say("other_kind", name=both[0], other=other))
 
 
 _MOST_QUOTES = 3

@@ -24,7 +24,10 @@ from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
 from pipeline.core.errors import InputError, NotFoundError
+from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted
+
+_say = sentences(__file__)
 
 _KINDS: tuple[adjudication.AdjudicationKind, ...] = ("blind", "votes", "quotes")
 
@@ -194,10 +197,7 @@ def _read_sources(
         if (task := task_of(item)) is not None and item["status"] == "ready" and round_of(item) != adjudication.ROUND
     ]
     if not datasets:
-        raise NotFoundError(
-            f"The workspace {workspaces[0]!r} at {argilla.api_url} has no dataset that annotators work in. Check "
-            "`--workspace`."
-        )
+        raise NotFoundError(_say("no_dataset", workspace=workspaces[0], api_url=argilla.api_url))
     found: dict[adjudication.UnitId, list[_SourceRecord]] = {}
     for task, workspace, item in datasets:
         for _, page in argilla.record_pages(item["id"]) if task in tasks else ():
@@ -225,18 +225,12 @@ def _refuse_own(
     for name in members.new:
         known = sum(name in _answerers(sources.get(unit, ()), members) for unit in place.there)
         if known:
-            raise InputError(
-                f"{name!r} has answered {known} of the units that are in the workspace {place.name!r} already, and "
-                "nobody settles what she has labelled herself. Name somebody else, or add `--allow-own`."
-            )
+            raise InputError(_say("knows_there", name=name, known=known, workspace=place.name))
     fresh = [unit for unit in wanted if unit not in place.there]
     for name in (each for each in members.new if each in named):
         known = sum(name in _answerers(sources.get(unit, ()), members) for unit in fresh)
         if known > len(fresh) / 2:
-            raise InputError(
-                f"{name!r} has answered {known} of the {counted(len(fresh), 'unit')} to adjudicate, and nobody settles "
-                "what she has labelled herself. Name somebody else, or add `--allow-own`. Nothing was done."
-            )
+            raise InputError(_say("knows_fresh", name=name, known=known, units=counted(len(fresh), "unit")))
 
 
 def _answerers(sources: Sequence[_SourceRecord], members: adjudication.Members) -> list[str]:

@@ -11,6 +11,9 @@ from annotation.argilla.client import Argilla
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import OWNER_ONLY, output_errors, staged_file
 from pipeline.core.schema import Frozen
+from pipeline.core.sentences import sentences
+
+_say = sentences(__file__)
 
 
 class KeyedAnnotator(Frozen):
@@ -69,10 +72,7 @@ class Pseudonyms:
         ):
             file.write(content)
             if _read_content(self.path) != self._content:
-                raise OutputError(
-                    f"The key file `{self.path}` was changed by another export meanwhile, so nothing was written. "
-                    "Export again."
-                )
+                raise OutputError(_say("key_changed", path=self.path))
 
 
 def pseudonyms_of(out: Path, named: Path | None, wanted: bool) -> Pseudonyms | None:
@@ -87,10 +87,7 @@ def key_path(out: Path, named: Path | None) -> Path:
     folder = out.resolve()
     path = folder.with_name(f"{folder.name}.annotators.json") if named is None else named.resolve()
     if folder == path or folder in path.parents:
-        raise OutputError(
-            f"The key file `{path}` would be inside the export `{out}`, where whoever gets the export finds it. Name "
-            "another place with `--key-file`."
-        )
+        raise OutputError(_say("key_inside", path=path, out=out))
     return path
 
 
@@ -100,9 +97,7 @@ def _read_content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError(
-            f"The key file `{path}` cannot be read: {error.strerror}. Name another one with `--key-file`."
-        ) from error
+        raise InputError(_say("key_unread", path=path, error=error.strerror)) from error
 
 
 def _parse_key(path: Path, content: bytes) -> AnnotatorKey:
@@ -112,15 +107,11 @@ def _parse_key(path: Path, content: bytes) -> AnnotatorKey:
             raise ValueError("it does not say so")
         key = AnnotatorKey.model_validate(found)
     except (ValidationError, ValueError) as error:
-        raise InputError(
-            f"`{path}` is no key file of an export with `--anonymize`. Name another place with `--key-file`."
-        ) from error
+        raise InputError(_say("no_key", path=path)) from error
     people = [person.user_id for person in key.annotators.values()]
     twice = sorted({user_id for user_id in people if people.count(user_id) > 1})
     if twice:
-        raise InputError(
-            f"The key file `{path}` has two pseudonyms for the user {twice[0]!r}. Take one of them out of it."
-        )
+        raise InputError(_say("twice", path=path, user=twice[0]))
     return key
 
 

@@ -16,9 +16,12 @@ from annotation.argilla.units import Purpose, assignment_of
 from annotation.campaign.datasets import JuryDataset, current_datasets, guideline_version_at, jury_dataset
 from exports.csv import rows as csv_rows
 from exports.csv.annotators import Annotators
-from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ControlRow, EvidenceRow, ExportFilters, utc
+from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ExportFilters, utc
 from exports.csv.spool import KeptRecord, Spool, SpooledRow, Table
 from pipeline.core.errors import ArgillaError, NotFoundError, RecordsMovedError
+from pipeline.core.sentences import sentences
+
+_say = sentences(__file__)
 
 
 class ChosenDatasets(NamedTuple):
@@ -32,17 +35,11 @@ def check_server(client: Argilla) -> None:
     try:
         answer = client.request("GET", "/version")
     except NotFoundError as error:
-        raise ArgillaError(
-            f"The server at {client.api_url} does not tell its version, so it is Argilla 1 or something else. Export "
-            "from Argilla 2.0 or later; check `ARGILLA_API_URL`."
-        ) from error
+        raise ArgillaError(_say("no_version", api_url=client.api_url)) from error
     version = str(answer.get("version")) if isinstance(answer, dict) else repr(answer)
     major = version.partition(".")[0]
     if not major.isdecimal() or int(major) < 2:
-        raise ArgillaError(
-            f"The server at {client.api_url} is of version {version}. Export from Argilla 2.0 or later; check "
-            "`ARGILLA_API_URL`."
-        )
+        raise ArgillaError(_say("old", api_url=client.api_url, version=version))
 
 
 def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> ChosenDatasets:
@@ -88,10 +85,7 @@ def _workspace_datasets(client: Argilla, workspace: str) -> list[JuryDataset]:
     ours = [found for each in datasets if (found := jury_dataset(each, workspace))]
     if not ours:
         there = ", ".join(f"{dataset['name']!r} (not citejury's)" for dataset in datasets) or "none"
-        raise NotFoundError(
-            f"The workspace {workspace!r} at {client.api_url} has no dataset that citejury set up; it has: {there}. "
-            "Check `--workspace`, or run `citejury annotation setup`."
-        )
+        raise NotFoundError(_say("none_of_ours", workspace=workspace, api_url=client.api_url, there=there))
     return ours
 
 
@@ -172,10 +166,7 @@ def read_dataset(reading: Reading, dataset: JuryDataset) -> ReadDataset:
             found = _read_once(reading, dataset)
             if found is not None:
                 return found
-    raise ArgillaError(
-        f"The records of the dataset {dataset.name!r} changed each of the {_ATTEMPTS} times they were read. Wait until "
-        "nobody pushes or deletes records, then export again."
-    )
+    raise ArgillaError(_say("moving", name=dataset.name, times=_ATTEMPTS))
 
 
 def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
@@ -252,7 +243,7 @@ def read_records(
         spooled += _record_rows(reading, dataset, record, rows) if rows else ()
         spooled += _control_rows(reading, dataset, record, controls)
         spooled += (
-            _beside("evidence", record, response, row, csv_rows.evidence_line(row))
+            _beside("evidence", record, response, row.model_dump(), csv_rows.evidence_line(row))
             for response, found in marks
             for row in found.rows
         )
@@ -304,23 +295,20 @@ def _control_rows(
     for response in responses:
         annotator_id = reading.annotators.exported_name(response["user_id"])
         for row in csv_rows.control_rows(dataset, record, assignment_of(record), response, annotator_id):
-            line = (
-                csv_rows.csv_cells(row.model_dump(), CONTROL_COLUMNS, reading.filters.spreadsheet_safe)
-                + csv_rows.LINE_END
-            )
-            yield _beside("controls", record, response, row, line)
+            cells = csv_rows.csv_cells(row, CONTROL_COLUMNS, reading.filters.spreadsheet_safe)
+            yield _beside("controls", record, response, row, cells + csv_rows.LINE_END)
 
 
 def _beside(
-    table: Table, record: Mapping[str, Any], response: Mapping[str, Any], row: EvidenceRow | ControlRow, line: bytes
+    table: Table, record: Mapping[str, Any], response: Mapping[str, Any], row: Mapping[str, Any], line: bytes
 ) -> SpooledRow:
     return SpooledRow(
         table=table,
         discarded=False,
-        record_uuid=row.record_uuid,
-        chunk_rank=row.chunk_rank if isinstance(row, EvidenceRow) else hidden_metadata(record).get("chunk_rank") or 0,
-        chunk_id=row.chunk_id,
-        annotator_id=row.annotator_id,
+        record_uuid=row["record_uuid"],
+        chunk_rank=row.get("chunk_rank", hidden_metadata(record).get("chunk_rank") or 0),
+        chunk_id=row["chunk_id"],
+        annotator_id=row["annotator_id"],
         response_id=response["id"],
         line=line,
         record_id=record["id"],

@@ -16,8 +16,11 @@ from annotation.argilla.task_file import read_task
 from exports.csv.schema import ExportedFile, Manifest
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder, sha256_of
+from pipeline.core.sentences import sentences
 from pipeline.core.spreadsheet import write_workbook
 from pipeline.core.tables import unescaped
+
+_say = sentences(__file__)
 
 MANIFEST_FILE = "manifest.json"
 EVIDENCE_FILE = "evidence.jsonl"
@@ -50,14 +53,9 @@ def check_folder(folder: Path) -> None:
         names = names - {TASKS_FOLDER} | {f"{TASKS_FOLDER}/{each.name}" for each in (folder / TASKS_FOLDER).iterdir()}
     foreign = sorted(names - listed)
     if foreign:
-        raise OutputError(
-            f"`{folder}` holds {foreign[0]!r}, which is no part of an export. Name an empty folder or an earlier "
-            "export."
-        )
+        raise OutputError(_say("foreign", folder=folder, name=foreign[0]))
     if names and not read_manifest(folder).keys() >= _OWN_KEYS:
-        raise OutputError(
-            f"`{folder}` holds files named like an export, but no `{MANIFEST_FILE}` of citejury. Name another folder."
-        )
+        raise OutputError(_say("no_manifest", folder=folder, manifest_file=MANIFEST_FILE))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -101,17 +99,10 @@ def add_tasks_of(folders: Iterable[Path]) -> None:
             task = read_task(path)
             earlier, known = found.setdefault(add_task(task), (path, task))
             if known.questions != task.questions:
-                raise InputError(
-                    f"`{earlier}` and `{path}` ask other questions under the name {task.name!r}. Measure these exports "
-                    "one at a time."
-                )
+                raise InputError(_say("other_questions", earlier=earlier, path=path, task=task.name))
         for file, name in exported_files(folder).items():
             if name not in {*OWN_TASKS, *found}:
-                raise InputError(
-                    f"`{folder / file}` is of the task {name!r}, and its task file is not there: "
-                    f"`{TASKS_FOLDER}/{name}.json`. Put it back, or the file of the project as "
-                    f"`{TASKS_FOLDER}/{name}.toml`."
-                )
+                raise InputError(_say("no_task", file=folder / file, name=name, tasks_folder=TASKS_FOLDER))
 
 
 def has_filter(folder: Path, name: str) -> bool:

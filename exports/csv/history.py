@@ -14,7 +14,7 @@ from annotation.argilla.units import HISTORY_PATH
 from exports.csv.annotators import Annotators, pseudonyms_of
 from exports.csv.fetch import Progress, fetched_ahead
 from exports.csv.rows import LINE_END, answer_cell, csv_cells, csv_line, table_head
-from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow, utc
+from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, utc
 from pipeline.core.errors import ArgillaError, NotFoundError, OutputError
 from pipeline.core.files import output_errors, staged_file
 
@@ -86,7 +86,7 @@ def _write(
     ):
         return False
     for row in _rows(change, dataset, task, annotators, filters) if task else ():
-        cells = csv_cells(row.model_dump(), HISTORY_COLUMNS, filters.spreadsheet_safe)
+        cells = csv_cells(row, HISTORY_COLUMNS, filters.spreadsheet_safe)
         file.write(cells.replace(b"\0", "\ufffd".encode()) + LINE_END)
     return True
 
@@ -136,12 +136,12 @@ def _rows(
     task: TaskName,
     annotators: Annotators,
     filters: ExportFilters,
-) -> Iterator[HistoryRow]:
+) -> Iterator[dict[str, str | int]]:
     record_uuid, _, chunk_id = (change["external_id"] or "").partition(":")
     before, after = (change[side] or {} for side in ("values_before", "values_after"))
     questions = list(dict.fromkeys((*LABELS[task], *before, *after)))
     for question in [each for each in questions if each in before or each in after] or [""]:
-        yield HistoryRow(
+        yield dict(
             change=change["id"],
             at=utc(change["at"]).isoformat(),
             action=change["action"],

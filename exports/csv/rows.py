@@ -213,14 +213,14 @@ def control_rows(
     assignment: Assignment,
     response: Mapping[str, Any],
     annotator_id: str,
-) -> list[schema.ControlRow]:
+) -> list[dict[str, str]]:
     """A row for each label that was answered; of a control only those whose answer is known."""
     hidden = hidden_metadata(record)
     questions, values = task_named(dataset.task).by_name, response["values"] or {}
     is_repeat, chunk_id = assignment.purpose == "repeat", hidden.get("chunk_id") or ""
     repeated = assignment.repeats.partition(":")[0] if chunk_id else assignment.repeats
     return [
-        schema.ControlRow(
+        dict(
             record_uuid=hidden["record_uuid"],
             task=dataset.task,
             chunk_id=chunk_id,

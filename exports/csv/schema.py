@@ -3,7 +3,9 @@
 The contract's columns of a task in their order: unit, labels, notes, then the shared ones.
 """
 
+import tomllib
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -11,45 +13,12 @@ from pydantic import AfterValidator, Field
 from annotation.argilla.labels import ByTask, Mark, Task, TaskName, is_of_passages, task_named
 from pipeline.core.schema import Frozen
 
-
-class UnitColumns(Frozen):
-    """What is judged; every task has some of these columns."""
-
-    input_query: str
-    """The query."""
-    query: str
-    """The query."""
-    answer: str
-    """The answer, its citations as `[n]`."""
-    context_set: str
-    """The passages in rank order, joined by ` [CTX_SEP] `."""
-    chunk: str
-    """The passage."""
-    chunk_id: str
-    """Id of the passage; repeats across records."""
-    doc_id: str
-    """Id of the page that the passage is from."""
-    chunk_rank: int
-    """Rank among the record's passages, counted from 1."""
-
-
-class SharedColumns(Frozen):
-    """The columns that end every task's file."""
-
-    notes: str
-    """The annotator's notes; empty where there are none."""
-    record_uuid: str
-    """Id of the record, the same in all tasks' files."""
-    annotator_id: str
-    """User name of the annotator; the user's id where the user is gone."""
-    task: str
-    """`retrieval`, `grounding`, `generation`, or the name of a task from a file."""
-    language: str
-    """ISO 639-1 code of the answer's language, or `und`."""
-    created_at: str
-    """When the response was last submitted: ISO 8601, UTC, with offset."""
-
-
+DESCRIBED: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+"""The columns of `provenance.csv`, `controls.csv` and the history, of what a task judges, and those that end its file,
+each with a sentence."""
+PROVENANCE_COLUMNS, CONTROL_COLUMNS, HISTORY_COLUMNS = (
+    tuple(DESCRIBED[table]) for table in ("provenance", "controls", "history")
+)
 _IDS = ("chunk_id", "doc_id", "chunk_rank")  # Of a passage
 
 
@@ -65,13 +34,11 @@ def query_column(task: TaskName) -> str:
 
 def described_columns(task: Task) -> dict[str, str]:
     """The columns of a task's file in their order, each with a sentence."""
-    unit, shared = UnitColumns.model_fields, SharedColumns.model_fields
+    ids = _IDS if is_of_passages(task.name) else ()
     return {
-        **{
-            name: unit[name].description or "" for name in (*task.columns, *(_IDS if is_of_passages(task.name) else ()))
-        },
+        **{name: DESCRIBED["unit"][name] for name in (*task.columns, *ids)},
         **{question.name: question.meaning for question in task.questions},
-        **{name: field.description or "" for name, field in shared.items()},
+        **DESCRIBED["shared"],
     }
 
 
@@ -111,134 +78,6 @@ class EvidenceRow(Frozen):
     """Round of annotation."""
     workspace: str
     """Argilla workspace."""
-
-
-class ProvenanceRow(Frozen):
-    """Where one record comes from: a row of `provenance.csv`. A cell is empty where its value is unknown."""
-
-    record_uuid: str
-    """Id of the record, as in the CSV files."""
-    narrative_id: str = ""
-    """Id of the narrative."""
-    narrative_type: str = ""
-    """Classification of the narrative."""
-    model_name: str = ""
-    """The provider."""
-    model_version: str = ""
-    """The model that answered."""
-    arm: str = ""
-    """Arm of the study that asked."""
-    repeat: str = ""
-    """Which repeat of the same question it is, counted from 1."""
-    run_id: str = ""
-    """Id of the run that asked."""
-    language: str = ""
-    """ISO 639-1 code of the answer's language, or `und`."""
-    answer_timestamp: str = ""
-    """When the question was put: ISO 8601 with offset."""
-    n_sources: str = ""
-    """How many sources came with the answer."""
-    n_read: str = ""
-    """Those of which the record holds text."""
-    n_unread: str = ""
-    """Those that exist but could not be read."""
-    n_gone: str = ""
-    """Those whose server says that they are not there."""
-    n_unresolved: str = ""
-    """The next three together, which earlier versions did not tell apart."""
-    n_unreached: str = ""
-    """Those that we could not reach, which says nothing of them. Empty, as the next two, where not told apart."""
-    n_no_such_site: str = ""
-    """Those of whose host two look-ups found nothing."""
-    n_no_address: str = ""
-    """Those that are no address."""
-    n_unfetched: str = ""
-    """Those that nobody tried to fetch."""
-    n_cited: str = ""
-    """Sources to which the answer's text refers; this and the next two are empty where the record does not say."""
-    n_shown: str = ""
-    """Those that the provider attached to the answer, whose text does not refer to them."""
-    n_seen: str = ""
-    """Those that the provider only lists as found."""
-    contexts: str = ""
-    """Where the passages come from: `selected` by citejury from the cited sources, or `supplied` with the record."""
-    answer_id: str = ""
-    """UUID of the answer in CSV v2."""
-    run_asked: str = ""
-    """JSON: of its run, by provider, the questions that were asked, refused and failed: `{"claude": [20, 1, 0]}`."""
-
-
-class HistoryRow(Frozen):
-    """One question of one change of a response: a row of `exports csv --history`."""
-
-    change: int
-    """Number of the change on its server; a later change of the same response has a higher one."""
-    at: str
-    """When the change was made: ISO 8601, UTC, with offset."""
-    action: Literal["insert", "update", "delete"]
-    """`insert`: the response was given; `update`: it was changed or sent again; `delete`: it is gone."""
-    record_uuid: str
-    """Id of the record, as in the other files; empty where citejury did not push it."""
-    chunk_id: str
-    """Id of the passage; empty outside retrieval."""
-    task: TaskName
-    """Its task."""
-    label: str
-    """The label, or another question such as `notes`; empty where the response answers none, as an empty discard."""
-    value_before: str
-    """The answer before: `True` or `False` for a label, notes as they are, marks as JSON; empty where none was."""
-    value_after: str
-    """The answer after; empty where there is none, and after a deletion."""
-    status_before: Literal["", "submitted", "draft", "discarded"]
-    """The response's status before; empty where there was no response."""
-    status_after: Literal["", "submitted", "draft", "discarded"]
-    """Its status after; empty after a deletion."""
-    annotator_id: str
-    """Whose response it is, as in the other files; the user's id where the user is gone."""
-    response_id: str
-    """Id of the response; empty where pseudonyms stand for names."""
-    workspace: str
-    """Argilla workspace."""
-    dataset: str
-    """Name of the dataset."""
-    round: str
-    """Round of annotation."""
-
-
-class ControlRow(Frozen):
-    """One answer to one label of a control or a repeat: a row of `controls.csv`."""
-
-    record_uuid: str
-    """Id of the control or repeat; no record of the other files has it."""
-    task: TaskName
-    """Its task."""
-    chunk_id: str
-    """Id of the passage; empty outside retrieval."""
-    annotator_id: str
-    """Who answered, as in the other files."""
-    kind: str
-    """`repeat`, or how the control came about, such as `known` or `foreign_passage`."""
-    label: str
-    """The label."""
-    known: str
-    """The known answer, `True` or `False`; empty where there is none, as for repeats."""
-    given: str
-    """The annotator's, `True` or `False`."""
-    repeats: str
-    """Of a repeat, what it shows again: `record_uuid`, or `record_uuid:chunk_id` in retrieval; else empty."""
-    language: str
-    """ISO 639-1 code of the answer's language, or `und`."""
-    round: str
-    """Round of annotation."""
-    workspace: str
-    """Argilla workspace."""
-    created_at: str
-    """When the response was last submitted: ISO 8601, UTC, with offset."""
-
-
-CONTROL_COLUMNS: tuple[str, ...] = tuple(ControlRow.model_fields)
-HISTORY_COLUMNS: tuple[str, ...] = tuple(HistoryRow.model_fields)
-PROVENANCE_COLUMNS: tuple[str, ...] = tuple(ProvenanceRow.model_fields)
 
 
 def _in_utc(moment: datetime) -> datetime:

@@ -13,34 +13,8 @@ from annotation.argilla.units import Purpose
 from exports.csv.rows import Piece
 from pipeline.core.terminal import counted
 
-_SCHEMA = """
-    PRAGMA journal_mode = OFF;
-    PRAGMA synchronous = OFF;
-    CREATE TABLE met (dataset TEXT, id TEXT, PRIMARY KEY (dataset, id)) WITHOUT ROWID;
-    CREATE TABLE records (
-        dataset TEXT, id TEXT, task TEXT, state TEXT, record_uuid TEXT, chunk_id TEXT, language TEXT, cut INTEGER,
-        lost TEXT, doubled INTEGER, differing INTEGER, purpose TEXT, told INTEGER, PRIMARY KEY (dataset, id)
-    ) WITHOUT ROWID;
-    CREATE TABLE told (number INTEGER PRIMARY KEY, record_uuid TEXT, cells TEXT, UNIQUE (record_uuid, cells));
-    CREATE TABLE rows (
-        dataset TEXT, record_id TEXT, kind TEXT, discarded INTEGER,
-        record_uuid TEXT, chunk_rank INTEGER, chunk_id TEXT, annotator_id TEXT, response_id TEXT,
-        at TEXT, labels TEXT, place INTEGER, length INTEGER
-    );
-    CREATE TABLE workspaces (dataset TEXT PRIMARY KEY, workspace TEXT);
-    CREATE TABLE unsubmitted (dataset TEXT, task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT);
-"""
+_SCHEMA, _DOUBLED = (Path(__file__).with_name(name).read_text("utf-8") for name in ("spool.sql", "doubled.sql"))
 _ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id, place"
-_DOUBLED = """
-    SELECT row, dataset, record_id, response_id, labels != newest FROM (
-        SELECT rows.rowid AS row, dataset, record_id, response_id, labels, workspace,
-            first_value(labels) OVER same AS newest, first_value(workspace) OVER same AS newest_workspace
-        FROM rows JOIN workspaces USING (dataset) WHERE kind NOT IN ('evidence', 'controls')
-        WINDOW same AS (
-            PARTITION BY kind, discarded, record_uuid, chunk_id, annotator_id ORDER BY at DESC, response_id DESC
-        )
-    ) WHERE workspace != newest_workspace
-"""
 
 Table = TaskName | Literal["evidence", "controls"]
 

@@ -47,7 +47,10 @@ from exports.csv.spool import Spool
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index
 from pipeline.core.errors import InputError, NotFoundError, RecordsMovedError
 from pipeline.core.files import sha256_of
+from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted
+
+_say = sentences(__file__)
 
 
 def _check_not_empty(
@@ -127,8 +130,7 @@ def _warnings_about(
 ) -> list[str]:
     is_filtered = filters.until or filters.annotators or filters.languages or filters.rounds
     found = [
-        f"{file.file} has only its header: nobody submitted a response to the task {file.task}"
-        f"{' that fits the options' if is_filtered else ''}."
+        _say("only_header", name=file.file, task=file.task, fitting=" that fits the options" if is_filtered else "")
         for file in files
         if not file.rows and _has_submitted(file)
     ]
@@ -139,16 +141,11 @@ def _warnings_about(
         if not filters.tasks and task not in present and present <= {None, *OWN_TASKS}
     ]
     found += [
-        f"{dataset.foreign_records} answered records of the dataset {dataset.name!r} were not pushed by citejury; "
-        "they have no record_uuid and are left out."
+        _say("foreign", records=dataset.foreign_records, name=dataset.name)
         for dataset in datasets
         if dataset.foreign_records
     ]
-    return found + [
-        f"The round {name!r} is left out, because a machine filled in its answers beforehand. Name it with `--round "
-        f"{name}` to export it."
-        for name in passed_over
-    ]
+    return found + [_say("suggested", name=name) for name in passed_over]
 
 
 def _warnings_about_doubled(datasets: Sequence[schema.ExportedDataset]) -> list[str]:
@@ -170,19 +167,13 @@ def _warnings_about_marks(read: Sequence[ReadDataset]) -> list[str]:
     cut, lost = sum(each.tally.cut_marks for each in read), [mark for each in read for mark in each.tally.lost_marks]
     found = []
     if cut:
-        found.append(
-            f"Cut into the parts of their passages, because they were on a heading or on several passages: "
-            f"{counted(cut, 'mark')}; `cut` in {EVIDENCE_FILE} says which."
-        )
+        found.append(_say("cut", marks=counted(cut, "mark"), evidence_file=EVIDENCE_FILE))
     if lost:
         places = [f"{record_uuid} by {annotator}" for record_uuid, annotator in dict.fromkeys(lost)]
         whose, more = ", ".join(places[:_NAMED_PLACES]), len(places) - _NAMED_PLACES
         if more > 0:
             whose += f", and {more} more; an export with `--annotator NAME` names those of one annotator"
-        found.append(
-            f"Left out of {EVIDENCE_FILE}, because they were on no words of a passage: {counted(len(lost), 'mark')} "
-            f"({whose})."
-        )
+        found.append(_say("lost", evidence_file=EVIDENCE_FILE, marks=counted(len(lost), "mark"), whose=whose))
     return found
 
 
@@ -244,9 +235,7 @@ def update_csv(
     workspaces, filters = _read_request(out)
     keys = key_path(out, key_file)
     if filters.anonymized and not keys.is_file():
-        raise InputError(
-            f"The export in {out} has pseudonyms, and their key file `{keys}` is not there. Name it with `--key-file`."
-        )
+        raise InputError(_say("no_key", out=out, key=keys))
     wanted = _Writing(client, workspaces, filters, out, key_file, progress, allow, languages=languages, is_update=True)
     return _write_export(wanted)
 
@@ -255,21 +244,13 @@ def _read_request(out: Path) -> tuple[tuple[str, ...], schema.ExportFilters]:
     manifest = read_manifest(out)
     filters = {**mapping(manifest.get("filters"))}
     if filters.pop("since", None) is not None:
-        raise InputError(
-            f"The export in {out} was made with the former `--since` and cannot be brought up to date. Export to "
-            "another folder without `--update`."
-        )
+        raise InputError(_say("since", out=out))
     if filters.pop("as_of", None) is not None:
-        raise InputError(
-            f"The export in {out} was made with the former `--as-of`, so there is nothing to bring up to date. Export "
-            "to another folder without `--update`."
-        )
+        raise InputError(_say("as_of", out=out))
     try:
         return tuple(manifest["workspaces"]), schema.ExportFilters.model_validate(filters)
     except (KeyError, TypeError, ValidationError) as error:
-        raise InputError(
-            f"`{out}` holds no export of citejury that `--update` could bring up to date. Export without it first."
-        ) from error
+        raise InputError(_say("no_export", out=out)) from error
 
 
 class _Writing(NamedTuple):
@@ -345,10 +326,7 @@ def _warnings_about_the_earlier(out: Path, all_was_read: bool, has_index: bool, 
         unknown = f"{out} has no index of this version, or its files were changed by hand."
         warnings.append(f"Everything was read: {known if has_index else unknown}")
     if key_is_lost:
-        warnings.append(
-            f"The earlier export in {out} had pseudonyms too, and their key file was not there. They began anew: one "
-            "that is in both may stand for two people."
-        )
+        warnings.append(_say("key_lost", out=out))
     return warnings
 
 

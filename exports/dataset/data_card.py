@@ -16,7 +16,10 @@ from exports.report.words import discard_sentence, label_figure, warning_sentenc
 from exports.statistics.agreement_schema import Agreement, TaskAgreement
 from exports.statistics.ratings import MISSING, Ratings
 from exports.statistics.table import columns_at
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import Table, escape_markdown
+
+_say = sentences(__file__)
 
 
 class TaskFacts(NamedTuple):
@@ -68,17 +71,10 @@ def warnings_about(facts: Sequence[TaskFacts], places: Mapping[str, Placed], sha
     for split in SPLITS:
         empty = [each.task for each in facts if not each.split_rows[split]]
         if getattr(shares, split) and empty:
-            yield (
-                f"The split {split} is empty for {', '.join(empty)}: there are {groups} groups of records that belong "
-                "together, and each is in one split as a whole. Let more be annotated, or choose other shares with "
-                "`--split`."
-            )
+            yield _say("empty", split=split, tasks=", ".join(empty), groups=groups)
     for each in facts:
         if each.n_incomplete:
-            yield (
-                f"{each.task}: {each.n_incomplete} responses leave a label out; the label is null there, and so is "
-                "the vector `labels`."
-            )
+            yield _say("incomplete", task=each.task, n_incomplete=each.n_incomplete)
 
 
 def split_sentences(
@@ -102,11 +98,7 @@ def split_sentences(
         )
     moved = [record for record, place in places.items() if earlier.get(record, place.split) != place.split]
     if moved:
-        yield (
-            f"{len(moved)} of {len(earlier)} records of the earlier dataset are in another split now (the first: "
-            f"{min(moved)}), because groups grew together or shares could not be kept otherwise. Do not test on it "
-            "what was trained on the earlier one."
-        )
+        yield _say("moved", moved=len(moved), earlier=len(earlier), first=min(moved))
 
 
 def _percents(parts: Iterable[float]) -> str:

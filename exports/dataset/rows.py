@@ -25,26 +25,7 @@ from pipeline.records.schema import CONTEXT_SEPARATOR, Provenance
 Row = dict[str, Any]
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
 
-_SCHEMA = """
-    PRAGMA journal_mode = OFF;
-    PRAGMA synchronous = OFF;
-    CREATE TABLE rows (
-        task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT, chunk_rank INTEGER, moment INTEGER,
-        discarded INTEGER, cells TEXT,
-        PRIMARY KEY (task, record_uuid, chunk_id, annotator_id)
-    ) WITHOUT ROWID;
-    CREATE TABLE links (
-        record_uuid TEXT, narrative_id TEXT, query TEXT, passage TEXT,
-        PRIMARY KEY (record_uuid, narrative_id, query, passage)
-    ) WITHOUT ROWID;
-"""
-_ADD = """
-    INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET
-        chunk_rank = excluded.chunk_rank, moment = excluded.moment, discarded = excluded.discarded,
-        cells = excluded.cells
-    WHERE excluded.moment >= moment
-"""
+_SCHEMA, _ADD = (Path(__file__).with_name(name).read_text("utf-8") for name in ("rows.sql", "add.sql"))
 _COUNTED_RECORDS = "record_uuid IN (SELECT record_uuid FROM rows WHERE NOT discarded)"
 
 

@@ -24,6 +24,9 @@ from exports.statistics.consensus import ConsensusLabel, UnitLabel, consensus, u
 from exports.statistics.ratings import Ratings
 from pipeline.core.errors import InputError
 from pipeline.core.files import sha256_of
+from pipeline.core.sentences import sentences
+
+_say = sentences(__file__)
 
 
 class WrittenDataset(NamedTuple):
@@ -78,10 +81,7 @@ def write_dataset(
     with staged_folder(out, card_files.check_dataset_folder, "exports dataset") as work:
         files, left_out = own_files(export_files(paths), "Datasets for training")
         if changed := [file for file in files if has_filter(file.parent, "spreadsheet_safe")]:
-            raise InputError(
-                f"`{changed[0]}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, "
-                "to make a dataset of it."
-            )
+            raise InputError(_say("spreadsheet_safe", file=changed[0]))
         provenance = read_provenance(provenance_files(paths))
         found = read_tables(files)
         decided = {} if decisions is None else read_decisions(decisions).by_unit
@@ -156,7 +156,4 @@ def _unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, boo
         of_task = [key for key in unused if key[2] in LABELS[task]]
         if of_task:
             *unit, label = of_task[0]
-            yield (
-                f"{task}: decisions that do not count, since their unit has no response here: {len(of_task)} (the "
-                f"first: {' '.join(filter(None, unit))}, `{label}`)."
-            )
+            yield _say("unused", task=task, count=len(of_task), unit=" ".join(filter(None, unit)), label=label)

@@ -35,8 +35,11 @@ from exports.statistics.scales import MOST_VALUES
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import table_rows
 from pipeline.core.schema import Frozen
+from pipeline.core.sentences import sentences
 from pipeline.core.spreadsheet import read_sheet
 from pipeline.core.terminal import counted, printable
+
+_say = sentences(__file__)
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _ZEROS = re.compile(r"([-+]?\d+)\.0*|([-+]?\d*\.\d*[1-9])0+")  # Numbers with zeros behind, which add nothing
@@ -379,9 +382,7 @@ def _read_folder(reading: _Reading, path: Path) -> tuple[Path, int]:
     """What `to_disk` of Argilla wrote, or `save_to_disk` of datasets; the file that stands for it, and its rows."""
     file = path / "records.json"
     if not _is_saved(path):
-        raise InputError(
-            f"`{path}` holds no dataset that Argilla or datasets saved. Of an export, leave out the options of ratings."
-        )
+        raise InputError(_say("not_saved", path=path))
     if file.is_file():
         found = json.loads(file.read_bytes())
         reading.skipped[f"{path.name}: whether answers are submitted, drafts or discarded is not told."] += 1
@@ -492,16 +493,10 @@ class _Label:
             return "boolean"
         numbers = sorted(value for value in found if _number(value) is not None)
         if numbers:
-            raise InputError(
-                f"`{self.name}` has numbers ({', '.join(numbers[:_SHOWN])}), which may be names, ranks or amounts. Say "
-                f"which: `--scale nominal`, `ordinal` or `interval`, or `--scale {self.name}=…` for this label alone."
-            )
+            raise InputError(_say("numbers", name=self.name, numbers=", ".join(numbers[:_SHOWN])))
         if len(found) > max(_FEW_TEXTS, found.total() / 2):
             values = f"{len(found):,} different values in {counted(found.total(), 'rating')}"
-            self.remarks.append(
-                f"{self.name} is left out: {values} look like free text. `--scale {self.name}=nominal` measures it all "
-                "the same."
-            )
+            self.remarks.append(_say("free_text", name=self.name, values=values))
             return None
         return "nominal"
 
@@ -529,9 +524,7 @@ class _Label:
             raise InputError(f"`{self.name}` is ordinal, and {shown} have no order. Name it: `--order a,b,c`.")
         folded = Counter(value.casefold() for value in listed)
         if alike := [repr(value) for value in listed if folded[value.casefold()] > 1]:
-            self.remarks.append(
-                f"{self.name}: {', '.join(alike[:_SHOWN])} differ in case alone, and count as different."
-            )
+            self.remarks.append(_say("alike", name=self.name, alike=", ".join(alike[:_SHOWN])))
         key = {value: _number(value) if counts else value for value in (*listed, *found)}
         ordered: list[Any] = [value for value in dict.fromkeys(key[value] for value in listed) if value is not None]
         if self.scale == "interval" or not self.order:

@@ -16,9 +16,12 @@ from exports.statistics.agreement_schema import JudgeFile
 from exports.statistics.judge import JudgedUnits
 from exports.statistics.ratings import InputFile, Ratings, UnitKey
 from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted, printable
 from pipeline.records.run import numbered_lines, read_records
 from pipeline.records.schema import QueryResponse
+
+_say = sentences(__file__)
 
 BAD_LINES_TOLD = 20  # So many bad lines of a file are told one by one; how many there are is told of all
 
@@ -138,19 +141,14 @@ def read_judged(
         found.remarks.extend(_not_shown(task, of_records, counts))
     found.remarks.extend(_remarks(found, read.judges[judge], labelled, shown))
     if not any(found.tasks.values()):
-        raise InputError(
-            f"None of the judgements of {judge} is of a record of the export or of "
-            f"{', '.join(f'`{path}`' for path in records)}. Name the records that were judged with `--records`."
-        )
+        raise InputError(_say("unknown_records", judge=judge, records=", ".join(f"`{path}`" for path in records)))
     return found
 
 
 def _only_judge(names: Sequence[str], wanted: str | None) -> str:
     listed = ", ".join(map(repr, sorted(names)))
     if wanted is None and len(names) > 1:
-        raise InputError(
-            f"The judgements are of {len(names)} judges: {listed}. One judge helps: name it with `--judge-name`."
-        )
+        raise InputError(_say("several_judges", count=len(names), listed=listed))
     if wanted is not None and wanted not in names:
         raise InputError(f"No judgement is of {wanted!r}. The judgements are of {listed}.")
     return wanted or names[0]
@@ -177,10 +175,7 @@ def _remarks(
     there = {*found.known, *labelled}
     unknown = sum(unit[0] not in there for units in judged.values() for unit in units.labels)
     if unknown:
-        yield (
-            f"Judgements of records that neither the export nor the files of --records name: {unknown:,} of {total:,}. "
-            "They do not count."
-        )
+        yield _say("unknown", unknown=unknown, total=total)
     statuses = Counter[str]()
     for units in judged.values():
         statuses.update(units.statuses)
@@ -189,10 +184,7 @@ def _remarks(
         yield f"Judgements of {found.judge} that cannot be used: {statuses.total():,} ({told})."
     lacking = sum(record not in found.known for record in labelled)
     if lacking:
-        yield (
-            f"Records of the export that the files of --records do not name: {lacking:,} of {len(labelled):,}. They "
-            "count by what the export tells of them."
-        )
+        yield _say("lacking", lacking=lacking, records=len(labelled))
     for task, by_unit in found.tasks.items():
         if not by_unit:
             continue

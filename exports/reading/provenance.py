@@ -12,9 +12,12 @@ from exports.reading.input_files import column_rows, counted_cells, csv_rows, di
 from exports.statistics.ratings import InputFile
 from exports.statistics.study import RunCounts, add_counts
 from pipeline.core.errors import BadRowsError
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
 from pipeline.records.causes import SourceState
+
+_say = sentences(__file__)
 
 RECORD = "record_uuid"
 _COUNTS = frozenset(
@@ -62,9 +65,7 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
     names = tuple(columns)
     filled = {record: {name: told.get(name, "") for name in names} for record, told in rows.items()}
     remarks = [
-        f"`{PROVENANCE_FILE}` of several exports say different things of {len(differing)} cells; the first named "
-        f"counts (the first: {first})."
-        for first in differing[:1]
+        _say("differing", provenance_file=PROVENANCE_FILE, cells=len(differing), first=first) for first in differing[:1]
     ]
     return ReadProvenance(filled, names, tuple(inputs), remarks)
 
@@ -92,8 +93,7 @@ def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str])
     found = []
     if absent:
         found.append(
-            f"No row of `{PROVENANCE_FILE}` tells where {len(absent)} of {len(wanted)} records come from (the first: "
-            f"{absent[0]}). Export again with `citejury exports csv`."
+            _say("absent", provenance_file=PROVENANCE_FILE, absent=len(absent), records=len(wanted), first=absent[0])
         )
     for name in _NEEDED[1:]:
         empty = [record for record in wanted if record in rows and not rows[record].get(name)]
@@ -212,20 +212,14 @@ def _apart_remarks(
     if apart:
         names = {folders[part] for parts in apart.values() for part in parts.values()}
         where = [f"`{name}`" for name in sorted(names)]
-        found.append(
-            f"Narrative ids that mean different queries in {' and '.join(where)}: {len(apart):,} "
-            f"({_examples(apart)}). They are kept apart, and no group is compared across them."
-        )
+        found.append(_say("apart", where=" and ".join(where), count=len(apart), examples=_examples(apart)))
     texts: dict[tuple[str, int], set[str]] = defaultdict(set)
     for trace in traces.values():
         if trace.narrative_id and trace.query:
             texts[trace.narrative_id, min(trace.folders)].add(trace.query)
     several = dict.fromkeys(narrative for (narrative, _), found in texts.items() if len(found) > 1)
     if several:
-        found.append(
-            f"Narrative ids with several queries in one export: {len(several):,} ({_examples(several)}). All records "
-            "of an id count as one narrative."
-        )
+        found.append(_say("several", count=len(several), examples=_examples(several)))
     return found
 
 
@@ -239,10 +233,7 @@ def _unknown_remarks(
             f"query count as one narrative (different queries: {len(set(by_query.values())):,})."
         )
     if alone:
-        found.append(
-            f"Of {counted(len(alone), 'record')} of {len(traces):,} neither narrative nor query is known: each counts "
-            "as a narrative of its own, so groups cannot be compared on them and intervals may be too narrow."
-        )
+        found.append(_say("alone", alone=counted(len(alone), "record"), records=len(traces)))
     return found
 
 

@@ -29,8 +29,11 @@ from exports.statistics.ratings import (
     ScaledLabel,
 )
 from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.sentences import sentences
 from pipeline.core.tables import spreadsheet_cell, unescaped
 from pipeline.records.schema import Provenance
+
+_say = sentences(__file__)
 
 _BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),
@@ -417,10 +420,7 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
         found = [path / name for name in names if (path / name).is_file()] if path.is_dir() else [path]
         if not found:
             wanted = ", ".join(f"`{task}.csv`" for task in OWN_TASKS)
-            raise InputError(
-                f"The folder `{path}` holds none of {wanted}, and no `{TASKS_FOLDER}/NAME.json` of a task from a file. "
-                "Name the folder that `exports csv` wrote."
-            )
+            raise InputError(_say("no_files", path=path, wanted=wanted, tasks_folder=TASKS_FOLDER))
         files += found
     return list({file.resolve(): file for file in files}.values())
 
@@ -509,10 +509,7 @@ def fitting_task(
     if fitting:
         return next((task for task in fitting if task == named), fitting[0])
     if named and named not in TASKS and {"record_uuid", "task"} <= set(header):
-        raise InputError(
-            f"{where} is of the task {named!r}, and its task file is not known: it lies in the folder of the export as "
-            f"`{TASKS_FOLDER}/{named}.json`. Name that folder, or put the file beside the CSV file in `{TASKS_FOLDER}`."
-        )
+        raise InputError(_say("unknown_task", where=where, named=named, tasks_folder=TASKS_FOLDER))
     nearest = max(TASKS, key=lambda task: (task == named, len(set(LABELS[task]) & set(header))))
     missing = ", ".join(f"`{name}`" for name in columns[nearest] if name not in header)
     raise InputError(f"{where} is not an export of any task: for {nearest} it lacks {missing}. {advice}")
@@ -528,10 +525,7 @@ def read_responses(path: Path, task: TaskName, source: str | None = None) -> Ite
     rows = csv_rows(path)
     _, header = next(rows)
     if holds_discarded(path) and STATUS_COLUMN not in header:
-        raise InputError(
-            f"`{path}` has no column `{STATUS_COLUMN}`, which would tell its discarded responses from ratings. "
-            "Export it again with `--discarded`, or give it another name if its rows are ratings."
-        )
+        raise InputError(_say("no_status", path=path, column=STATUS_COLUMN))
     bad: list[str] = []
     yield from ResponseReader(task, header, source or f"{path.name}, line", bad).read(rows)
     if bad:

@@ -16,6 +16,7 @@ from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, read_error
 from pipeline.citations.addresses import is_grounding_redirect, site_key
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.schema import PROVIDERS, ErrorLine, StoredAnswer
+from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted
 from pipeline.csv.file import answers_file, header_end, read_answers, whole_answers
 from pipeline.csv.rows import identify_call
@@ -24,6 +25,8 @@ from pipeline.records import run as run_files
 from pipeline.records.causes import UNRESOLVED, may_be_fabricated
 from pipeline.records.citation_form import read_stored
 from pipeline.records.schema import CITED, QueryResponse, Source, split_line
+
+_say = sentences(__file__)
 
 COLUMNS = (
     "narrative_id",
@@ -310,10 +313,7 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
     try:
         manifest = read_manifest(run)
     except OutputError as error:
-        raise InputError(
-            f"`{run}` is no run: its `{MANIFEST}` is of another kind. Name a folder that `citejury pipeline ask` "
-            "wrote, or a file of records."
-        ) from error
+        raise InputError(_say("no_run", run=run, manifest=MANIFEST)) from error
     place.tells_questions = True
     errors = read_errors(run)
     if errors:
@@ -343,10 +343,7 @@ def _incomplete(place: _Place, manifest: RunManifest) -> Iterator[str]:
     there = f"{counted(answers, 'answer')} and {counted(errors, 'error')}"
     if manifest.finished is None:
         planned = manifest.narratives.rows * len(manifest.asked_arms()) * manifest.repeats * len(manifest.providers)
-        yield (
-            f"`{place.path}` did not come to its end (it was killed, or still runs): {there} count, of up to "
-            f"{counted(planned, 'question')}."
-        )
+        yield _say("killed", path=place.path, there=there, planned=counted(planned, "question"))
     elif manifest.unsettled:
         yield (
             f"`{place.path}` was stopped ({manifest.stopped}): {there} count; {counted(manifest.unsettled, 'question')}"
@@ -354,10 +351,7 @@ def _incomplete(place: _Place, manifest: RunManifest) -> Iterator[str]:
         )
     said = manifest.answers + sum(manifest.errors.values())
     if manifest.finished is not None and said != answers + errors:
-        yield (
-            f"`{place.path}`: its manifest tells of {counted(said, 'question')} with an answer or an error, and its "
-            f"files hold {there}: somebody changed them. What the files hold counts."
-        )
+        yield _say("changed", path=place.path, said=counted(said, "question"), there=there)
 
 
 def _count(
@@ -390,14 +384,8 @@ def _uncovered(
     told = {*answers.record_uuids, *not_answered}
     missing = sum(record not in told for record in records)
     if missing and told:
-        yield (
-            f"Records of the export that are in none of the runs: {missing:,} of {len(records):,}. Figures from runs "
-            "do not count them."
-        )
+        yield _say("missing", missing=missing, records=len(records))
     models = answers.columns["model_name"]
     unasked = sorted(name or "(not known)" for name in models.names if name not in counts)
     if unasked:
-        yield (
-            f"How many questions were asked, refused or failed is not known of {', '.join(unasked)}: name the run "
-            "folders with `--runs` as well."
-        )
+        yield _say("unasked", models=", ".join(unasked))

@@ -21,6 +21,9 @@ from exports.statistics.rates import (
 from exports.statistics.ratings import BoolArray, FloatArray, IntArray, Ratings
 from exports.statistics.results_schema import JudgeHelp, LabelResults, NoHelp, Rate
 from exports.statistics.study import Judged, Study
+from pipeline.core.sentences import sentences
+
+_say = sentences(__file__)
 
 LEVEL = 0.01  # Of a task: half of it for all groups, half for the judge's own scores
 _HALVES = 2
@@ -496,24 +499,14 @@ def _refusal(task: TaskName, gap: Gap, weighted: bool) -> str:
     here, elsewhere = (f"{100 * share:.0f} %" for share in (gap.share, gap.elsewhere))
     shares = f"{here} of the records where {where} and {elsewhere} of the others"
     if not weighted:
-        return (
-            f"{task}: people labelled {shares}: no random part of what the judge judged, so there are no rates with "
-            "its help. Give the inclusion probabilities with --weights sample.csv, or label the same share of each."
-        )
+        return _say("not_random", task=task, shares=shares)
     if gap.column == _PROBABILITY:
         shares = f"{here} of the sample where the probability is {gap.name} and {elsewhere} of the rest"
         return f"{task}: people labelled {shares}: no random part of it, so there are no rates with the judge's help."
-    return (
-        f"{task}: by their inclusion probabilities the labelled records stand for {shares}: they are no random part of "
-        "what the judge judged, so there are no rates with its help."
-    )
+    return _say("not_random_weighted", task=task, shares=shares)
 
 
 def _refusal_by_score(task: TaskName, leaning: Leaning) -> str:
     label = LABELS[task][leaning.label]
     what = f"P(yes) of `{label}` further from one half" if leaning.by_certainty else f"P(yes) of `{label}` higher"
-    return (
-        f"{task}: the judge has its {what} for what people labelled than for the rest in {100 * leaning.share:.0f} % "
-        "of pairs, and chance would be 50 %: no random part of what the judge judged, so there are no rates with its "
-        "help. Label a part that is drawn without its scores (`citejury study plan`)."
-    )
+    return _say("by_score", task=task, what=what, share=100 * leaning.share)

@@ -12,7 +12,10 @@ from exports.statistics.groups import AskedOf, Grouping, Records, count_groups, 
 from exports.statistics.rates import MeasuredColumn, Values, measure_columns
 from exports.statistics.ratings import FloatArray, IntArray
 from exports.statistics.study import STATES, UNKNOWN_CITED, Answers, RunCounts
+from pipeline.core.sentences import sentences
 from pipeline.records.schema import CITED
+
+_say = sentences(__file__)
 
 _PROVIDER = "model_name"
 _TOP_SITES = 20
@@ -133,27 +136,13 @@ def _ungrouped(answers: Answers, by: Sequence[str]) -> Iterator[str]:
 def _remarks(answers: Answers) -> Iterator[str]:
     total, unfetched = len(answers.states), int((answers.states == STATES.index("unfetched")).sum())
     if unfetched:
-        yield (
-            f"Nobody tried to fetch {unfetched:,} of {total:,} cited sources. `citejury pipeline sources` does, and "
-            "writes records to name with `--runs`."
-        )
+        yield _say("unfetched", unfetched=unfetched, total=total)
     unknown = int(np.isnan(answers.never_were).sum())
     if unknown:
-        yield (
-            f"Whether {unknown:,} of {total:,} cited sources ever were there is not known: nobody reached them, or no "
-            "archive was asked for a page that is gone. They are left out of those that may be fabricated. `citejury "
-            "pipeline sources --archive` asks."
-        )
+        yield _say("never_known", unknown=unknown, total=total)
     unknown = int((answers.cited == UNKNOWN_CITED).sum())
     if unknown:
-        yield (
-            f"Whether the answer's text refers to a source is not known of {unknown:,} of {total:,} sources, whose "
-            "records an earlier version or somebody else made. `citejury pipeline sources` makes them anew."
-        )
+        yield _say("cited_unknown", unknown=unknown, total=total)
     excerpts = int(answers.excerpts.sum())
     if excerpts:
-        yield (
-            f"Of {excerpts:,} of {total:,} cited sources only an excerpt is held that the provider sent with its "
-            "answer; they count as read, and whether their page is there is not known. States of sources are not "
-            "compared between groups for this reason."
-        )
+        yield _say("excerpts", excerpts=excerpts, total=total)

@@ -1,7 +1,9 @@
 """What to mind about figures of agreement, and what to do about it (exports/contracts/agreement.md#warnings)."""
 
 import math
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -19,38 +21,18 @@ _SELECTION_LEVEL = 0.01  # An export has a dozen labels, so .05 would often warn
 _SELECTION_RECORDS = 10  # Of either kind that the selection test needs: its normal approximation fails below
 _EARLIEST = 946_684_800_000_000  # 1 January 2000 UTC in microseconds since 1970; no response is older
 _LATEST = 4_102_444_800_000_000  # 1 January 2100 UTC; so far ahead only a broken clock is
-ADVICE: dict[schema.LabelWarning | schema.TaskWarning, str] = {
-    "NO_OVERLAP": "No unit was rated twice, so agreement cannot be computed. Give some units to several annotators.",
-    "SINGLE_ANNOTATOR": "One annotator rated alone, so agreement cannot be computed. Let a second one rate some units.",
-    "FEW_ITEMS": f"Fewer than {_FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones. Rate "
-    "more units twice before relying on them.",
-    "FEW_CLUSTERS": f"Units rated twice come from fewer than {schema.FEW_RECORDS} records: the next ones can move the "
-    "figures a lot. Rate units of more records twice.",
-    "RARE_CLASS": f"One of the two values was given fewer than {_RARE_CLASS} times on units rated twice: a single unit "
-    "can turn alpha. Add units on which the rare value is likely.",
-    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {_TARGET_ALPHA} at this share of yes.",
-    "UNDEFINED_RESAMPLES": f"More than {100 * schema.UNDEFINED_SHARE:.0f} % of the resamples had no variation, so "
-    "alpha has no interval: the rare value hangs on very few records. Rate more units twice.",
-    "CONSTANT_RATER": f"An annotator gave one value only in {_CONSTANT_RATER} ratings or more: kappa with them tells "
-    "nothing, whatever the others say. Ask whether they understood the label.",
-    "PARADOX": "High agreement, low alpha: one value is rare, so much agreement is expected by chance. Read positive "
-    "and negative agreement and AC1 beside alpha.",
-    "SELECTION": "The share of yes differs between units rated twice and units rated once by more than chance: "
-    "agreement on the former may not carry over. Choose units to be rated twice at random.",
-    "RARE_VALUES": f"However its values are parted in two, one part was given fewer than {_RARE_CLASS} times on units "
-    "rated twice: a single unit can turn alpha. Add units on which rare values are likely.",
-    "COMMON_VALUE": "High agreement, low alpha: most ratings are one value or near it, so much agreement is expected "
-    "by chance. Read AC1 and the agreement on each value beside alpha.",
-    "SELECTED_VALUES": "Units rated twice and units rated once were given other values by more than chance: agreement "
-    "on the former may not carry over. Choose units to be rated twice at random.",
-    "PAIR_OVERLAP": f"Some pairs of annotators share fewer than {FEW_SHARED} units: do not read their kappa.",
-    "DISCONNECTED": "The annotators fall into groups that share no unit: figures mix groups that cannot be compared. "
-    "Give units of each group to the other.",
-    "DUPLICATES": "Some annotators answered a unit more than once: the newest response counts.",
-    "CONSTRAINT": "Some responses break a rule between labels: they count as they are. Look at them, and at the "
-    "guidelines.",
-    "CLOCK": "Some responses are dated before 2000 or after 2099: a clock was wrong, so weeks, rounds and which of two "
-    "responses is newer may be wrong too.",
+_LIMITS = {
+    "few_items": _FEW_ITEMS,
+    "few_records": schema.FEW_RECORDS,
+    "few_shared": FEW_SHARED,
+    "rare_class": _RARE_CLASS,
+    "constant_rater": _CONSTANT_RATER,
+    "target_alpha": _TARGET_ALPHA,
+    "undefined": 100 * schema.UNDEFINED_SHARE,
+}
+ADVICE = {
+    code: text.format(**_LIMITS)
+    for code, text in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 
 

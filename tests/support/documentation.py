@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from annotation.argilla.labels import RULES, TASKS, Decision, task_named
 from annotation.argilla.wording import read_wording
 from exports.cli import main
+from exports.csv import schema
 from exports.csv.rows import EXTENDED_COLUMNS
-from exports.csv.schema import described_columns
 from exports.statistics.scales import SCALED_STATISTICS
 from exports.statistics.table import PAIR_STATISTICS, STATISTICS, Statistic
 from pipeline.asking.ask_live import OPTION_NAMES
@@ -183,11 +183,11 @@ def csv_v2_columns() -> str:
 
 
 def export_columns() -> str:
-    def columns(task: Any) -> str:
-        described = described_columns(task_named(task))
-        return table("column | ", (f"`{name}` | {sentence(text)}" for name, text in described.items()))
+    return "\n".join(f"**{task}.csv**\n\n{columns(schema.described_columns(task_named(task)))}" for task in TASKS)
 
-    return "\n".join(f"**{task}.csv**\n\n{columns(task)}" for task in TASKS)
+
+def columns(described: dict[str, str]) -> str:
+    return table("column | ", (f"`{name}` | {sentence(text)}" for name, text in described.items()))
 
 
 def extended_columns() -> str:
