@@ -1,15 +1,17 @@
 """The table of statistics: each is one field with its entry, and the function that computes it beside it.
 
 `LabelFigures` are those of a label, `PairFigures` those of two annotators. The joint bootstrap, `agreement.json`, every
-table, the report, the notebook, the data card and the contract read them here: one more needs a field, its entry, its
-sentence and a function of `Sums` or `Cells`, and no other edit.
+table, the report, the notebook, the data card and the contract read them here: one more needs a field, its sentence, a
+function of `Sums` or `Cells`, its words in `table.toml`, and no other edit.
 
 Source: exports/contracts/agreement.md#coefficients: Krippendorff 2011, Fleiss 1971, Gwet 2008, Brennan & Prediger 1981,
 Cicchetti & Feinstein 1990; of pairs Cohen 1960.
 """
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -145,6 +147,16 @@ def _beyond_chance(total: Sums, by_chance: FloatArray) -> FloatArray:
     return beyond
 
 
+_TOLD: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def _statistic(name: str, compute: "Callable[[Sums], FloatArray] | None") -> Statistic:
+    told = _TOLD["label"][name]
+    shown = tuple(Shown(**{**each, "places": tuple(each["places"])}) for each in told.get("shown", ()))
+    method = tuple(told["method"]) if "method" in told else None
+    return Statistic(**{**told, "compute": compute, "shown": shown, "method": method})
+
+
 class LabelFigures(Frozen):
     """The statistics of one label and what they are of."""
 
@@ -154,151 +166,33 @@ class LabelFigures(Frozen):
     """Units with at least two ratings."""
     n_ratings: int
     """Ratings on all units."""
-    prevalence: Annotated[
-        float | None,
-        Statistic(
-            title="prevalence",
-            formula="yes among all ratings",
-            undefined="there is none",
-            over="rated units",
-            compute=lambda total: total.all_ones / total.all_ratings,
-            shown=(
-                Shown(
-                    ("page",), "yes", 5, "yes: share of yes among all votes, which counts units with many votes more."
-                ),
-                Shown(("card",), "yes", 3),
-            ),
-            is_share=True,
-        ),
-    ]
+    prevalence: Annotated[float | None, _statistic("prevalence", lambda total: total.all_ones / total.all_ratings)]
     """Share of yes among all ratings."""
-    percent_agreement: Annotated[
-        float | None,
-        Statistic(
-            title="percent agreement p_a",
-            formula="Σ_P a / N' (mean over units)",
-            undefined="N' = 0",
-            over="pairable units",
-            compute=_percent_agreement,
-            shown=(Shown(("page",), "agr.", 2, "agr.: share of agreeing pairs."), Shown(("card",), "agreement", 2)),
-            is_share=True,
-            method=("Percent agreement", "The share of agreeing pairs of ratings in a unit, averaged over units."),
-        ),
-    ]
+    percent_agreement: Annotated[float | None, _statistic("percent_agreement", _percent_agreement)]
     """Mean over pairable units of the share of agreeing pairs of ratings, between 0 and 1."""
-    krippendorff_alpha: Annotated[
-        float | None,
-        Statistic(
-            title="Krippendorff's α",
-            formula="1 − (n−1)·Σd/(2·n0·n1)",
-            undefined="n0·n1 = 0 or N' = 0",
-            over="pairable units",
-            compute=_alpha,
-            shown=(
-                Shown(("page",), "α [95 %]", 0, "α: Krippendorff's alpha."),
-                Shown(("terminal", "card"), "α [95 %]", 0),
-            ),
-            method=(
-                "α",
-                "Krippendorff's alpha, nominal: 1 less observed over expected disagreement. Observed: disagreeing "
-                "pairs of ratings within units, each unit weighted by its ratings. Expected: disagreeing pairs among "
-                "all these ratings, whatever their unit. 1 is full agreement, 0 what chance would give.",
-            ),
-        ),
-    ]
+    krippendorff_alpha: Annotated[float | None, _statistic("krippendorff_alpha", _alpha)]
     """Krippendorff's alpha, nominal."""
-    fleiss_kappa: Annotated[
-        float | None,
-        Statistic(
-            title="Fleiss' κ",
-            formula="π = mean of n1/m over rated units; p_e = π² + (1−π)²; (p_a − p_e)/(1 − p_e)",
-            undefined="π is 0 or 1, or N' = 0",
-            over="rated units",
-            compute=_fleiss_kappa,
-            follows_alpha=True,
-        ),
-    ]
+    fleiss_kappa: Annotated[float | None, _statistic("fleiss_kappa", _fleiss_kappa)]
     """Fleiss' kappa, generalised to varying numbers of ratings."""
-    gwet_ac1: Annotated[
-        float | None,
-        Statistic(
-            title="Gwet's AC1",
-            formula="p_e = 2π(1−π); (p_a − p_e)/(1 − p_e)",
-            undefined="N' = 0",
-            over="rated units",
-            compute=_ac1,
-            shown=(Shown(("page",), "AC1", 1, "AC1: Gwet's."), Shown(("card",), "AC1", 1)),
-            method=(
-                "AC1",
-                "Gwet's coefficient: percent agreement corrected for chance, which is 2π(1 − π) with π the mean share "
-                "of yes. It stays high where one value is rare and agreement on the other is common.",
-            ),
-        ),
-    ]
+    gwet_ac1: Annotated[float | None, _statistic("gwet_ac1", _ac1)]
     """Gwet's AC1 with two categories."""
     brennan_prediger: Annotated[
-        float | None,
-        Statistic(
-            title="Brennan–Prediger",
-            formula="2·p_a − 1",
-            undefined="N' = 0",
-            over="pairable units",
-            compute=lambda total: _beyond_chance(total, np.asarray(0.5)),
-        ),
+        float | None, _statistic("brennan_prediger", lambda total: _beyond_chance(total, np.asarray(0.5)))
     ]
     """Brennan and Prediger's coefficient with two categories."""
     positive_agreement: Annotated[
-        float | None,
-        Statistic(
-            title="positive agreement P⁺",
-            formula="Σ_P n1(n1−1) / Σ_P n1(m−1)",
-            undefined="no yes in P",
-            over="pairable units",
-            compute=lambda total: total.ones_agreeing / total.ones_paired,
-            shown=(Shown(("page",), "P⁺", 3, "P⁺, P⁻: specific agreement on yes and on no."),),
-            follows_alpha=True,
-            method=(
-                "P⁺, P⁻",
-                "Specific agreement: given that an annotator says yes (or no), how often another one says so too.",
-            ),
-        ),
+        float | None, _statistic("positive_agreement", lambda total: total.ones_agreeing / total.ones_paired)
     ]
     """Specific agreement on yes."""
     negative_agreement: Annotated[
-        float | None,
-        Statistic(
-            title="negative agreement P⁻",
-            formula="Σ_P n0(n0−1) / Σ_P n0(m−1)",
-            undefined="no no in P",
-            over="pairable units",
-            compute=lambda total: total.zeros_agreeing / total.zeros_paired,
-            shown=(Shown(("page",), "P⁻", 4),),
-            follows_alpha=True,
-        ),
+        float | None, _statistic("negative_agreement", lambda total: total.zeros_agreeing / total.zeros_paired)
     ]
     """Specific agreement on no."""
     full_agreement_share: Annotated[
-        float | None,
-        Statistic(
-            title="full-agreement share",
-            formula="share of P with n0·n1 = 0",
-            undefined="N' = 0",
-            over="pairable units",
-            compute=lambda total: total.unanimous / total.pairable,
-        ),
+        float | None, _statistic("full_agreement_share", lambda total: total.unanimous / total.pairable)
     ]
     """Share of pairable units on which all ratings are equal."""
-    mean_pairwise_kappa: Annotated[
-        float | None,
-        Statistic(
-            title="mean pairwise κ (Light)",
-            formula="mean of Cohen's κ over the pairs of annotators that have one",
-            undefined="no pair has one",
-            over="pairs of annotators",
-            compute=None,
-            follows_alpha=True,
-        ),
-    ]
+    mean_pairwise_kappa: Annotated[float | None, _statistic("mean_pairwise_kappa", None)]
     """Mean of Cohen's kappa over the pairs of annotators that have one (Light)."""
 
 
@@ -375,6 +269,10 @@ def mcnemar_p(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * tail)
 
 
+def _of_pairs(name: str, compute: "Callable[[Cells], float | None]") -> PairStatistic:
+    return PairStatistic(**_TOLD["pair"][name], compute=compute)
+
+
 class PairFigures(Frozen):
     """The statistics of two annotators on one label, over the units that both rated."""
 
@@ -394,60 +292,27 @@ class PairFigures(Frozen):
     """Units on which only the second says yes."""
     n00: int
     """Units on which both say no."""
-    percent_agreement: Annotated[
-        float | None,
-        PairStatistic("percent agreement p_o", "(a+d)/n", "no shared unit", lambda c: (c.n11 + c.n00) / c.n),
-    ]
+    percent_agreement: Annotated[float | None, _of_pairs("percent_agreement", lambda c: (c.n11 + c.n00) / c.n)]
     """Share of equal ratings."""
-    cohen_kappa: Annotated[
-        float | None,
-        PairStatistic(
-            "Cohen's κ",
-            "(p_o − p_e)/(1 − p_e), p_e = p_A·p_B + q_A·q_B",
-            "both constant with the same value",
-            _kappa,
-            "constant_both_raters",
-        ),
-    ]
+    cohen_kappa: Annotated[float | None, _of_pairs("cohen_kappa", _kappa)]
     """Cohen's kappa."""
-    pabak: Annotated[
-        float | None,
-        PairStatistic("PABAK", "2·p_o − 1", "no shared unit", lambda c: (c.n11 + c.n00 - c.n10 - c.n01) / c.n),
-    ]
+    pabak: Annotated[float | None, _of_pairs("pabak", lambda c: (c.n11 + c.n00 - c.n10 - c.n01) / c.n)]
     """Kappa adjusted for prevalence and bias: twice the percent agreement less one."""
-    prevalence_index: Annotated[
-        float | None, PairStatistic("prevalence index", "(a−d)/n", "no shared unit", lambda c: (c.n11 - c.n00) / c.n)
-    ]
+    prevalence_index: Annotated[float | None, _of_pairs("prevalence_index", lambda c: (c.n11 - c.n00) / c.n)]
     """(both yes − both no) / shared units."""
-    bias_index: Annotated[
-        float | None, PairStatistic("bias index", "(b−c)/n", "no shared unit", lambda c: (c.n10 - c.n01) / c.n)
-    ]
+    bias_index: Annotated[float | None, _of_pairs("bias_index", lambda c: (c.n10 - c.n01) / c.n)]
     """(only the first − only the second) / shared units: who says yes more often."""
     positive_agreement: Annotated[
-        float | None,
-        PairStatistic(
-            "positive agreement P⁺", "2a/(2a+b+c)", "no yes", lambda c: ratio(2 * c.n11, 2 * c.n11 + c.n10 + c.n01)
-        ),
+        float | None, _of_pairs("positive_agreement", lambda c: ratio(2 * c.n11, 2 * c.n11 + c.n10 + c.n01))
     ]
     """Specific agreement on yes."""
     negative_agreement: Annotated[
-        float | None,
-        PairStatistic(
-            "negative agreement P⁻", "2d/(2d+b+c)", "no no", lambda c: ratio(2 * c.n00, 2 * c.n00 + c.n10 + c.n01)
-        ),
+        float | None, _of_pairs("negative_agreement", lambda c: ratio(2 * c.n00, 2 * c.n00 + c.n10 + c.n01))
     ]
     """Specific agreement on no."""
-    mcc: Annotated[
-        float | None,
-        PairStatistic("Matthews' correlation (MCC)", "(ad−bc)/√((a+b)(c+d)(a+c)(b+d))", "an empty margin", _mcc),
-    ]
+    mcc: Annotated[float | None, _of_pairs("mcc", _mcc)]
     """Matthews' correlation; None where one of the two says the same everywhere."""
-    mcnemar_p: Annotated[
-        float | None,
-        PairStatistic(
-            "McNemar's p", "exact, two-sided, on b and c", "no shared unit", lambda c: mcnemar_p(c.n10, c.n01)
-        ),
-    ]
+    mcnemar_p: Annotated[float | None, _of_pairs("mcnemar_p", lambda c: mcnemar_p(c.n10, c.n01))]
     """Exact two-sided p that the two say yes equally often; None without shared units."""
 
 

@@ -1,4 +1,4 @@
-"""One more statistic is one entry with its function: in a copy of the project it is then everywhere people read it."""
+"""One more statistic is a field and its words: in a copy of the project it is then everywhere people read it."""
 
 import csv
 import json
@@ -22,21 +22,19 @@ def _pooled_agreement(total: Sums) -> FloatArray:
 
 """
 ENTRY = '''\
-    pooled_agreement: Annotated[
-        float | None,
-        Statistic(
-            title="pooled agreement",
-            formula="agreeing pairs / pairs",
-            undefined="there is no pair",
-            over="pairable units",
-            compute=_pooled_agreement,
-            shown=(Shown(("terminal", "page", "card"), "pooled", 9, "pooled: over all pairs."),),
-            is_share=True,
-            method=("Pooled agreement", "The share of agreeing pairs among the pairs of all units."),
-        ),
-    ]
+    pooled_agreement: Annotated[float | None, _statistic("pooled_agreement", _pooled_agreement)]
     """Share of agreeing pairs among the pairs of all units."""
 '''
+WORDS = """
+[label.pooled_agreement]
+title = "pooled agreement"
+formula = "agreeing pairs / pairs"
+undefined = "there is no pair"
+over = "pairable units"
+is_share = true
+method = ["Pooled agreement", "The share of agreeing pairs among the pairs of all units."]
+shown = [{ places = ["terminal", "page", "card"], head = "pooled", rank = 9, legend = "pooled: over all pairs." }]
+"""
 VOTES = {"r1": (1, 1, 1), "r2": (1, 0), "r3": (0, 0, 0), "r4": (1, 1, 0)}
 """Ordered pairs that agree: 6 of 6, 0 of 2, 6 of 6, 2 of 6; together 14 of 20."""
 NOTEBOOK = """
@@ -58,6 +56,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert text.count(anchor) == 1
         text = text.replace(anchor, added + anchor)
     (folder / TABLE).write_text(text, encoding="utf-8")
+    with (folder / TABLE).with_suffix(".toml").open("a", encoding="utf-8") as words:
+        words.write(WORDS)
     (folder / "export").mkdir()
     with (folder / "export" / "generation.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS["generation"], restval="")
