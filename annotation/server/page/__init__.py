@@ -12,34 +12,7 @@ from typing import Any
 from annotation.argilla.labels import DISPUTED, MARKED_LABELS, OWN_TASKS, RULES
 from annotation.argilla.wording import LOCALES, locales, read_texts, read_wording
 
-_SCRIPTS = (
-    "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first
-    "record.js",  # shows the record that a link names, before Argilla reads the address
-    "highlights.js",  # lets Argilla colour what it highlights, in spite of the content policy
-    "argilla.js",  # words of Argilla's own page that would contradict the others
-    "login.js",  # says in plain words that wrong passwords were too many
-    "keep.js",  # keeps what she answers until the server has it
-    "drafts.js",  # keeps what she has answered and not submitted
-    "place.js",  # says in title and language where she is, and keeps annotators from what is not for them
-    "home.js",  # is where an annotator starts: her lists in her language and order
-    "changed.js",  # says once that the rules have changed since she last worked
-    "empty.js",  # says why an empty queue is empty, and what is next
-    "practice.js",  # explains a case of practice to who has submitted it
-    "disputed.js",  # asks an adjudicator for the labels on which annotators differ, and for no others
-    "form.js",  # helps with the form
-    "notes.js",  # puts what is typed into the notes where their ring is
-    "conflict.js",  # asks which of two answers counts, where another tab or browser has submitted one since
-    "fields.js",  # shows an answer as it was written, and copies what is seen
-    "evidence.js",  # brings an answer and the passages that it cites together
-    "statements.js",  # goes through an answer sentence by sentence
-    "reading.js",  # makes room for long texts: folds, scrolls, and the questions' bar in a narrow window
-    "spans.js",  # keeps marks on the context to the words of a passage, and asks for those that are required
-    "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
-    "replies.js",  # shows what the project lead says about a record
-    "access.js",  # tells assistive technology what is there
-)
-_STYLED = ("page", "home", "fields", "evidence", "rules", "replies", "access", "spans", "practice", "reading")
-_STYLES = tuple(f"{part}.css" for part in _STYLED)
+_PARTS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("parts.toml").read_text(encoding="utf-8"))
 _FOLDER = "citejury"
 
 
@@ -51,7 +24,7 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
     tags = _page_tags(page_settings(folder))
     target = static / _FOLDER
     target.mkdir(exist_ok=True)
-    for name in (*_SCRIPTS, *_STYLES):
+    for name in (*_PARTS["scripts"], *_PARTS["styles"]):
         shutil.copy(Path(__file__).with_name(name), target)
     for locale in locales(folder):
         (target / f"examples.{locale}.json").write_text(_examples(locale, folder), encoding="utf-8")
@@ -95,8 +68,8 @@ def page_texts(locale: str, folder: Path = LOCALES, table: str = "page") -> dict
 
 def _page_tags(settings: str) -> str:
     """The tags for the page's head. The addresses change with the files, so that no browser keeps an old one."""
-    styles = "".join(f'<link href="{_address(name)}" rel="stylesheet">' for name in _STYLES)
-    scripts = "".join(f'<script src="{_address(name)}"></script>' for name in _SCRIPTS)
+    styles = "".join(f'<link href="{_address(name)}" rel="stylesheet">' for name in _PARTS["styles"])
+    scripts = "".join(f'<script src="{_address(name)}"></script>' for name in _PARTS["scripts"])
     return styles + scripts.replace("></script>", f' data-citejury="{html.escape(settings)}"></script>', 1)
 
 
