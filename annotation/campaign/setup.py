@@ -162,17 +162,13 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: setup_plan.Dataset
 
 
 def _publish(
-    argilla: Argilla,
-    workspace_id: str,
-    name: str,
-    definition: tasks.DatasetDefinition,
-    existing: Mapping[str, Any] | None,
+    argilla: Argilla, workspace_id: str, name: str, definition: tasks.DatasetDefinition, draft: Mapping[str, Any] | None
 ) -> str:
     body = {**definition.body, "name": name, "workspace_id": workspace_id}
-    if existing is None:
+    if draft is None:
         with unless_done(lambda: _named(argilla, workspace_id, name)):
             argilla.request("POST", "/datasets", json=body)
-    dataset_id = str((existing or _named(argilla, workspace_id, name) or {})["id"])
+    dataset_id = str((draft or _named(argilla, workspace_id, name) or {})["id"])
     for kind, parts in (("fields", definition.fields), ("questions", definition.questions)):
         there = {part["name"] for part in setup_plan.parts_of(argilla, dataset_id, kind)}
         for part in (part for part in parts if part["name"] not in there):
@@ -263,14 +259,12 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: datasets.JuryD
     )
     asks_for_marks = new.evidence != "off"
     place = (new.locale, new.round)
-    beside = [
-        each for each in argilla.datasets(old["workspace_id"]) if (tasks.locale_of(each), tasks.round_of(each)) == place
-    ]
-    queries = datasets.read_queries(argilla, beside) if "query" in fields - before else {}
+    near = [of for of in argilla.datasets(old["workspace_id"]) if (tasks.locale_of(of), tasks.round_of(of)) == place]
+    queries = datasets.read_queries(argilla, near) if "query" in fields - before else {}
     # Rank, `chunk_id` and `doc_id` of all passages, by record.
     passages: defaultdict[str, set[tuple[int, str, str]]] = defaultdict(set)
     if asks_for_marks and tasks.evidence_of(old) == "off":
-        for dataset in beside:
+        for dataset in near:
             pages = argilla.record_pages(dataset["id"], include=()) if tasks.task_of(dataset) == "retrieval" else ()
             for record in (record for _, page in pages for record in page):
                 if hidden := (record["metadata"] or {}).get(HIDDEN):

@@ -116,13 +116,11 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
         if task in tasks
     ]
     newest = [(task, datasets.newest_versions(described[place.workspace]).get(each)) for place, task, each in series]
-    raised = {
-        task: datasets.to_be_raised([found for of, found in newest if found and of == task]) for task in new_versions
-    }
+    again = {task: datasets.to_be_raised([each for of, each in newest if each and of == task]) for task in new_versions}
     plans = []
     for place, task, _ in series:
         there, rules = described[place.workspace], datasets.rules_of(everything, task, place.locale)
-        plans.append(_plan_dataset(argilla, place, task, wanted, there, raised.get(task, ()), rules))
+        plans.append(_plan_dataset(argilla, place, task, wanted, there, again.get(task, ()), rules))
     return Plan(ids, tuple(plans), plan_members(argilla, wanted.members, ids))
 
 

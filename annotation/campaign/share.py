@@ -65,11 +65,7 @@ class SharedSheets(NamedTuple):
 
 
 def share_sheets(
-    argilla: Argilla,
-    workspace: str,
-    campaign: Campaign | None,
-    folder: Path,
-    passwords: Mapping[str, str] | None = None,
+    argilla: Argilla, workspace: str, campaign: Campaign | None, out: Path, passwords: Mapping[str, str] | None = None
 ) -> SharedSheets:
     """The sheets and guideline pages that were written into the folder; sheets of earlier calls are replaced.
 
@@ -78,11 +74,11 @@ def share_sheets(
     """
     work = work_by_annotator(argilla, workspace, campaign)
     pages = dict.fromkeys((item.series.task, item.series.locale) for items in work.values() for item in items)
-    guidelines = {folder / _guideline_name(task, locale): (task, locale) for task, locale in pages}
+    guidelines = {out / _guideline_name(task, locale): (task, locale) for task, locale in pages}
     for path, (task, locale) in guidelines.items():
         _write(path, render_page(task, read_wording(locale)), private=False)
     known = passwords or {}
-    sheets = {folder / file_name: name for name, file_name in sheet_names(work).items()}
+    sheets = {out / file_name: name for name, file_name in sheet_names(work).items()}
     for path, name in sheets.items():
         text = render_sheet(argilla.api_url, name, known.get(name), work[name])
         _write(path, text, private=passwords is not None)

@@ -75,13 +75,7 @@ def known_units(campaign: "Campaign | None") -> "KnownUnits | None":
 
 
 def put_controls(
-    argilla: "Argilla",
-    workspace: str,
-    campaign: "Campaign",
-    known: "KnownUnits | None",
-    bars: ProgressBars,
-    *,
-    dry_run: bool,
+    argilla: "Argilla", home: str, campaign: "Campaign", held: "KnownUnits | None", bars: ProgressBars, *, dry_run: bool
 ) -> tuple[str, ...]:
     """Put the campaign's controls and repeats in, and say what became of them; a line for each that was refused."""
     from annotation.campaign.routing import standing_workspaces
@@ -91,15 +85,15 @@ def put_controls(
     refused: tuple[str, ...] = ()
     if wanted is None:
         return refused
-    if known:
-        where = (argilla, workspace, campaign, known.units, wanted.rate)
+    if held:
+        where = (argilla, home, campaign, held.units, wanted.rate)
         report = push_controls(*where, dry_run=dry_run, progress=bars.report)
         bars.clear()
         _tell_controls(report)
-        log(f"Controls: {len(known.units):,}; not confirmed in the file and left out: {known.unconfirmed:,}.")
+        log(f"Controls: {len(held.units):,}; not confirmed in the file and left out: {held.unconfirmed:,}.")
         refused = report.refused
     if wanted.repeats:
-        names = standing_workspaces(argilla, campaign, workspace)
+        names = standing_workspaces(argilla, campaign, home)
         size = (wanted.repeats, wanted.distance, wanted.rate)
         reports = push_repeats(argilla, names, *size, dry_run=dry_run, progress=bars.report)
         bars.clear()

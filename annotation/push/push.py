@@ -139,10 +139,8 @@ def push_campaign(
     diffs = {place: _read_diff(argilla, options, campaign.tasks, *place) for place in wanted}
     stored = _stored(diffs.values())
     needing = [task for task in campaign.tasks if needs_passages(task)]
-    with_passages = {
-        unit.record_uuid for diff in diffs.values() for task in needing for unit in diff.stored[task].values()
-    }
-    bare = {*options.without_passages, *(stored.keys() - with_passages)} if needing else set()
+    holding = {unit.record_uuid for diff in diffs.values() for task in needing for unit in diff.stored[task].values()}
+    bare = {*options.without_passages, *(stored.keys() - holding)} if needing else set()
     others = [
         f"{dataset}: a record waits for {dataset.min_submitted}, citejury.toml says {overlap}"
         for place, overlaps in wanted.items()
@@ -174,15 +172,10 @@ def _unread(told: Mapping[str, Languages], campaign: Campaign, stored: Collectio
 
 
 def _read_diff(
-    argilla: Argilla,
-    options: PushOptions,
-    tasks: Sequence[TaskName],
-    workspace: str,
-    locale: str | None,
-    round_name: str,
+    argilla: Argilla, options: PushOptions, tasks: Sequence[TaskName], home: str, locale: str | None, round_name: str
 ) -> Diff:
-    datasets = find_datasets(argilla, workspace, locale, round_name, tasks)
-    place = Place(workspace, next(iter(datasets.values())).locale, round_name)
+    datasets = find_datasets(argilla, home, locale, round_name, tasks)
+    place = Place(home, next(iter(datasets.values())).locale, round_name)
     target = Target(place, datasets, read_wording(place.locale))
     stored = {task: stored_units(argilla, dataset, options.progress) for task, dataset in datasets.items()}
     lacking = {

@@ -67,15 +67,11 @@ def _of_task(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str
 
 
 def _guidelines(
-    dataset: Mapping[str, Any],
-    described: Sequence[Mapping[str, Any]],
-    task: TaskName,
-    locale: str,
-    *more: tuple[str, str],
+    dataset: Mapping[str, Any], known: Sequence[Mapping[str, Any]], task: TaskName, locale: str, *more: tuple[str, str]
 ) -> str:
     """The dataset's guidelines with the replies of all rounds, in place of those that they end in."""
     heading = read_wording(locale).rules_heading
-    rules = [*datasets.rules_of(described, task, locale), *more]
+    rules = [*datasets.rules_of(known, task, locale), *more]
     return kept.without_rules(dataset["guidelines"] or "", heading) + kept.closing_rules(heading, rules)
 
 
@@ -129,13 +125,7 @@ def question_named(found: Sequence[Asked], name: str) -> Asked:
 
 
 def reply_to(
-    argilla: Argilla,
-    asked: Asked,
-    text: str,
-    workspaces: Sequence[str],
-    *,
-    for_all: bool = False,
-    rule: str | None = None,
+    argilla: Argilla, asked: Asked, text: str, homes: Sequence[str], *, for_all: bool = False, rule: str | None = None
 ) -> tuple[bool, list[str]]:
     """Reply to the question, in place of an earlier reply to it.
 
@@ -147,7 +137,7 @@ def reply_to(
         raise InputError("A reply and its question in the guidelines need words. Write them.")
     question, task, locale = asked.question, asked.dataset.task, asked.dataset.locale
     if words:
-        described = _described(argilla, workspaces)
+        described = _described(argilla, homes)
         for dataset in _of_task(described, task, locale):
             length = len(_guidelines(dataset, described, task, locale, (words, said)))
             if length > _MOST_CHARACTERS:
@@ -173,4 +163,4 @@ def reply_to(
         is_shown = True
     except NotFoundError:
         is_shown = False
-    return is_shown, _renew_guidelines(argilla, workspaces, task, locale)
+    return is_shown, _renew_guidelines(argilla, homes, task, locale)
