@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, ByTask, Question, TaskName, is_of_passages, task_named
-from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, TASKS_FOLDER, add_tasks_of, file_name
+from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, TASKS_FOLDER, add_tasks_of, exported_datasets, file_name
 from exports.csv.schema import COLUMNS, STATUS_COLUMN, Work, query_column, utc
 from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file, nul_sentences, read_work
 from exports.statistics.ratings import (
@@ -464,8 +464,25 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
     told = [*nul_sentences(files), *(each for _, remarks in gathered for each in remarks)]
     for task, each in collected.items():
         facts.discarded |= {(task, record): count for record, count in each.discarded.items()}
-    work = None if frames else read_work(files)
-    return ReadTables([ratings for ratings, _ in gathered], inputs, told, work, facts)
+    tables = [ratings for ratings, _ in gathered]
+    if frames:
+        return ReadTables(tables, inputs, told, None, facts)
+    tables = [each._replace(counted_discards=_counted_discards(facts.places, each.task)) for each in tables]
+    return ReadTables(tables, inputs, told, read_work(files), facts)
+
+
+def _counted_discards(places: Sequence[Path], task: TaskName) -> int | None:
+    """How many responses of the task were discarded, as the manifests of its exports say; None where one does not."""
+    total = 0
+    for place in places:
+        if place.is_dir() and not (place / file_name(task, discarded=False)).is_file():
+            continue
+        of_task = [entry.get("discarded") for entry in exported_datasets(place) if entry.get("task") == task]
+        counts = [count for count in of_task if isinstance(count, int)]
+        if not counts or len(counts) < len(of_task):
+            return None
+        total += sum(counts)
+    return total
 
 
 def _read_into(collection: Collection, path: Path, name: str, bad: list[str], facts: RecordFacts) -> InputFile:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import TaskName
-from exports.csv.folder import exported_datasets, file_name
 from exports.csv.schema import Work
 from exports.reading import read as reading
 from exports.reading.decisions import read_decisions
@@ -139,13 +138,7 @@ def read_study(
     traces = {record: _traces(record, known, rows, judged) for record, known in provenance.items()}
     narratives = tell_narratives(traces, _names([*rows.places, *(judging.records if judging else ())]))
     remarks += narratives.remarks
-    all_discarded = {
-        table.task: count
-        for table in tables.tables
-        for discards in [table.discards]
-        if (count := _counted_discards(rows.places, table.task) if discards is None else sum(discards.values()))
-        is not None
-    }
+    all_discarded = {table.task: table.n_discarded for table in tables.tables if table.n_discarded is not None}
     silent = [table for table in tables.tables if table.discards is None and all_discarded.get(table.task) != 0]
     study = Study(
         tuple(tables.tables),
@@ -202,20 +195,6 @@ def _traces(
         query = query or judged.queries.get(record, "")
         exports = exports | {len(rows.places) + place for place in judged.places.get(record, ())}
     return RecordTraces(known.get("narrative_id", ""), query, frozenset(exports))
-
-
-def _counted_discards(places: Sequence[Path], task: TaskName) -> int | None:
-    """How many responses of the task were discarded, as the manifests of its exports say; None where one does not."""
-    total = 0
-    for place in places:
-        if place.is_dir() and not (place / file_name(task, discarded=False)).is_file():
-            continue
-        of_task = [entry.get("discarded") for entry in exported_datasets(place) if entry.get("task") == task]
-        counts = [count for count in of_task if isinstance(count, int)]
-        if not counts or len(counts) < len(of_task):
-            return None
-        total += sum(counts)
-    return total
 
 
 def _filled(row: Mapping[str, str]) -> dict[str, str]:

@@ -223,7 +223,7 @@ def discard_sentence(discards: schema.Discards | None) -> str:
     if discards is None or not discards.n_responses:
         return ""
     order = sorted(discards.by_annotator.items(), key=lambda entry: (-entry[1], entry[0]))
-    people = ", ".join(f"{name} {100 * share:.1f} %" for name, share in order if share)
+    people = ", ".join(f"{name} {100 * share:.1f} %" for name, share in order if share) or "whose the files do not tell"
     answers, told = counted(discards.n_responses, "answer"), TEXTS["left_out"]["discards"]
     return str(told.format(answers=answers, share=100 * discards.share, people=people))
 

@@ -254,20 +254,16 @@ def measure_task(
 
 
 def _measure_discards(ratings: Ratings) -> schema.Discards | None:
-    """Everyone who submitted or discarded anything has a share; None where the files do not tell."""
+    """None where neither files nor manifests tell; by annotator where files do, of all who submitted or discarded."""
     submitted = np.bincount(ratings.response_annotators, minlength=len(ratings.annotators))
-    if ratings.discards is None:
+    answered, discards = dict(zip(ratings.annotators, submitted.tolist(), strict=True)), ratings.discards
+    n_responses = (ratings.n_discarded or 0) + len(ratings.units)
+    if ratings.n_discarded is None or not n_responses:
         return None
-    answered = dict(zip(ratings.annotators, submitted.tolist(), strict=True))
-    n_discarded = sum(ratings.discards.values())
-    n_responses = n_discarded + len(ratings.units)
-    if not n_responses:
-        return None
+    names = [] if discards is None else sorted({*answered, *discards})
+    thrown = discards or {}
     return schema.Discards(
-        n_responses=n_discarded,
-        share=n_discarded / n_responses,
-        by_annotator={
-            name: ratings.discards.get(name, 0) / (ratings.discards.get(name, 0) + answered.get(name, 0))
-            for name in sorted({*answered, *ratings.discards})
-        },
+        n_responses=ratings.n_discarded,
+        share=ratings.n_discarded / n_responses,
+        by_annotator={name: thrown.get(name, 0) / (thrown.get(name, 0) + answered.get(name, 0)) for name in names},
     )

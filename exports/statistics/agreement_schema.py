@@ -11,7 +11,7 @@ from exports.statistics.consensus import Audit
 from exports.statistics.ratings import RATINGS as RATINGS
 from exports.statistics.ratings import InputFile, ScaleName, Weights
 from exports.statistics.ratings import MeasuredTask as MeasuredTask
-from exports.statistics.table import LabelFigures, PairFigures, UndefinedReason
+from exports.statistics.table import AnnotatorPair, LabelFigures, PairFigures, UndefinedReason
 from pipeline.core.schema import Frozen
 
 JudgeReason = Literal[
@@ -43,6 +43,7 @@ LabelWarning = Literal[
 TaskWarning = Literal["PAIR_OVERLAP", "DISCONNECTED", "DUPLICATES", "CONSTRAINT", "CLOCK"]
 
 FEW_RECORDS = 20  # With fewer records the expanded percentile is nearer to what it promises than BCa
+LEAST_EXCESS = 0.03  # A smaller difference between annotators is of no interest, however sure it is
 UNDEFINED_SHARE = 0.05  # Above this share of undefined resamples those that are left say too little
 
 
@@ -139,17 +140,9 @@ class ScaledLabelAgreement(LabelAgreement):
     """Mean of weighted kappa over the pairs of annotators that have one."""
 
 
-class ScaledPair(Frozen):
+class ScaledPair(AnnotatorPair):
     """Two annotators on one label on a scale, over the units that both rated."""
 
-    label: str
-    """The label."""
-    rater_a: str
-    """The first annotator in the alphabet."""
-    rater_b: str
-    """The second."""
-    n_shared: int
-    """Units that both rated."""
     percent_agreement: float
     """Share of equal ratings."""
     cohen_kappa: float | None
@@ -493,7 +486,7 @@ class Discards(Frozen):
     share: float
     """Share of the discarded among submitted and discarded responses."""
     by_annotator: dict[str, float]
-    """The same share for each annotator."""
+    """The same share for each annotator; empty where files of discarded responses are missing."""
 
 
 class Overlap(Frozen):
@@ -559,15 +552,7 @@ class TaskAgreement(Frozen):
     """As `pairs`, on labels that are no yes or no; the key is absent where there is none."""
 
 
-OPTIONAL = {
-    "pairs_left_out",
-    "scaled_pairs",
-    "scaled",
-}  # Fields of a task that `agreement.json` leaves out where they are empty
-
-
-LEAST_EXCESS = 0.03
-"""A smaller difference between annotators is of no interest, however sure it is."""
+OPTIONAL = {"pairs_left_out", "scaled_pairs", "scaled"}  # Of a task, left out of `agreement.json` where empty
 
 
 class Agreement(Frozen):

@@ -157,8 +157,8 @@ def study_records(study: Study, names: Sequence[str], by: Sequence[str]) -> Reco
         if study.discarded is not None:
             counts = study.discarded
             return sum(counts.get((task, names[member]), 0) for task in tasks for member in members.tolist())
-        totals = study.all_discarded
-        return None if by or not totals.keys() >= {*tasks} else sum(totals[task] for task in tasks)
+        totals, known = study.all_discarded, {table.measured_as for table in study.tables}.intersection(tasks)
+        return None if by or not totals.keys() >= known else sum(totals[task] for task in known)
 
     return Records(
         narratives=number_names([study.narratives.get(name, name) for name in names]),

@@ -74,6 +74,11 @@ class Ratings(NamedTuple):
     scaled: tuple[ScaledLabel, ...] = ()  # The labels on a scale, theirs or of a task from a file
     unit_groups: tuple[str, ...] = ()  # What each unit is compared by; empty where no column of theirs is named
     unit_names: tuple[str, ...] = ()  # What anybody's units are called, with their group
+    counted_discards: int | None = None  # How many responses were discarded, as manifests tell, which name nobody
+
+    @property
+    def n_discarded(self) -> int | None:
+        return self.counted_discards if self.discards is None else sum(self.discards.values())
 
     @property
     def measured_as(self) -> MeasuredTask:

@@ -273,17 +273,20 @@ def _of_pairs(name: str, compute: "Callable[[Cells], float | None]") -> PairStat
     return PairStatistic(**_TOLD["pair"][name], compute=compute)
 
 
-class PairFigures(Frozen):
-    """The statistics of two annotators on one label, over the units that both rated."""
-
+class AnnotatorPair(Frozen):
     label: str
     """The label."""
     rater_a: str
-    """The first annotator."""
+    """The first annotator in the alphabet."""
     rater_b: str
-    """The second annotator."""
+    """The second."""
     n_shared: int
     """Units that both rated."""
+
+
+class PairFigures(AnnotatorPair):
+    """The statistics of two annotators on one label, over the units that both rated."""
+
     n11: int
     """Units on which both say yes."""
     n10: int

@@ -18,6 +18,8 @@ from exports.csv.compare import Changes
 from exports.csv.folder import INDEX_FILE, MANIFEST_FILE, PROVENANCE_FILE
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
+from exports.report.files import FigureOptions, measure_and_write
+from exports.report.methods import agreement_methods, results_methods
 from tests.support.export_bench import (
     Bench,
     answered_by,
@@ -194,12 +196,18 @@ def test_a_unit_that_somebody_answered_in_two_workspaces_is_their_newest_answer(
 
 def test_a_nul_that_would_end_a_cell_is_replaced_and_counted(generation: Bench, tmp_path: Path) -> None:
     told = generation.response("anna", **answers("generation"), notes="before \0 after")
-    generation.put("generation", record("generation", "r1", told), record("generation", "r2", told))
-    out, places = tmp_path / "out", (generation.workspace,)
-    export = export_csv(generation.client, places, out, ExportFilters())
-    assert [row["notes"] for row in read_csv(out / "generation.csv")] == ["before \ufffd after"] * 2
-    stand_in = "U+FFFD stands for NUL characters in 2 rows: some readers of CSV end a text at a NUL."
-    assert stand_in in export.warnings
+    said = generation.response("ben", **answers("generation"))
+    shown = record("generation", "r2", said)
+    shown["fields"] |= {"answer": "An \0 answer"}
+    generation.put("generation", record("generation", "r1", told), shown)
+    out = tmp_path / "out"
+    export = export_csv(generation.client, (generation.workspace,), out, ExportFilters())
+    rows = read_csv(out / "generation.csv")
+    assert [(row["notes"], row["answer"]) for row in rows] == [
+        ("before \ufffd after", "answer of r1"),
+        ("", "An \ufffd answer"),
+    ]
+    assert "U+FFFD stands for NUL characters in 2 rows: some readers of CSV end a text at a NUL." in export.warnings
 
 
 def test_drafts_and_discards_are_counted(generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +222,13 @@ def test_drafts_and_discards_are_counted(generation: Bench, tmp_path: Path, monk
     assert "In no file: 1 draft, 2 discarded responses (`--discarded` writes them)." in done.stderr
     written = run(bench, monkeypatch, tmp_path / "written", "--discarded").stderr
     assert "\nIn no file: 1 draft.\n" in written
+    for export in (out, tmp_path / "written"):
+        measured = measure_and_write([export], tmp_path / "results", FigureOptions(resamples=10))
+        assert measured.results
+        told = agreement_methods(measured.agreement), results_methods(measured.results)
+        assert all("Discarded, and not counted: 2 responses." in each for each in told)
+        page = (tmp_path / "results" / "agreement.md").read_text(encoding="utf-8")
+        assert ("2 answers discarded, 50.0 % of all" in page, "not known: the files" in page) == (True, False)
     (dataset,) = manifest_of(out)["datasets"]
     assert (dataset["drafts"], dataset["discarded"]) == (1, 2)
     assert dataset["annotators"] == {

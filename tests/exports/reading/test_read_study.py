@@ -190,6 +190,9 @@ def test_a_manifest_tells_that_nobody_discarded_or_how_many_did(tmp_path: Path) 
     (told,) = [sentence for sentence in incomparable_sentences(found) if "discard" in sentence]
     assert "how many discarded responses belong to each group" in told
     assert read_study([folder / "grounding.csv"]).study.discarded == {}
+    only = measure_results(read_study([folder / "generation.csv"]).study)
+    assert only.findings["serious_problem"].denominators.discarded == 3
+    assert not any("responses were discarded" in sentence for sentence in incomparable_sentences(only))
 
 
 def test_a_discard_submitted_later_is_none_and_a_folder_without_submissions_is_refused(
