@@ -124,7 +124,7 @@ def test_equal_judges_differ_in_one_study_of_twenty(records: int, passages: int,
     told, held = shares(records, passages, errors, 1_000)
     sys.stdout.write(f"told apart: {told:.3f}, interval holds: {held:.3f}\n")
     assert held >= 0.92
-    assert told <= 0.05 or errors[0] != errors[1]
+    assert told <= 0.05 + 2.8 * np.sqrt(0.05 * 0.95 / 1_000) or errors[0] != errors[1]
 
 
 def test_two_judges_are_compared_everywhere(tmp_path: Path) -> None:

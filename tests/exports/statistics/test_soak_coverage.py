@@ -79,8 +79,8 @@ def cells() -> Iterator[Cell]:
 
 def intervals(
     cell: Cell, studies: int, resamples: int, seed: int
-) -> Iterator[tuple[Interval | RefusedReason, Interval | RefusedReason]]:
-    """Of each study the interval of alpha, and the one that resampling alone would give; or why there is none."""
+) -> Iterator[tuple[Interval | RefusedReason, Interval | RefusedReason, int]]:
+    """Of each study the interval of alpha and the one of resampling alone, or why none; records with a disagreement."""
     random = np.random.default_rng(seed)
     for study in range(studies):
         ones, ratings = (each.ravel() for each in (by_record if cell.split else one_by_one)(cell, random))
@@ -90,16 +90,18 @@ def intervals(
         sums = np.stack([np.bincount(records, column, cell.records) for column in columns], axis=1)
         estimator = Estimator(sums, alphas, np.ones(cell.records, dtype=np.bool_))
         replicates = bootstrap([estimator], resamples, study)[estimator]
-        yield alpha_interval(replicates, 0, alpha_support(zeros, ones, records, cell.records)), interval(replicates, 0)
+        support = alpha_support(zeros, ones, records, cell.records)
+        yield alpha_interval(replicates, 0, support), interval(replicates, 0), support.split
+
+
+def holds(found: Interval, alpha: float) -> bool:
+    return found.low - 1e-12 <= alpha <= found.high + 1e-12
 
 
 def held(cell: Cell, studies: int, resamples: int, seed: int) -> tuple[list[bool], list[bool]]:
     """Of each study with an interval whether it holds alpha; then the same of what resampling alone would give."""
-    both = zip(*intervals(cell, studies, resamples, seed), strict=True)
-    told, resampled = (
-        [each.low - 1e-12 <= cell.alpha <= each.high + 1e-12 for each in found if isinstance(each, Interval)]
-        for found in both
-    )
+    both = tuple(zip(*intervals(cell, studies, resamples, seed), strict=True))[:2]
+    told, resampled = ([holds(each, cell.alpha) for each in found if isinstance(each, Interval)] for found in both)
     return told, resampled
 
 
@@ -119,32 +121,56 @@ def test_a_sample_of_studies_without_disagreement_hides_more_in_one_of_twenty(sp
     assert np.mean(told) >= 0.92
 
 
-STUDIES, GIVEN = 100, 0.25  # Studies of a cell, and the least share of them with an interval for the cell to count
+STUDIES, GIVEN = 100, 0.25  # Studies of a cell, and the least share of them with an interval for these to count
+
+
+class Told(NamedTuple):
+    """Whether intervals with a lower end hold alpha, whether one-sided upper ends do, and an entry for each study."""
+
+    held: list[bool]
+    ends: list[bool]
+    studies: list[int]
+
+    def fails(self, noise: float) -> bool:
+        given = len(self.held) >= GIVEN * len(self.studies)
+        low = given and np.mean(self.held) < 0.92 - noise / np.sqrt(len(self.held))
+        return bool(low or self.ends.count(False) / len(self.studies) > 0.08 + noise / np.sqrt(len(self.studies)))
+
+    def __str__(self) -> str:
+        wrong, studies = self.ends.count(False), len(self.studies)
+        text = f"{np.mean(self.held or [np.nan]):.3f}, given in {len(self.held) / studies:.2f}"
+        return f"{text}; one-sided ends wrong in {wrong / studies:.3f}, {wrong} of {len(self.ends)} shown"
 
 
 @pytest.mark.soak
-def test_every_interval_that_is_given_holds_alpha_in_at_least_92_of_100_studies() -> None:
-    """By kind of error, passages, share of yes and records over raters and alphas; single cells less their noise."""
-    groups: dict[tuple[object, ...], list[list[bool]]] = defaultdict(list)
-    low: list[str] = []
-    for cell in cells():
-        told, _ = held(cell, STUDIES, 399, SEED)
-        groups["hard records" if cell.split else "one by one", cell.passages, cell.yes, cell.records].append(told)
-        noise = 2.8 * np.sqrt(0.92 * 0.08 / max(len(told), 1))
-        if len(told) >= GIVEN * STUDIES and np.mean(told) < 0.92 - noise:
-            low.append(f"{cell}: {np.mean(told):.3f} of {len(told)}")
-    for group, parts in groups.items():
-        every = [each for part in parts for each in part]
-        share = len(every) / (STUDIES * len(parts))
-        sys.stdout.write(f"{group}: {np.mean(every or [np.nan]):.3f}, given in {share:.2f}\n")
-        if share >= GIVEN and np.mean(every) < 0.92:
-            low.append(f"{group}: {np.mean(every):.3f} of {len(every)}")
-    assert not low, "\n".join(low)
+def test_every_interval_of_alpha_is_wrong_in_at_most_8_of_100_studies() -> None:
+    """By kind of error, passages, share of yes and records over raters and alphas; single cells less their noise.
+
+    A one-sided upper end is shown only where it refutes an alpha of .8. Those shown are selected by what they say, and
+    of them more can be wrong; so it counts over all studies of its group, as a test does. Others count where given.
+    Each cell has a seed of its own: with the same one, the cells of a group would share their chance.
+    """
+    found_in: dict[tuple[object, ...], Told] = defaultdict(lambda: Told([], [], []))
+    for place, cell in enumerate(cells()):
+        group = "hard records" if cell.split else "one by one", cell.passages, cell.yes, cell.records
+        for found, _, split in intervals(cell, STUDIES, 399, SEED + place):
+            for told in (found_in[cell], found_in[group], found_in[min(split, 10), "split"]):
+                told.studies.append(split)
+                if isinstance(found, Interval):
+                    is_end = found.method == "one-sided" and found.high < 1
+                    (told.ends if is_end else told.held).append(holds(found, cell.alpha))
+    failed = []
+    for of_what, told in found_in.items():
+        if not isinstance(of_what, Cell):
+            sys.stdout.write(f"{of_what}: {told}\n")
+        if "split" not in of_what and told.fails(2.8 * np.sqrt(0.92 * 0.08) if isinstance(of_what, Cell) else 0.0):
+            failed.append(f"{of_what}: {told}")
+    assert not failed, "\n".join(failed)
 
 
 def unfit_share(cell: Cell, studies: int) -> float:
     """Share of the studies whose verdict is "Not fit for use"."""
-    told = [each for each, _ in intervals(cell, studies, 399, SEED)]
+    told = [each for each, *_ in intervals(cell, studies, 399, SEED)]
     return float(np.mean([isinstance(each, Interval) and each.high < THRESHOLDS[0] for each in told]))
 
 
