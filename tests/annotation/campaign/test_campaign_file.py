@@ -289,7 +289,7 @@ def test_every_command_finds_the_workspaces_of_the_languages(run, owner: Argilla
         people = owner.workspace_users(owner.find_workspace(f"{workspace}-{locale}"))
         assert [user["username"] for user in people] == [f"{workspace}-{name}"]
         assert {each["name"][-2:] for each in owner.datasets(owner.find_workspace(f"{workspace}-{locale}"))} == {locale}
-    assert f"{workspace}-de · production · de" in run("annotation", "status").stdout
+    assert f"{workspace}-de · production · de" in run("annotation", "status", "--all").stdout
     run("annotation", "share", "--out", "sheets")
     sheet = Path(f"sheets/sheet-{workspace}-cem.html").read_text(encoding="utf-8")
     generation = {each: find_datasets(owner, f"{workspace}-{each}")["generation"].id for each in ("en", "de")}
@@ -316,7 +316,7 @@ def test_rounds_and_datasets_are_made_by_language_and_strangers_in_none(run, own
     write_records(Path("records.jsonl"), answered("r1", language="en"))
     run("annotation", "setup", "--round", "pilot")
     run("annotation", "push", "records.jsonl", "--round", "pilot", "--locale", "de")
-    assert f"{workspace}-de · pilot · de" in run("annotation", "status").stdout
+    assert f"{workspace}-de · pilot · de" in run("annotation", "status", "--all").stdout
     submit_first(owner, find_datasets(owner, f"{workspace}-de", round_name="pilot")["generation"].id)
     refused = run("annotation", "users", "add", f"{workspace}-dora", code=1)
     assert "each language of its campaign has a workspace of its own" in refused.stderr
