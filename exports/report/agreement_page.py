@@ -114,11 +114,12 @@ def agreement_sections(
     place: Place = "page",
 ) -> Iterator[Section]:
     """Behind what the jury found, which only the report has in front."""
-    yield from words.interim_sections(agreement.work)
+    others: list[Section] = []
     if results and place == "report":
-        caption, *others = results_sections(results)
+        caption, *others = results_sections(results.model_copy(update={"work": {}}))  # said once, for all tasks
         yield caption._replace(depth=1, name="found")
-        yield from (each._replace(depth=2) for each in others)
+    yield from words.interim_sections(agreement.work)
+    yield from (each._replace(depth=2) for each in others)
     if place == "report":
         yield _overview(agreement)
     else:

@@ -133,7 +133,7 @@ def _judged(
 def _guidelines(language: Language, inputs: Iterable[InputFile]) -> Iterator[str]:
     texts = language.texts["methods"]
     told = dict.fromkeys(f"{', '.join(each.guidelines)} ({each.file})" for each in inputs if each.guidelines)
-    yield texts["guidelines"].format(versions="; ".join(told)) if told else texts["no_guidelines"]
+    yield texts["guidelines"].format(versions=texts["semicolon"].join(told)) if told else texts["no_guidelines"]
 
 
 def _discarded(language: Language, counts: Sequence[int | None]) -> str:
@@ -166,8 +166,9 @@ def _kinds(language: Language, scales: Mapping[str, Sequence[str]]) -> str:
 
 
 def _counts(language: Language, told: Counter[str]) -> str:
-    counts = "; ".join(f"{name} ({language.number(count)})" for name, count in told.items())
-    return counts or str(language.texts["methods"]["none"])
+    texts = language.texts["methods"]
+    counts = (texts["count"].format(name=name, n=language.number(count)) for name, count in told.items())
+    return str(texts["semicolon"].join(counts) or texts["none"])
 
 
 def _made(language: Language, *libraries: str) -> str:

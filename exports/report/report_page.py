@@ -35,6 +35,7 @@ from exports.statistics.ratings import RATINGS, all_labels
 from exports.statistics.results_schema import OF_ANNOTATORS, Difference, Rate, RateInterval, Results
 from pipeline.core.errors import SettingsError
 from pipeline.core.tables import PART, Table
+from pipeline.records.citation_form import RESEARCH_RUN
 
 if TYPE_CHECKING:
     from exports.reading.study import ReadStudy
@@ -43,7 +44,8 @@ NARRATIVES_SHOWN, _FIRST_NARRATIVES = 48, 24
 """Of more narratives than the first number only so many are shown at once, and the others on a click."""
 _DIFFERENCES_SHOWN, _DISPUTED_SHOWN, _EXCERPT = 5, 5, 220
 _MODEL = "model_name"
-_NO_SHEET_NAME, _SHEET_NAME = re.compile(r"[\[\]:*?/\\]|[^ -\uffff]"), 28  # with a number behind it Excel's 31
+_NO_SHEET_NAME, _SHEET_NAME = re.compile(r"[\[\]:*?/\\]|[^ -\uffff]"), 31  # characters that Excel takes
+_PARTS = {1: ("value",), 2: ("value", "units"), 4: ("value", "low", "high", "units")}  # of a figure with n numbers
 _QUARTERS: tuple[tuple[Mark, float], ...] = tuple(("grid", value) for value in SHARES.ticks(0.25))
 
 
@@ -71,7 +73,9 @@ class Report(NamedTuple):
 def write_report(found: Material) -> Report:
     writer = _Writer(found, read_language(found.settings.language))
     sections = tuple(writer.sections())
-    named = ((_NO_SHEET_NAME.sub(" ", title)[:_SHEET_NAME], table) for title, table in writer.sheets(sections))
+    named: list[tuple[str, Table]] = []
+    for title, table in writer.sheets(sections):
+        named.append((_sheet_name(title, [name.lower() for name, _ in named]), table))
     return Report(writer.title, sections, writer.language, tuple(named))
 
 
@@ -129,9 +133,12 @@ class _Writer:
             return self.say("asked_bare", people=people, narratives=counted(results.n_narratives, "to_clusters"), **of)
         told = [self.provenance(record) for record in self.records]
         days = self.language.days([each.get("answer_timestamp", "") for each in told])
+        models = {each.get(_MODEL, "") for each in told} - {""}
+        own = [self.say("research")] * (RESEARCH_RUN in models)
+        models.discard(RESEARCH_RUN)
         return self.say(
             "asked" if days else "asked_undated",
-            models=counted(len({each.get(_MODEL, "") for each in told} - {""}), "models"),
+            models=self.language.listed([counted(len(models), "models")] * bool(models or not own) + own),
             narratives=counted(results.n_narratives, "to_narratives"),
             days=days,
             people=people,
@@ -235,7 +242,12 @@ class _Writer:
     def rate(self, rate: Rate, figure: Figure) -> Number:
         interval = self.language.span(rate.interval, 1 if figure.scale else 100)
         units = self.language.counted(rate.n_units, f"of_{figure.unit}s")
-        return Number(self.shown(figure, rate.rate), interval, of=" " + self.say("of", units=units))
+        ends = (rate.interval.low, rate.interval.high) if rate.interval else (None, None)
+        numbers = (rate.rate, *ends, rate.n_units)
+        return Number(self.shown(figure, rate.rate), interval, of=" " + self.say("of", units=units), numbers=numbers)
+
+    def count(self, number: int) -> Number:
+        return Number(self.language.number(number), numbers=(number,))
 
     def drawn(self, term: str, title: str, figure: Figure) -> Section:
         """The rates of all and of each group as points; of a label that counts by its no those of its no."""
@@ -277,9 +289,9 @@ class _Writer:
             run = runs.get(model)
             counts = [run.asked, run.refused, run.failed] if run else [None] * len(asked)
             known = [value or self.say("not_known") for value in (model, values[0], days, values[1])]
-            numbers = (UNDEFINED if each is None else self.language.number(each) for each in (*counts, len(own)))
-            rows.append((*known, *numbers))
-        return Section(self.say("asked_title"), tables=(Table(rows, left=4),), depth=2, name="asked", look="asked")
+            rows.append((*known, *(UNDEFINED if each is None else self.count(each) for each in (*counts, len(own)))))
+        table, note = Table(rows, left=4), self.say("asked_note")
+        return Section(self.say("asked_title"), tables=(table,), notes=(note,), depth=2, name="asked", look="asked")
 
     def by_group(self) -> Section:
         """A row a label, the groups beside each other; of passages that citejury chose without groups."""
@@ -292,7 +304,9 @@ class _Writer:
         task: str | None = ""
         for figure, groups in zip(shown, of_label, strict=True):
             if figure.task and figure.task != task:
-                note = self.say("of_selected") if selected and is_of_passages(figure.task) else ""
+                of_task = [own for each, own in zip(shown, of_label, strict=True) if own and each.task == figure.task]
+                chosen = selected and is_of_passages(figure.task)
+                note = self.say("of_selected") if chosen else self.unjudged(figure.task, of_task, names)
                 rows.append((Named(self.language.task(figure.task), note, True), *[""] * (len(names) + 1)))
                 task = figure.task
             question = self.language.question(figure.task, figure.name) if figure.task else ""
@@ -321,6 +335,19 @@ class _Writer:
             look="shares",
         )
 
+    def unjudged(self, task: str, of_task: Sequence[Mapping[str, Rate]], names: Sequence[str]) -> str:
+        """Of which groups nothing was judged in the task, and whether it is for want of passages."""
+        without: dict[str, list[str]] = {}
+        for name in names if of_task else ():
+            if not any(own[name].n_units for own in of_task if name in own):
+                known = map(self.provenance, self.records)
+                read = {
+                    each.get("n_read") for each in known if (each.get(self.column) or self.say("not_known")) == name
+                }
+                reason = "none_read" if task not in ("", "generation") and read == {"0"} else "none_judged"
+                without.setdefault(reason, []).append(name)
+        return "; ".join(self.say(reason, models=self.language.listed(own)) for reason, own in without.items())
+
     def is_shown(self, figure: Figure) -> bool:
         """Whether a finding stands on the page: one that the project chose or defined, or that needs no votes."""
         return figure.name in (self.found.settings.headline, *self.found.findings) or needs_no_votes(figure)
@@ -339,7 +366,7 @@ class _Writer:
         of_narrative: dict[str, dict[str, list[JudgedAnswer]]] = {}
         for each in self.answers:
             of_narrative.setdefault(each.narrative, {}).setdefault(each.group, []).append(each)
-        groups = sorted({each.group for each in self.answers})
+        groups = sorted({each.group for each in self.answers} - {RESEARCH_RUN})  # which is asked one thing only
         ordered = sorted(of_narrative, key=lambda name: (*self.weight(of_narrative[name]), name))
         first = len(ordered) if len(ordered) <= NARRATIVES_SHOWN else _FIRST_NARRATIVES
         tables = [
@@ -385,7 +412,7 @@ class _Writer:
         every = [each for own in of_group.values() for each in own]
         query = next((each.query for each in every if each.query), "")
         yield Named(query or every[0].narrative, every[0].narrative if query else "", True), "", "", ""
-        number, unknown = self.language.number, self.say("not_known")
+        number, unknown = self.count, self.say("not_known")
         for group, own in sorted(of_group.items()):
             found = " · ".join(told for term in self.terms if (told := self.votes(own, term))) or self.say("nothing")
             yield group or unknown, found, number(len(own)), number(max(each.people for each in own))
@@ -461,9 +488,10 @@ class _Writer:
             for label, found in measured.labels.items():
                 differ, of = differing.get((task, label), (0, 0))
                 told = {"differ": self.language.number(differ), "units": self.language.counted(of, noun)}
+                differ_of = Number(self.say("differ_of", **told), numbers=(differ, of))
                 title, question = self.language.label(label, task), self.language.question(task, label)
                 verdict = self.language.texts["verdicts"][fitness(found)]
-                rows.append((Named(title, question * (question != title)), verdict, self.say("differ_of", **told)))
+                rows.append((Named(title, question * (question != title)), verdict, differ_of))
         disputed = [each for each in self.found.disagreements if each.n_yes is not None and not each.chunk_id]
         disputed.sort(key=lambda each: (-abs(each.influence or 0.0), -each.contribution, each.record_uuid, each.label))
         seen: set[str] = set()
@@ -498,25 +526,49 @@ class _Writer:
             agreement_methods(self.agreement, self.found.controls, self.language),
         )
         rows: Rows = [(self.say("file"), self.say("rows"), "SHA-256")]
-        rows += [(each.file, self.language.number(each.rows), each.sha256) for each in self.results.inputs]
+        rows += [(each.file, self.count(each.rows), each.sha256) for each in self.results.inputs]
         files = Section(self.say("files"), tables=(Table(rows, left=1),), depth=3)
         return Section(
             self.say("methods"), notes=told, parts=(files,), depth=2, folded=True, name="methods", look="methods"
         )
 
     def sheets(self, sections: Sequence[Section]) -> Iterator[tuple[str, Table]]:
-        """The tables of the page, that of each heading on a sheet, and the examples on one."""
+        """What opens the page, its tables, that of each heading on a sheet, and the examples on one."""
+        opening = sections[0].parts[:3]
+        told = [text for part in opening for text in (*part.notes, *(text for _, text in part.points)) if text]
+        yield self.say("summary"), Table([[self.title], *([text] for text in told)])
         for section in sections:
             if section.name == "examples":
                 yield section.title, self.examples_table()
                 continue
             parts = [section, *section.parts, *(each for part in section.parts for each in part.parts)]
-            tables = [table for part in parts for table in part.tables]
-            for number, table in enumerate(tables):
-                if number and table.rows[0] == tables[number - 1].rows[0]:
+            tables = [(part.title, table) for part in parts for table in part.tables]
+            for number, (title, table) in enumerate(tables):
+                if number and table.rows[0] == tables[number - 1][1].rows[0]:
                     continue
-                same = [each for each in tables if each.rows[0] == table.rows[0]]
-                yield section.title, _flat(Table([table.rows[0], *(row for each in same for row in each.rows[1:])]))
+                rows = [row for _, each in tables if each.rows[0] == table.rows[0] for row in each.rows[1:]]
+                yield title, self.flat(Table([table.rows[0], *rows]))
+
+    def flat(self, table: Table) -> Table:
+        """The same without drawings; what heads several rows is their first cell, and each number has its own."""
+        head, *rows = table.rows
+        drawn = {at for row in rows for at, cell in enumerate(row) if isinstance(cell, Strip | Ticks)}
+        columns = {at: max(len(_values(row[at])) for row in rows) for at in range(len(head)) if at not in drawn}
+        first: list[object] = [
+            self.say("part", name=head[at], part=self.say(name))
+            if head[at] and part
+            else head[at] or (self.say(name) if n > 1 else "")
+            for at, n in columns.items()
+            for part, name in enumerate(_PARTS[n])
+        ]
+        above, found = "", [["", *first]]
+        for row in rows:
+            if isinstance(row[0], Named) and row[0].heads_rows:
+                above = row[0].name
+            else:
+                of_row = [[*_values(row[at]), *[None] * n][:n] for at, n in columns.items()]
+                found.append([above, *(cell for cells in of_row for cell in cells)])
+        return Table([row[not above :] for row in found if any(row)])
 
     def examples_table(self) -> Table:
         heads = ("problem", "query", "model", "answer", "in_passage", "said_title")
@@ -552,15 +604,12 @@ def _differing(units: "np.ndarray", codes: "np.ndarray") -> tuple[int, int]:
     return int((values > 1).sum()), int((of_unit > 1).sum())
 
 
-def _flat(table: Table) -> Table:
-    """The same with what heads several rows as their first cell, and without drawings."""
-    head, *rows = table.rows
-    heads, found, above = any(isinstance(row[0], Named) and row[0].heads_rows for row in rows), [], ""
-    drawn = {at for row in rows for at, cell in enumerate(row) if isinstance(cell, Strip | Ticks)}
-    for row in (head, *rows):
-        if isinstance(row[0], Named) and row[0].heads_rows:
-            above = row[0].name
-            continue
-        cells = [str(cell) for at, cell in enumerate(row) if at not in drawn]
-        found.append([above, *cells] if heads else cells)
-    return Table([row for row in found if any(row)])
+def _values(cell: object) -> Sequence[object]:
+    return cell.numbers if isinstance(cell, Number) and cell.numbers else (str(cell),)
+
+
+def _sheet_name(title: str, taken: Sequence[str]) -> str:
+    """In whole words; with its place behind it where the name is taken."""
+    name = _NO_SHEET_NAME.sub(" ", title)
+    whole = name if len(name) <= _SHEET_NAME else name[: _SHEET_NAME + 1].rpartition(" ")[0] or name[:_SHEET_NAME]
+    return f"{whole[:28]} {len(taken) + 1}" if whole.lower() in taken else whole

@@ -63,6 +63,7 @@ class Figure(NamedTuple):
     of: str = ""  # with what parts it from them
     why: str = ""
     """Why there is no number or no interval, where there is room for it: in HTML."""
+    numbers: tuple[float | None, ...] = ()  # for spreadsheets: it, the ends of its interval, and of how many it is
 
     def __str__(self) -> str:
         return f"{self.value} {self.interval}".rstrip() + self.of

@@ -58,9 +58,11 @@ def interim(work: AnyWork, told: Mapping[str, str] = TEXTS["interim"]) -> str:
     if not interim_cell(work):
         return ""
     whole = sum(work.values(), Work(**dict.fromkeys(Work.model_fields, 0)))
-    tasks = ", ".join(told["task"].format(task=task, **dict(each)) for task, each in work.items())
-    sentences = [told["interim"].format(tasks=f" ({tasks})" if len(work) > 1 else "", **dict(whole))]
-    return " ".join([*sentences, *([told["nobody_left"].format(**dict(whole))] if whole.nobody_left else [])])
+    tasks = told["comma"].join(told["task"].format(task=task, **dict(each)) for task, each in work.items())
+    sentences = [
+        told["interim"].format(tasks=told["tasks"].format(tasks=tasks) if len(work) > 1 else "", **dict(whole))
+    ]
+    return told["space"].join([*sentences, *([told["nobody_left"].format(**dict(whole))] if whole.nobody_left else [])])
 
 
 def interim_cell(work: AnyWork) -> str:

@@ -241,7 +241,7 @@ def measure_results(
         flips=flips,
         by=tuple(dict.fromkeys(by)),
         consensus=consensus,
-        weighted=study.probabilities is not None,
+        weighted=len(set((study.probabilities or {}).values())) > 1,
         inputs=tuple(inputs),
         n_records=len(judged),
         n_narratives=len(np.unique(grouped.narratives[judged])),

@@ -330,7 +330,7 @@ class Results(Frozen):
     consensus: Consensus
     """How the votes on a unit become its value."""
     weighted: bool
-    """Whether inclusion probabilities weigh the rates."""
+    """Whether inclusion probabilities weigh the rates: some of them differ."""
     inputs: tuple[InputFile, ...]
     """The files that it was computed from."""
     work: dict[MeasuredTask, Work] | None = Field(default_factory=dict)

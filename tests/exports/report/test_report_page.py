@@ -185,6 +185,58 @@ def test_a_headline_title_and_asker_are_the_projects_and_no_other_composite_find
         assert not Path("other").exists()
 
 
+def test_the_workbook_opens_with_what_the_page_opens_with_and_has_numbers_in_sheets_of_whole_words() -> None:
+    page = page_of(written(campaign(narratives=24)), "--language", "de")
+    book = {sheet.title: list(sheet.values) for sheet in load_workbook("out/report.xlsx")}
+    assert len(book) == 8
+    assert max(map(len, book)) <= 31
+    assert {"Zusammenfassung", "Wo die Urteile auseinandergehen", "Was gefunden wurde, nach Modell"} <= book.keys()
+    told = [text for (text,) in book["Zusammenfassung"]]
+    assert told[0] == page.all("h1")[0][1]
+    assert told[1].startswith("Ob alles fertig beurteilt war, ist nicht bekannt")
+    assert told[2:] == [page.all("p")[0][1], *(text for _, text in page.all("li")[1:4])]
+    head, *rows = book["Was gefunden wurde, nach Modell"]
+    assert head[2:6] == ("alle", "alle: ab", "alle: bis", "alle: von")
+    (row,) = [row for row in rows if row[1] == "Widerspricht den Quellen"]
+    assert row[2] == pytest.approx(16 / 72)
+    assert row[3] < row[2] < row[4]
+    assert row[5] == 72
+
+
+def test_it_says_why_a_model_has_no_judged_answers_and_counts_no_research_report_as_a_model() -> None:
+    answers = campaign(narratives=4)
+    own = answers[0]._replace(record="own", model="pipeline", narrative="own", query="A topic?")
+    folder = written([*answers, own])
+    for name in ("grounding", "provenance"):
+        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        gemini = {each.record for each in answers if each.model == "gemini"}
+        if name == "grounding":
+            rows = [row for row in rows if row["record_uuid"] not in gemini]
+        else:
+            rows = [row | {"n_sources": "2", "n_read": "0" if row["record_uuid"] in gemini else "2"} for row in rows]
+        write_rows(folder / f"{name}.csv", rows)
+    page = page_of(folder)
+    (group,) = [row for row in rows_of(page) if row.startswith("Grounding") and "judged" in row]
+    assert group.endswith("none judged of gemini, since no passage of what they cite was fetched")
+    asked = "Asked: 3 models and citejury's own research report about 5 narratives (answers recorded: 3 February 2026)."
+    assert asked in page.text
+    assert "Asked on" not in page.text
+    assert not any(row.startswith("pipeline no answer") or "pipeline, " in row for row in rows_of(page))
+
+
+def test_answers_are_weighted_only_where_their_probabilities_differ() -> None:
+    answers = campaign(narratives=4)
+    for chances, told in ((["1.0"], False), (["0.5"], False), (["0.5", "1.0"], True)):
+        rows = [
+            {"record_uuid": each.record, "inclusion_probability": chances[at % len(chances)]}
+            for at, each in enumerate(answers)
+        ]
+        page = page_of(written(answers), "--sample", write_rows(Path("sample.csv"), rows))
+        assert ("weighted" in page.text) is told
+        assert ("weighted by inclusion" in Path("out/details.html").read_text(encoding="utf-8")) is told
+
+
 def test_hostile_texts_are_text_in_every_part_of_it() -> None:
     texts = (*HOSTILE, BIDI.replace("\ud800", "").replace("\x00", ""))
     models = campaign(HOSTILE[:3], narratives=len(texts))
@@ -194,7 +246,8 @@ def test_hostile_texts_are_text_in_every_part_of_it() -> None:
     folder = written(answers, answer=f"{HOSTILE[3]} {HOSTILE[4]} [1].", passages=HOSTILE[5:8], note=HOSTILE[0])
     page = page_of(folder)
     cells = [cell for sheet in load_workbook("out/report.xlsx") for row in sheet.iter_rows() for cell in row]
-    assert {cell.data_type for cell in cells if cell.value is not None} == {"s"}
+    assert {cell.data_type for cell in cells if cell.value is not None} == {"s", "n"}
+    assert not any(isinstance(cell.value, str) for cell in cells if cell.data_type == "n")
     assert HOSTILE[0] in {cell.value for cell in cells}
     calm = page_of(written(campaign(narratives=12), note="calm"))
     assert {tag for tag, _ in page.tags} <= {tag for tag, _ in calm.tags}

@@ -36,11 +36,16 @@ def opened(told: str, cell: str) -> None:
     for name in ("results.tex", "agreement.tex", "report.html"):
         text = Path("out", name).read_text(encoding="utf-8")
         assert [mark for mark in MARKS if mark in text] == [mark for mark in MARKS if told.startswith(mark)], name
+    details = Path("out/details.html").read_text(encoding="utf-8")
+    assert details.count("<h1 id=") == 1
+    assert sum(details.count(mark) for mark in MARKS) == bool(told)
     for path in Path("out").glob("*.csv"):
         with path.open(encoding="utf-8", newline="") as file:
             assert {row["interim"] for row in csv.DictReader(file)} <= {cell}, path
     book = openpyxl.load_workbook("out/results.xlsx")
     assert ([*book["interim"].values] == [(told,)]) if told else "interim" not in book
+    summary = [text for (text,) in openpyxl.load_workbook("out/report.xlsx")["Summary"].values]
+    assert (summary[1] == told) if told else summary[1].startswith("Asked: ")
 
 
 def test_interim_figures_say_so_from_the_export_to_every_table_until_all_is_there(
