@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from annotation.cli.options import preset
-from exports.cli.study_file import check_options, command_of, folder_of, run_shown
+from exports.cli.study_file import check_options, command_of, folder_of, run_shown, tell_added
 from pipeline.cli.options import PATH, SectionedCommand, log, read_narratives, tell_next
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.sentences import sentences
@@ -74,6 +74,7 @@ def plan(ctx: click.Context, /, paths: tuple[Path, ...], folder: Path | None, **
             chosen = {**{name: given[name] for name in chosen}, **{name: chosen[name] for name in typed}}
             if wave:
                 _plan_records((wave.records,), None, **chosen)
+                tell_added(told)
             else:
                 _plan_narratives(ctx, told, **chosen)
     elif _are_narratives(paths):

@@ -10,7 +10,7 @@ import click
 
 from annotation.cli.options import flag
 from exports.cli.plan import plan
-from exports.cli.study_file import check_options, folder_of, run_shown
+from exports.cli.study_file import check_options, folder_of, run_shown, tell_added
 from pipeline.cli.options import log
 from pipeline.core.errors import CitejuryError
 from pipeline.core.sentences import sentences
@@ -64,6 +64,7 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
             return
         of_file.people_of(told)
         with locked_folder(Path(told.folder), "study run"):
+            tell_added(told)
             waiting, failed = _work(ctx, told, of_file.waves_to_do(told, now, only), as_is)
             finished = [wave for wave in of_file.begun_waves(told) if wave.finished]
             _tell_trend(told, finished)
@@ -91,12 +92,14 @@ def status(path: Path) -> None:
             steps = steps_of(told, wave)
             click.echo(f"{wave.name}\n{Table([(step, said or '–') for step, said in steps], left=2).terminal()}")
         people_of(told)
+        tell_added(told)
+    again = any("opens again" in said for _, said in steps)
     if not any(said for _, said in steps):
-        log("Next: citejury study plan")
-    elif wave.finished:
+        log("Next: citejury study run; citejury study plan says first what it takes")
+    elif wave.finished and not again:
         log(f"Next: open {wave.results / REPORT_FILE}")
     else:
-        waits = any("waits for" in said for _, said in steps)
+        waits = not again and any("waits for" in said for _, said in steps)
         log(f"Next{', when they are done' if waits else ''}: citejury study run")
 
 
@@ -159,15 +162,17 @@ def _tell_end(
     from exports.report.sections import REPORT_FILE
 
     if finished:
-        many = (
-            f"{counted(len(finished), 'month')} finished; the newest report" if told.monthly else "Finished: the report"
-        )
-        log(f"\n{many} is {finished[-1].results / REPORT_FILE}")
+        interim = finished[-1].interim
+        once = "The report of before" if waiting or failed else f"{'Closed' if interim else 'Finished'}: the report"
+        many = f"{counted(len(finished), 'month')} finished; the newest report" if told.monthly else once
+        log(f"\n{many} is {finished[-1].results / REPORT_FILE}{interim}")
     if failed:
         names = ", ".join(wave.name for wave in failed)
         said = f"Stopped: {names}. Next: mend what is said above, and start again"
         log(fill(said, _WIDTH, break_on_hyphens=False))
     elif waiting:
         log(fill(f"Next: {waiting[-1].next_step}", _WIDTH))
+    elif finished and finished[-1].interim and not told.monthly:
+        log("Next: the same command goes on once submissions come in or citejury.toml names somebody new")
     elif told.monthly:
         log("Next: the same command again next month")

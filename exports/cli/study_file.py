@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -93,6 +94,15 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, wave: "Wave") -> No
         command.make_context(part, list(command_words(told, part, wave)[len(words) :]))
     except click.UsageError as error:
         raise InputError(f"{where} cannot be used: {printable(error.format_message())}") from error
+
+
+def tell_added(told: "StudyFile") -> None:
+    from exports.study.file import begun_waves
+    from exports.study.work import added_said
+
+    for wave in begun_waves(told)[-1:]:
+        if said := added_said(told, wave):
+            log(fill(printable(said), 80, break_long_words=False, break_on_hyphens=False))
 
 
 def command_of(words: "Words") -> click.Command:

@@ -3,6 +3,7 @@
 A study is asked once, in one wave, or every month, each month a wave. Source: exports/contracts/study.md.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,9 @@ from pydantic import Field
 
 from annotation.campaign.file import Campaign, read_campaign
 from annotation.campaign.plan import SAMPLE_FILE
+from exports.csv.schema import Work
 from exports.report.sections import RESULTS_FILE
+from exports.report.words import interim_cell
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
 from pipeline.core.terminal import printable
@@ -188,6 +191,18 @@ class Wave:
     def finished(self) -> bool:
         return (self.results / RESULTS_FILE).is_file()
 
+    @property
+    def work(self) -> dict[str, Work]:
+        """How far the work was when the results were written, by task; empty for results of before, which tell none."""
+        told = json.loads((self.results / RESULTS_FILE).read_text(encoding="utf-8")) if self.finished else {}
+        return {task: Work.model_validate(each) for task, each in (told.get("work") or {}).items()}
+
+    @property
+    def interim(self) -> str:
+        """`, interim: 22 of 25 units`; empty where the results are of all work, or there are none."""
+        cell = interim_cell(self.work)
+        return f", interim: {cell} units" if cell else ""
+
 
 def month_now() -> str:
     return datetime.now(UTC).strftime("%Y-%m")
@@ -218,10 +233,10 @@ def _months_in(folder: Path) -> list[str]:
 
 
 def waves_to_do(study: StudyFile, now: str, only: str | None = None) -> list[Wave]:
-    """Every month that has begun and has no results, then the present one; or one alone. Finished ones are left out."""
+    """Every month that has begun and has no results of all work, then the present one; or one alone."""
     begun = {each.month for each in begun_waves(study)} if study.monthly else ()
     waves = [wave_of(study, month) for month in ([only] if only else sorted({*begun, now}))]
-    return [wave for wave in waves if not wave.finished]
+    return [wave for wave in waves if not wave.finished or wave.interim]
 
 
 def command_words(study: StudyFile, part: Part, wave: Wave) -> Words:

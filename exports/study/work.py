@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from annotation.argilla.client import Argilla, open_argilla
@@ -11,15 +13,15 @@ from annotation.campaign.routing import standing_workspaces
 from annotation.quality.schema import Status
 from annotation.quality.summary import read_status
 from exports.adjudicate.adjudication import ROUND, adjudication_workspace, find_homes
-from exports.csv.schema import Work
 from exports.reading.read import export_files, read_tables
 from exports.reading.study import read_weights
-from exports.report.sections import REPORT_FILE, RESULTS_FILE
-from exports.report.words import interim_cell
+from exports.report.sections import REPORT_FILE
 from exports.statistics.disagreements import find_disagreements
 from exports.study.file import CommandFailedError, StudyFile, Wave, Words, command_words, has_adjudicators, people_of
-from pipeline.asking.run_folder import MANIFEST, read_manifest
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.run_folder import MANIFEST, read_errors, read_manifest
 from pipeline.core.errors import CitejuryError
+from pipeline.core.files import sha256_of
 from pipeline.core.terminal import counted
 from pipeline.settings import Settings, read_settings
 
@@ -43,22 +45,18 @@ def work_at(
 ) -> Incomplete | None:
     """Do all that can be done for a wave now; what it waits for then, None where it has its results.
 
-    Killed at any moment and called again, it goes on: a sample that is there ends the asking, results end the wave,
-    and every command before them may be given again. With `as_is` it waits neither for calls that failed nor for
-    people. `run` raises what stops the wave, `CommandFailedError` where only the exit code says so.
+    Killed at any moment and called again, it goes on: a sample that is there ends the asking, results of all work end
+    the wave, and every command before them may be given again. With `as_is` it waits neither for calls that failed nor
+    for people. `run` raises what stops the wave, `CommandFailedError` where only the exit code says so.
     """
     campaign = people_of(study)
-    if not wave.sample.exists():
-        try:
-            run(command_words(study, "ask", wave))
-        except CommandFailedError:
-            if not (wave.answers / MANIFEST).is_file() or not (as_is or _is_incomplete(wave)):
-                raise
-        wanting = _unanswered(wave, as_is)
-        if wanting:
-            return Incomplete(wanting, "`--as-is` takes the answers that are there.", "the same command goes on", 1)
-        run(command_words(study, "sources", wave))
-        run(command_words(study, "plan", wave))
+    if wave.finished:
+        why = _opens_again(wave, campaign, _status_of(wave, campaign))
+        if not why:
+            return None
+        tell(f"{wave.name} opens again, as its report is interim: {why}.")
+    if unasked := _sample(study, wave, run, as_is):
+        return unasked
     run(command_words(study, "setup", wave))
     run(command_words(study, "push", wave))
     run(command_words(study, "share", wave))
@@ -75,6 +73,83 @@ def work_at(
     if incomplete is None:
         run(command_words(study, "results", wave))
     return incomplete
+
+
+def _sample(study: StudyFile, wave: Wave, run: Callable[[Words], None], as_is: bool) -> Incomplete | None:
+    """Ask and draw the sample, where there is none; why not, if it cannot."""
+    if _takes_added(study, wave) and _added_narratives(study, wave):
+        earlier = len(list(wave.path.glob("plan-*")))
+        wave.sample.parent.rename(wave.path / f"plan-{earlier + 1}")
+    if wave.sample.exists():
+        return None
+    try:
+        run(command_words(study, "ask", wave))
+    except CommandFailedError:
+        if not (wave.answers / MANIFEST).is_file() or not (as_is or _is_incomplete(wave)):
+            raise
+    wanting = _unanswered(wave, as_is)
+    if wanting:
+        return Incomplete(wanting, "`--as-is` takes the answers that are there.", "the same command goes on", 1)
+    run(command_words(study, "sources", wave))
+    run(command_words(study, "plan", wave))
+    return None
+
+
+def _opens_again(wave: Wave, campaign: Campaign | None, status: Status) -> str:
+    """What changed since an interim report was written, in words; empty where nothing did."""
+    told = wave.work.values()
+    wanting, nobody = sum(each.wanting for each in told), sum(each.nobody_left for each in told)
+    if not wave.interim or not any(each.records for each in status.datasets):  # it may be in Argilla no longer
+        return ""
+    if status.needed < wanting:
+        return f"{counted(wanting - status.needed, 'submission')} came in"
+    if status.needed > wanting:
+        return f"{counted(status.needed - wanting, 'more submission')} are wanted"
+    members = {each.annotator for each in status.annotators if each.is_member}
+    jury = (each.name for locale in campaign.locales for each in campaign.jury(locale)) if campaign else ()
+    if new := sorted(set(jury) - members):
+        return f"{', '.join(new)} may answer now"
+    left = nobody - sum(each.unreachable for each in status.datasets)
+    return f"somebody may answer {counted(left, 'further unit')} now" if left > 0 else ""
+
+
+def _added_narratives(study: StudyFile, wave: Wave) -> list[str]:
+    """The ids of narratives that came into the file after the wave's sample was drawn."""
+    narratives = Path(study.narratives)
+    if not (wave.sample.exists() and wave.records.exists() and (wave.answers / MANIFEST).is_file()):
+        return []
+    asked = read_manifest(wave.answers).narratives
+    if sha256_of(narratives) == asked.sha256:
+        return []
+    given = {option.name: option.values[0] for option in study.options.get("ask", ()) if option.values}
+    columns = given.get("id-column", "narrative_id"), given.get("text-column")
+    found = NarrativesCsv(narratives, *columns, given.get("encoding", asked.encoding), given.get("sheet", ""))
+    rows = islice(found, int(given["max-rows"]) if "max-rows" in given else None)
+    with wave.records.open(encoding="utf-8") as lines:
+        known = {json.loads(line)["provenance"].get("narrative_id") for line in lines}
+    known |= {each.narrative_id for each in read_errors(wave.answers)}
+    return list(dict.fromkeys(each.narrative_id for each in rows if each.narrative_id not in known))
+
+
+def added_said(study: StudyFile, wave: Wave) -> str:
+    """How many these are, their names and what includes them, in sentences; empty where there are none."""
+    added = _added_narratives(study, wave)
+    if not added:
+        return ""
+    names = ", ".join(added[:_SHOWN]) + ", …" * (len(added) > _SHOWN)
+    if wave.month:
+        how = "The next month asks them; this one stays as it was drawn."
+    elif _takes_added(study, wave):
+        how = "`citejury study run` asks them and adds them to the sample."
+    else:
+        gone = f"`{wave.sample.parent}`" + f" and `{wave.results}`" * wave.finished
+        how = f"They are not asked. Move {gone} elsewhere, and `citejury study run` asks them and draws a new sample."
+    return f"{counted(len(added), 'narrative')} came into {study.narratives} after the sample: {names}. {how}"
+
+
+def _takes_added(study: StudyFile, wave: Wave) -> bool:
+    """Whether a sample drawn anew holds the one that is there, as it is of everything, and nothing rests on it."""
+    return not (wave.month or wave.finished or any(study.gives("plan", name) for name in ("hours", "power")))
 
 
 def _is_incomplete(wave: Wave) -> bool:
@@ -111,10 +186,11 @@ def steps_of(study: StudyFile, wave: Wave) -> list[tuple[str, str]]:
     asked = [f"{counted(kept, 'answer')}", *([f"{failed:,} failed"] if failed else [])]
     settled = _unanswered(wave, as_is=True).partition(": ")[2] if answers else ""
     sampled = len(read_weights(wave.sample, ()).sampled) if wave.sample.exists() else None
-    people = ""
-    if wave.sample.exists() and not wave.finished:
+    people = again = ""
+    if wave.sample.exists() and (wave.interim or not wave.finished):
         try:
-            status = _status_of(wave, people_of(study))
+            campaign = people_of(study)
+            status = _status_of(wave, campaign)
         except CitejuryError as error:
             people = f"not known: {error}"
         else:
@@ -123,24 +199,21 @@ def steps_of(study: StudyFile, wave: Wave) -> list[tuple[str, str]]:
             )
             people = f"{done:,} of {counted(units, 'unit')} done"
             people += f"; waits for {_people_words(status)}" if _waited_for(status) else ""
+            nobody = status.needed - _waited_for(status)
+            people += f"; nobody is left for {counted(nobody, 'submission')}" if nobody else ""
+            why = _opens_again(wave, campaign, status)
+            again = f"; opens again: {why}" if why else ""
     steps = {
         "ask": ", ".join([*asked, *filter(None, [settled])]) if answers else "",
         "sources": "read" if wave.records.exists() else "",
         "plan": "" if sampled is None else f"{counted(sampled, 'answer')} in the sample",
-        "people": "done" if wave.finished else people,
+        "people": people or "done" * wave.finished,
         "settle": "decisions of adjudicators are there" if wave.decisions.exists() else "",
-        "results": f"{wave.results / REPORT_FILE}{_interim(wave)}" if wave.finished else "",
+        "results": f"{wave.results / REPORT_FILE}{wave.interim}{again}" if wave.finished else "",
     }
     if not has_adjudicators(read_campaign()):
         del steps["settle"]
     return list(steps.items())
-
-
-def _interim(wave: Wave) -> str:
-    """How far the work was when the report was written, where it was not at its end; results of before tell nothing."""
-    told = json.loads((wave.results / RESULTS_FILE).read_text(encoding="utf-8")).get("work") or {}
-    cell = interim_cell({task: Work.model_validate(each) for task, each in told.items()})
-    return f", interim: {cell} units" if cell else ""
 
 
 def _status_of(wave: Wave, campaign: Campaign | None) -> Status:

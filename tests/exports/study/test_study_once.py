@@ -142,10 +142,66 @@ def test_where_nobody_is_left_the_units_are_named_and_the_study_ends(
     known = {json.loads(line)["record_uuid"] for line in records}
     assert {unit.partition(":")[0] for _, unit in units} <= known
     again = study("run")
-    assert (again.exit_code, again.stderr) == (0, "\nFinished: the report is study/results/report.html\n")
+    assert (again.exit_code, "$ citejury" in again.stderr) == (0, False)
+    assert "Closed: the report is study/results/report.html, interim: 22 of 25 units" in again.stderr
     status = study("status")
+    assert "people   22 of 25 units done; nobody is left for 3 submissions" in status.stdout
     assert "results  study/results/report.html, interim: 22 of 25 units" in status.stdout
     assert status.stderr == "Next: open study/results/report.html\n"
+
+    # Somebody new may answer, and in the end does.
+    third = f"ines-{workspace}"
+    with Path("citejury.toml").open("a", encoding="utf-8") as file:
+        file.write(f'[[campaign.annotators]]\nname = "{third}"\n')
+    status = study("status")
+    assert f"interim: 22 of 25 units; opens again: {third} may answer now" in status.stdout
+    assert status.stderr == "Next: citejury study run\n"
+    for _ in range(2):
+        opened = study("run")
+        assert (opened.exit_code, "study opens again, as its report is interim" in opened.stderr) == (WAITS, True)
+        assert Path(f"sheets/sheet-{third}.html").is_file()
+    assert f"waits for {third} 3" in study("status").stdout
+    answer(owner, workspace, [third], lambda person, number: False)
+    whole = study("run")
+    assert (whole.exit_code, "opens again, as its report is interim: 3 submissions came in" in whole.stderr) == (
+        0,
+        True,
+    )
+    assert whole.stderr.endswith("\nFinished: the report is study/results/report.html\n")
+    assert "people   done" in study("status").stdout
+
+
+@pytest.mark.server
+def test_narratives_that_come_after_the_sample_are_asked_while_it_is_of_everything_and_named_else(
+    tmp_path: Path, argilla_server: ServerHandle, owner: Argilla, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = f"later-{uuid4().hex[:8]}"
+    names = [f"{who}-{workspace}" for who in ("anna", "ben")]
+    start(tmp_path, workspace, names)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    whole = Path("narratives.csv").read_text(encoding="utf-8")
+    *before, last = whole.splitlines(keepends=True)
+    Path("narratives.csv").write_text("".join(before), encoding="utf-8")
+    assert study("run").exit_code == WAITS
+    Path("narratives.csv").write_text(whole, encoding="utf-8")
+    added = f"1 narrative came into narratives.csv after the sample: {last.partition(',')[0]}. "
+    for command in ("status", "plan"):
+        result = study(command)
+        assert f"{added}`citejury study run` asks them" in " ".join(result.stderr.split()), result.output
+    result = study("run")
+    assert (result.exit_code, "$ citejury pipeline ask" in result.stderr) == (WAITS, True)
+    assert "0 of 25 units done" in study("status").stdout
+    assert "after the sample" not in study("run").stderr
+
+    answer(owner, workspace, names, lambda person, number: False)
+    assert study("run").exit_code == 0
+    Path("narratives.csv").write_text(whole + last.replace(last.partition(",")[0], "N900"), encoding="utf-8")
+    done = study("run")
+    assert (done.exit_code, "$ citejury" in done.stderr) == (0, False)
+    said = "N900. They are not asked. Move `study/plan` and `study/results` elsewhere, and `citejury study run` asks"
+    assert said in " ".join(done.stderr.split())
 
 
 class Server:
