@@ -135,7 +135,7 @@ def the_guidelines_change_and_somebody_leaves(play: Play) -> None:
     play.left.add("ben b")
     play.write_campaign()
     play.run("annotation", "setup", "--yes")
-    assert play.players["ben b"].datasets() == {}
+    assert play.players["ben b"].http.get("/me/workspaces").status_code == 401
     play.edition = "second"
     play.submit_drafts()
     play.work("anna", play.book.shelf("production", "en", "grounding"), 1)
