@@ -109,15 +109,35 @@ class Shelf(NamedTuple):
 class Book:
     """Everything that is in the campaign, and everything that was done, counted by hand."""
 
-    def __init__(self, overlap: int, calibration_overlap: dict[str, int]) -> None:
+    def __init__(self, overlap: int) -> None:
         """An empty campaign in which each record of production waits for `overlap` annotators."""
         self.overlap = overlap
-        self.calibration_overlap = calibration_overlap
+        self.closed_overlap: dict[Shelf, int] = {}
+        """How many people each record of a calibration that is done had waited for."""
         self.units: dict[Shelf, dict[str, str]] = {}
         self.passages: dict[tuple[str, str], str] = {}
         """External ids of passages by `record_uuid` and `chunk_id`; they stay, whatever becomes of the texts."""
         self.done: dict[tuple[Shelf, str, str], Done] = {}
         self.members: dict[str, tuple[str, ...]] = {}
+        self.newcomers: dict[Shelf, set[str]] = {}
+        """Who joined after a calibration was done, and alone still gets what is in it."""
+
+    def close_calibration(self, members: dict[str, tuple[str, ...]]) -> None:
+        """Write down who the members are now: a calibration that is done waits for who has nothing in it, no others."""
+        for locale, names in members.items():
+            shelves = [each for each in self.units if each.round == "calibration" and each.locale == locale]
+            pairs = [(shelf, unit) for shelf in shelves for unit in self.units[shelf]]
+            if not pairs or not all(self.settled(*pair) >= self.min_submitted(pair[0]) for pair in pairs):
+                self.closed_overlap = {each: n for each, n in self.closed_overlap.items() if each not in shelves}
+                continue
+            for shelf in shelves:
+                self.closed_overlap[shelf] = self.min_submitted(shelf)
+                begun = {who for place, _, who in self.done if place == shelf}
+                self.newcomers[shelf] = {*names} - begun or self.newcomers.get(shelf, set())
+        self.members = members
+
+    def settled(self, shelf: Shelf, unit: str) -> int:
+        return sum(each[:2] == (shelf, unit) and done.status != "draft" for each, done in self.done.items())
 
     def shelf(self, round_name: str, locale: str, task: str) -> Shelf:
         same = [each for each in self.units if each[:3] == (round_name, locale, task)]
@@ -137,7 +157,9 @@ class Book:
             self.units[shelf._replace(version=shelf.version + 1)] = dict(self.units[shelf])
 
     def min_submitted(self, shelf: Shelf) -> int:
-        return self.calibration_overlap[shelf.locale] if shelf.round == "calibration" else self.overlap
+        if shelf.round != "calibration":
+            return self.overlap
+        return self.closed_overlap.get(shelf, len(self.members.get(shelf.locale, ())))
 
     def of(self, shelf: Shelf, status: str, who: str | None = None) -> list[tuple[str, str, Done]]:
         """What was done there with a status, by one person where they are named: unit, person and answer."""
@@ -155,12 +177,9 @@ class Book:
     def waiting(self, shelf: Shelf, who: str) -> set[str]:
         if who not in self.members.get(shelf.locale, ()) or shelf != self.shelf(*shelf[:3]):
             return set()
-        need = self.min_submitted(shelf)
-        return {
-            unit
-            for unit, count in self.submitters(shelf).items()
-            if count < need and (shelf, unit, who) not in self.done
-        }
+        if self.newcomers.get(shelf, {who}).isdisjoint({who}):
+            return set()
+        return {unit for unit, lack in self.lacking(shelf).items() if lack and (shelf, unit, who) not in self.done}
 
     def broken(self, shelf: Shelf, who: str | None = None) -> dict[str, int]:
         """How often each rule between labels was broken there."""
@@ -175,20 +194,20 @@ class Book:
     def status(self, shelf: Shelf) -> dict[str, Any]:
         """What `status` is to say about a dataset, by the names of its fields."""
         is_superseded = shelf != self.shelf(*shelf[:3])
-        need, submitters = self.min_submitted(shelf), self.submitters(shelf)
-        reached = sum(count >= need for count in submitters.values())
+        lacking = self.lacking(shelf)
+        reached = sum(not lack for lack in lacking.values())
         by_record: defaultdict[str, list[bool]] = defaultdict(list)
         for unit, record_uuid in self.units[shelf].items():
-            by_record[record_uuid].append(submitters[unit] >= need)
+            by_record[record_uuid].append(not lacking[unit])
         half = {key: sum(values) for key, values in by_record.items() if 0 < sum(values) < len(values)}
         people = {*self.members.get(shelf.locale, ()), *(who for place, _, who in self.done if place == shelf)}
         return {
-            "records": len(submitters),
+            "records": len(lacking),
             "is_superseded": is_superseded,
-            "min_submitted": need,
+            "min_submitted": self.min_submitted(shelf),
             "overlap_reached": reached,
-            "pending": 0 if is_superseded else len(submitters) - reached,
-            "needed": 0 if is_superseded else sum(max(0, need - count) for count in submitters.values()),
+            "pending": 0 if is_superseded else len(lacking) - reached,
+            "needed": 0 if is_superseded else sum(lacking.values()),
             "unreachable": 0 if is_superseded else self.unreachable(shelf),
             "done": len(self.of(shelf, "submitted")),
             "drafts": len(self.of(shelf, "draft")),
@@ -198,18 +217,23 @@ class Book:
             "annotators": {who: self.person(shelf, who) for who in sorted(people)},
         }
 
+    def lacking(self, shelf: Shelf) -> dict[str, int]:
+        """How many submissions each unit waits for: those of newcomers, or what its overlap wants."""
+        new = self.newcomers.get(shelf)
+        if not new:
+            need = self.min_submitted(shelf)
+            return {unit: max(0, need - count) for unit, count in self.submitters(shelf).items()}
+        given = {(unit, who) for unit, who, _ in self.of(shelf, "submitted")}
+        return {unit: sum((unit, who) not in given for who in new) for unit in self.units[shelf]}
+
     def unreachable(self, shelf: Shelf) -> int:
         """The units for which too few people are left."""
-        need = self.min_submitted(shelf)
         settled: defaultdict[str, set[str]] = defaultdict(set)
         for (place, unit, who), done in self.done.items():
             if place == shelf and done.status != "draft":
                 settled[unit].add(who)
-        members = set(self.members.get(shelf.locale, ()))
-        return sum(
-            count < need and len(members - settled[unit]) < need - count
-            for unit, count in self.submitters(shelf).items()
-        )
+        people = self.newcomers.get(shelf) or set(self.members.get(shelf.locale, ()))
+        return sum(len(people - settled[unit]) < lack for unit, lack in self.lacking(shelf).items())
 
     def person(self, shelf: Shelf, who: str) -> dict[str, Any]:
         """What `status` is to say about one person in a dataset."""

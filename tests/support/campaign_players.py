@@ -99,7 +99,7 @@ class Play:
         self.revision_of: dict[str, str] = {}
         self.edition = "first"
         self.players: dict[str, Player] = {}
-        self.book = Book(OVERLAP, {})
+        self.book = Book(OVERLAP)
         self.book.units = {Shelf(*each, task, 1): {} for each in places() for task in TASKS}
         self.write_campaign()
 
@@ -114,11 +114,11 @@ class Play:
             lines.append(f"  {{ name = {shown}, locales = {json.dumps(locales)}{gone} }},")
         (self.folder / "citejury.toml").write_text("\n".join([*lines, "]"]) + "\n", encoding="utf-8")
         staying = {name: locales for name, locales in self.people.items() if name not in self.left}
-        self.book.members = {
+        members = {
             locale: tuple(self.names[name] for name, locales in staying.items() if locale in locales)
             for locale in LOCALES
         }
-        self.book.calibration_overlap = {locale: len(names) for locale, names in self.book.members.items()}
+        self.book.close_calibration(members)
 
     def run(self, *words: str, code: int = 0, answer: str = "") -> Result:
         """What a command printed; another exit code than the expected one fails the test."""
@@ -179,7 +179,10 @@ class Play:
             people = {each["annotator"]: {name: each[name] for name in fields} for each in there["annotators"]}
             half = {each["record_uuid"]: each["done"] for each in there["half_done"]}
             there = {name: there[name] for name in expected} | {"half_done": half, "annotators": people}
-            assert there == expected, shelf.name
+            assert there == expected, (
+                shelf.name,
+                {k: (there[k], expected[k]) for k in there if there[k] != expected[k]},
+            )
         asked = sorted((each["annotator"], each["external_id"], each["text"]) for each in status["questions"])
         assert asked == self.book.notes_to_lead()
         assert status["needed"] == sum(self.book.status(shelf)["needed"] for shelf in self.book.units)
