@@ -89,11 +89,13 @@ def status(
             _watch(html, found, watch, look)
             return
     if not any(each.records + each.apart for each in found.datasets):
-        step = "annotation push RECORDS.jsonl"
+        step = ": citejury annotation push RECORDS.jsonl"
+    elif not any(each.done for each in found.datasets):
+        step = ": citejury annotation share --out sheets"
     else:
-        is_begun = any(each.done for each in found.datasets)
-        step = "exports csv export" if is_begun else "annotation share --out sheets"
-    log(f"Next: citejury {step}")
+        following = "study run" if Path("study.toml").is_file() else "exports csv export"
+        step = f"{', when they are done' if found.reachable else ''}: citejury {following}"
+    log(f"Next{step}")
     if strict and found.notices:
         raise click.exceptions.Exit(1)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from argilla_server.enums import ResponseStatus
-from argilla_server.models import DatasetUser, Response, WorkspaceUser
+from argilla_server.enums import ResponseStatus, UserRole
+from argilla_server.models import Dataset, DatasetUser, Response, User, WorkspaceUser
 from sqlalchemy import delete, exists, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -51,10 +51,14 @@ async def wait_for_turn(db: AsyncSession, dataset_id: UUID) -> None:
 
 
 async def read_holds(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> Holds:
+    """But those of people who were taken out of the workspace: what they looked at is for the others."""
     now = text(_NOW[db.get_bind().dialect.name])
+    workspace = select(Dataset.workspace_id).where(Dataset.id == dataset_id).scalar_subquery()
+    is_member = exists().where(WorkspaceUser.user_id == HOLDS.c.user_id, WorkspaceUser.workspace_id == workspace)
+    is_owner = exists().where(User.id == HOLDS.c.user_id, User.role == UserRole.owner)
     rows = await db.execute(
         select(HOLDS.c.answer, HOLDS.c.user_id, HOLDS.c.place)
-        .where(HOLDS.c.dataset_id == dataset_id, HOLDS.c.ends > now)
+        .where(HOLDS.c.dataset_id == dataset_id, HOLDS.c.ends > now, is_member | is_owner)
         .order_by(HOLDS.c.place)
     )
     mine: dict[str, int] = {}

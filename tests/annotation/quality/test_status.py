@@ -523,7 +523,9 @@ def test_a_split_unit_is_not_given_to_whom_the_list_is_closed(owner: Argilla) ->
 
 @pytest.mark.rare
 @pytest.mark.server
-def test_the_next_step_of_a_status_is_what_the_campaign_lacks(owner: Argilla, ready: str, command) -> None:
+def test_the_next_step_of_a_status_is_what_the_campaign_lacks(
+    owner: Argilla, ready: str, command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = practised(owner, tasks=["generation"], cases=1)
 
     def last_line(workspace: str) -> str:
@@ -532,4 +534,7 @@ def test_the_next_step_of_a_status_is_what_the_campaign_lacks(owner: Argilla, re
     assert last_line(ready) == "Next: citejury annotation push RECORDS.jsonl"
     assert last_line(work.workspace) == "Next: citejury annotation share --out sheets"
     answer_all(work, "anna", "2-grounding-en", work.queue("anna", "2-grounding-en")[:1])
-    assert last_line(work.workspace) == "Next: citejury exports csv export"
+    assert last_line(work.workspace) == "Next, when they are done: citejury exports csv export"
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").touch()
+    assert last_line(work.workspace) == "Next, when they are done: citejury study run"

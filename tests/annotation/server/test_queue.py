@@ -187,6 +187,16 @@ def test_a_record_looked_at_is_held_for_a_time(jury: Any, client: Argilla, argil
     assert [label["status"] for label in labels] == ["submitted"] * 2  # the first came late, and is kept
 
 
+def test_what_somebody_held_who_was_taken_out_is_free_at_once(jury: Any, client: Argilla) -> None:
+    anna, ben = jury(2, ours(texts(1)), overlap=1).players
+    shown = anna.open()
+    assert (ben.open(), ben.client.request("GET", "/citejury/me/work")["lists"][0]["with_others"]) == (None, 1)
+    workspace = client.request("GET", f"/datasets/{anna.dataset_id}")["workspace_id"]
+    client.request("DELETE", f"/workspaces/{workspace}/users/{anna.client.request('GET', '/me')['id']}")
+    assert [each["with_others"] for each in ben.client.request("GET", "/citejury/me/work")["lists"]] == [0]
+    assert ben.open() == shown
+
+
 @pytest.mark.parametrize("look", ["list", "start page"])
 def test_a_clock_put_back_keeps_no_record(jury: Any, argilla_server: ServerHandle, look: str) -> None:
     anna, ben = jury(2, ours(texts(1)), overlap=1).players
