@@ -47,7 +47,7 @@ class Annotator(Frozen):
 class Calibration(Frozen):
     """The round before production, in which all annotators of a language answer the same records."""
 
-    fraction: float | None = Field(default=None, gt=0, lt=1)
+    fraction: float | None = Field(default=None, ge=0, lt=1)
     """Share of the records that are for calibration, by a hash of seed and `record_uuid`; None with `records`."""
     records: Count | None = None
     """How many records of each language are for calibration, those of the lowest hashes; None with `fraction`."""
@@ -64,6 +64,8 @@ class Calibration(Frozen):
         if (self.fraction is None) == (self.records is None):
             found = "both are" if self.fraction is not None else "neither is"
             raise ValueError(f"it needs one of `fraction` and `records`, and {found} given")
+        if self.fraction == 0:
+            raise ValueError("its `fraction` is 0; leave out the whole table where nothing is to be calibrated")
         return self
 
 

@@ -118,7 +118,7 @@ def _plan_narratives(ctx: click.Context, told: "StudyFile", **chosen: Any) -> No
     columns = {name: given[name] for name in ("id_column", "text_column", "encoding", "sheet")}
     rows = read_narratives(Path(told.narratives), **columns, begun=None)
     reading = command_words(told, "sources", wave)
-    passages = command_of(reading[:2]).make_context("sources", list(reading[2:])).params["passages"]
+    sources = command_of(reading[:2]).make_context("sources", list(reading[2:])).params
     campaign, unread = read_campaign(), Counter[str]()
 
     def locale_of(named: str, prompt: str) -> str:
@@ -127,7 +127,7 @@ def _plan_narratives(ctx: click.Context, told: "StudyFile", **chosen: Any) -> No
         unread.update([language] * bool(campaign and not found))
         return found.locale if found else "" if campaign else language
 
-    population = expected_population(islice(rows, given["max_rows"]), askers, passages, locale_of)
+    population = expected_population(islice(rows, given["max_rows"]), askers, sources["passages"], locale_of)
     if not population.narratives:
         raise InputError("Nobody of the campaign reads any of these narratives. Name who does in `citejury.toml`.")
     server, round_name, workspaces = (chosen.pop(name) for name in ("server", "round_name", "workspaces"))
@@ -141,6 +141,8 @@ def _plan_narratives(ctx: click.Context, told: "StudyFile", **chosen: Any) -> No
         planned = make_plan(population, options._replace(hours=None, power=None), campaign, times)
     _show(planned, campaign, unread, "narrative")
     log("How long answers and passages will be is assumed; given again later, this counts them.")
+    if sources["offline"]:
+        log("`offline` fetches no page: passages, and with them hours, may be far fewer than assumed.")
     tell_next("citejury annotation serve, in a second terminal, then citejury study run")
 
 
@@ -216,7 +218,7 @@ def _show(planned: "PlannedSample", campaign: "Campaign | None", unread: Counter
 
     if unread:
         counts = ", ".join(f"{each} {count:,}" for each, count in sorted(unread.items()))
-        log(f"{counted(unread.total(), what)} that nobody of the campaign reads are left out: {counts}.")
+        click.echo(f"{counted(unread.total(), what)} that nobody of the campaign reads are left out: {counts}.")
     for line in (*plan_lines(planned.plan), *(people_lines(planned.plan, campaign) if campaign else ())):
         click.echo(line)
     for remark in planned.plan.remarks:

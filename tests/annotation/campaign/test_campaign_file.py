@@ -62,6 +62,7 @@ def test_a_campaign_needs_a_table_and_a_file_that_is_named(tmp_path: Path, monke
         ('locales = ["en"]\noverlap = { ranking = 2 }', "`campaign.overlap.ranking`"),
         ('locales = ["en"]\ncalibration = { fraction = 0.1, records = 5 }', "campaign.calibration`:.*both are given"),
         ('locales = ["en"]\ncalibration = { seed = 1 }', "campaign.calibration`:.*neither is given"),
+        ('locales = ["en"]\ncalibration = { fraction = 0 }', "campaign.calibration`:.*leave out the whole table"),
         ('locales = ["en"]\ncalibration = { fraction = 1 }', "`campaign.calibration.fraction`.*found 1"),
         ('locales = ["en"]\nannotators = [{ name = "a" }, { name = "a " }]', "`annotators` has 'a' twice"),
         ('locales = ["en"]\nannotators = [{ name = "a\\u001bb" }]', "cannot be seen"),

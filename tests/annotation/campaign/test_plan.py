@@ -121,7 +121,7 @@ def test_more_votes_and_more_narratives_find_smaller_differences() -> None:
 def test_a_campaign_gives_overlap_and_calibration_and_a_round_of_its_own_has_none() -> None:
     Path("citejury.toml").write_text(CAMPAIGN.format(size="records = 4"), encoding="utf-8")
     records = [planned_record(f"N{n}", p, ("en", "de", "fr")[n % 3]) for n in range(30) for p in PROVIDERS]
-    assert "30 records that nobody of the campaign reads are left out: fr 30." in plan(records).stderr
+    assert "30 records that nobody of the campaign reads are left out: fr 30." in plan(records).stdout
     found = told()
     assert found["overlap"] == {"retrieval": 2, "grounding": 3, "generation": 2}
     assert found["calibration"] == {"de": 4, "en": 4}

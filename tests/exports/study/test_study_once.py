@@ -74,6 +74,7 @@ def test_a_plan_before_any_money_says_hours_people_calls_and_cost_without_key_se
     stored = study("plan")
     assert stored.exit_code == 0, stored.output
     assert "$ citejury pipeline ask" not in stored.stderr  # stored answers cost nothing
+    assert "`offline` fetches no page: passages" in stored.stderr
     path = Path("study.toml")
     text = path.read_text(encoding="utf-8").replace('replay = "payloads"', 'providers = "openai,claude"\nrepeats = 3')
     path.write_text(text.replace("# hours = 40", "power = 0.1"), encoding="utf-8")
