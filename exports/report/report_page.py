@@ -98,6 +98,7 @@ class _Writer:
         self.terms = list(dict.fromkeys((*self.serious, *language.texts["problems"])))
         self.answers = judged_answers(found.read.study, found.read.queries, self.column, self.terms)
         self.title = found.settings.title or self.say("title" if self.is_of_models else "title_ratings")
+        self.asked_alone = {RESEARCH_RUN} if self.is_of_models else set()  # Something that no other group was asked
         self.examples: Mapping[str, Sequence[Example]] = {}
 
     def sections(self) -> Iterator[Section]:
@@ -366,7 +367,7 @@ class _Writer:
         of_narrative: dict[str, dict[str, list[JudgedAnswer]]] = {}
         for each in self.answers:
             of_narrative.setdefault(each.narrative, {}).setdefault(each.group, []).append(each)
-        groups = sorted({each.group for each in self.answers} - {RESEARCH_RUN})  # which is asked one thing only
+        groups = sorted({each.group for each in self.answers} - self.asked_alone)
         ordered = sorted(of_narrative, key=lambda name: (*self.weight(of_narrative[name]), name))
         first = len(ordered) if len(ordered) <= NARRATIVES_SHOWN else _FIRST_NARRATIVES
         tables = [
@@ -416,7 +417,8 @@ class _Writer:
         for group, own in sorted(of_group.items()):
             found = " · ".join(told for term in self.terms if (told := self.votes(own, term))) or self.say("nothing")
             yield group or unknown, found, number(len(own)), number(max(each.people for each in own))
-        if without := [group or unknown for group in groups if group not in of_group]:
+        without = [group or unknown for group in groups if group not in of_group]
+        if without and of_group.keys() - self.asked_alone:
             yield ", ".join(without), self.say("nothing_judged"), number(0), number(0)
 
     def votes(self, answers: Sequence[JudgedAnswer], term: str) -> str:
@@ -527,7 +529,7 @@ class _Writer:
         )
         rows: Rows = [(self.say("file"), self.say("rows"), "SHA-256")]
         rows += [(each.file, self.count(each.rows), each.sha256) for each in self.results.inputs]
-        files = Section(self.say("files"), tables=(Table(rows, left=1),), depth=3)
+        files = Section(self.say("files"), tables=(Table(rows, left=1),), depth=3, look="files")
         return Section(
             self.say("methods"), notes=told, parts=(files,), depth=2, folded=True, name="methods", look="methods"
         )

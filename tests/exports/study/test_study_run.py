@@ -305,7 +305,8 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     assert done.stderr.splitlines()[-1] == "Next: the same command again next month"
     assert files_of_month() == before
     results = json.loads(Path("months/2026-01/results/results.json").read_text(encoding="utf-8"))
-    assert (results["weighted"], results["n_records"], results["by"]) == (True, 4, ["model_name", "arm"])
+    assert (results["weighted"], results["n_records"], results["by"]) == (False, 4, ["model_name", "arm"])
+    assert "sample.csv" in {each["file"] for each in results["inputs"]}  # whose probabilities are all the same
     groups = results["tasks"]["generation"]["labels"]["helpful"]["groups"]
     behind = {each["by"]["arm"]: each["denominators"] for each in groups if list(each["by"]) == ["arm"]}
     assert {arm: (each["asked"], each["answered"]) for arm, each in behind.items()} == dict.fromkeys(ARMS, (2, 2))
