@@ -17,7 +17,6 @@ from annotation.cli.options import preset
 from exports.cli.study_file import check_options, command_of, folder_of, run_shown, tell_added
 from pipeline.cli.options import PATH, SectionedCommand, log, read_narratives, tell_next
 from pipeline.core.errors import BadRowsError, InputError
-from pipeline.core.sentences import sentences
 from pipeline.core.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from annotation.campaign.plan import PlannedSample
     from exports.study.file import StudyFile
     from pipeline.records.schema import QueryResponse
-
-_say = sentences(__file__)
 
 
 def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -43,20 +40,69 @@ def _check_together(given: Mapping[str, Any]) -> None:
         raise click.UsageError("--workspace says where a pace is measured. Give --from SERVER too.")
 
 
-@click.command(cls=SectionedCommand, check=_check_together, rare="--round --seed --workspace", help=_say("plan"))
+@click.command(cls=SectionedCommand, check=_check_together, rare="--round --seed --workspace")
 @click.argument("paths", nargs=-1, type=PATH, metavar="[STUDY.toml | NARRATIVES | RECORDS…]")
-@click.option("--out", "folder", type=PATH, metavar="PLAN", help=_say("--out"))
+@click.option(
+    "--out", "folder", type=PATH, metavar="PLAN", help="New folder for plan.json and sample.csv, drawn from RECORDS."
+)
 @click.option("--hours", type=float, callback=_positive, help="Hours of work that all annotators together have.")
 @click.option(
-    "--power", type=click.FloatRange(0, 1, min_open=True, max_open=True), metavar="DIFF", help=_say("--power")
+    "--power",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="DIFF",
+    help="Difference between two providers' rates that is to be found, such as .1.",
 )
-@click.option("--overlap", type=click.IntRange(1), help=_say("--overlap"))
-@click.option("--from", "server", metavar="SERVER", help=_say("--from"))
-@click.option("--round", "round_name", metavar="NAME", help=_say("--round"))
+@click.option(
+    "--overlap",
+    type=click.IntRange(1),
+    help="How many annotators a unit waits for; the campaign's in citejury.toml, or 1, if not given.",
+)
+@click.option(
+    "--from",
+    "server",
+    metavar="SERVER",
+    help="Address of an Argilla where annotators have worked: the hours then come from their pace.",
+)
+@click.option(
+    "--round",
+    "round_name",
+    metavar="NAME",
+    help="Round beside the campaign's own, which has no calibration and no groups.",
+)
 @preset("--seed", type=click.IntRange(0), default=0, help="Seed of the sample.")
-@click.option("--workspace", "workspaces", multiple=True, help=_say("--workspace"))
+@click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    help="Workspace to measure the pace in; may be given more than once. The campaign's if not given.",
+)
 @click.pass_context
 def plan(ctx: click.Context, /, paths: tuple[Path, ...], folder: Path | None, **chosen: Any) -> None:
+    """Say how many hours a study takes, whose, how many calls and what they cost, and what it finds out.
+
+    Before anything is asked, STUDY.toml (study.toml if not given) or the file NARRATIVES is enough: no key, no server
+    and no money. How long answers and passages will be is assumed then. Once a study has RECORDS (run folders, CSV v2
+    files or files of records, as for `annotation push`) these are planned, and --out draws the sample from them:
+    --hours as many narratives as the hours allow, --power as few as find a difference between two providers; without
+    both all. A narrative is drawn with all its answers, from each language and type in proportion, and the same seed
+    draws the same ones; a larger sample holds the smaller. `study run` gives this command with the options of `[plan]`.
+
+    The difference is found with power .8 by one planned comparison (two-sided .05, paired by narrative, at rates
+    around .5). Hours come from the pace in --from SERVER, by task, and from the length of the texts where nobody has
+    worked yet. A table [campaign] in citejury.toml adds its people, its overlap, and its calibration as that of a new
+    campaign.
+
+    \b
+    Written to PLAN, which must be new or empty:
+        plan.json     units, judgements, hours, the difference, and what they rest on
+        sample.csv    each record of the sample with its probability, for push --sample and exports results --sample
+
+    \b
+    Examples:
+        citejury study plan
+        citejury study plan narratives.csv --overlap 2
+        citejury study plan records.jsonl --out plan --hours 100 --from http://127.0.0.1:6900
+    """
     from exports.study.file import StudyFile, begun_waves, command_words, month_now, people_of, read_study_file, wave_of
 
     is_study = not paths or paths[0].suffix == ".toml"

@@ -13,14 +13,11 @@ from exports.cli.plan import plan
 from exports.cli.study_file import check_options, folder_of, run_shown, tell_added
 from pipeline.cli.options import log
 from pipeline.core.errors import CitejuryError
-from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted, printable
 
 if TYPE_CHECKING:
     from exports.study.file import StudyFile, Wave
     from exports.study.work import Incomplete
-
-_say = sentences(__file__)
 
 _WIDTH = 80
 _MONTHS = 12  # that `study status` shows of those that are finished
@@ -37,13 +34,33 @@ def study() -> None:
 study.add_command(plan)
 
 
-@study.command(help=_say("run"))
+@study.command()
 @_study_argument
 @click.option("--month", "only", metavar="YYYY-MM", help="Of a monthly study, only this month.")
 @flag("--as-is", help="Wait neither for calls that failed nor for people.")
 @flag("--dry-run", help="Show the commands, and run none.")
 @click.pass_context
 def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: bool) -> None:
+    """Do all of the study that can be done now; started again, it goes on from there.
+
+    The commands are run one after the other, each shown as you would type it: `pipeline ask` and `sources`, `study
+    plan`, which draws the sample, `annotation setup`, `push` and `share`, and, when the annotators are done, `exports
+    csv`, `exports adjudicate` where the campaign has an adjudicator, and `exports results`. Where nobody is left who
+    may answer some units, these are named, and the report is interim.
+
+    Exit codes, for a nightly job: 0 done, 3 people are waited for, 1 something is wrong or calls are missing.
+
+    STUDY.toml names the narratives and has a table of options for each command; `citejury init` writes one. Paths in
+    it are from its folder, and so is citejury.toml; the key of a server that runs there is found. With `months` in it
+    the study is asked again every month (UTC), of the same narratives, earlier months are finished first, and from the
+    second one on it says what moved.
+
+    \b
+    Examples:
+        citejury study run
+        citejury study run study.toml --dry-run
+        citejury study run --month 2026-11 --as-is
+    """
     from exports.study import file as of_file
     from exports.study.work import WAITS
     from pipeline.core.files import locked_folder
@@ -74,9 +91,17 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
         ctx.exit(1 if 1 in codes else WAITS)
 
 
-@study.command(help=_say("status"))
+@study.command()
 @_study_argument
 def status(path: Path) -> None:
+    """Show how far the study is, who is waited for, and what to run next; of a monthly one the newest months.
+
+    Nothing is run. How far each person is and what needs a look says `citejury annotation status`.
+
+    \b
+    Example:
+        citejury study status
+    """
     from exports.report.sections import REPORT_FILE
     from exports.study.file import begun_waves, month_now, people_of, read_study_file, wave_of
     from exports.study.work import steps_of
