@@ -13,7 +13,6 @@ from annotation.cli.options import FILE, api_url_option, flag, named_workspaces,
 from exports.cli import read_labels
 from pipeline.cli.options import PATH, SectionedCommand, log
 from pipeline.core.errors import BadRowsError, InputError
-from pipeline.core.sentences import sentences
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
@@ -24,12 +23,14 @@ if TYPE_CHECKING:
     from exports.statistics.disagreements import Disagreement
     from exports.statistics.ratings import Ratings
 
-_say = sentences(__file__)
-
 Row = tuple[object, ...]
 
 _label_option = several("--label", "labels", help="Only this label")
-_workspace_option = click.option("--workspace", help=_say("--workspace"))
+_workspace_option = click.option(
+    "--workspace",
+    help="Argilla workspace of the annotators; those of the campaign in citejury.toml, or the setting `workspace`, if "
+    "not given.",
+)
 
 
 @click.group()
@@ -37,14 +38,24 @@ def adjudicate() -> None:
     """Put that on which annotators differ before an adjudicator, and bring her decisions back."""
 
 
-@adjudicate.command(
-    cls=SectionedCommand, rare="--task --label --top --overlap --allow-own --api-url", help=_say("push")
-)
+@adjudicate.command(cls=SectionedCommand, rare="--task --label --top --overlap --allow-own --api-url")
 @click.argument("export", metavar="[DIR]", required=False, type=PATH)
 @flag("--one-more", help="Give the units on the server on which annotators are split to one annotator more instead.")
-@click.option("--blind/--votes", "blind", default=None, help=_say("--blind"))
-@click.option("--disputes", metavar="JUDGEMENTS", type=PATH, help=_say("--disputes"))
-@click.option("--annotator", "annotators", multiple=True, help=_say("--annotator"))
+@click.option(
+    "--blind/--votes", "blind", default=None, help="Hide the votes of the annotators, or show them without names."
+)
+@click.option(
+    "--disputes",
+    metavar="JUDGEMENTS",
+    type=PATH,
+    help="The units on which this judge and most annotators differ instead, blind, with the words it quotes.",
+)
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    help="User name of an adjudicator besides those of the campaign; may be repeated.",
+)
 @several("--task", "tasks", metavar="TASK", help="Only this task")
 @_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest units.")
@@ -65,6 +76,28 @@ def push(
     api_url: str | None,
     **chosen: Any,
 ) -> None:
+    """Put the units on which annotators differ, or they and a judge, in the export DIR before adjudicators.
+
+    `--one-more` comes first, and needs no DIR: units on the server that have all the submissions that they wait for,
+    two of which differ in a label, go to somebody who has not answered them, through their ordinary queue, where
+    nothing tells them apart. Running it again changes nothing. It works with citejury's own server only.
+
+    Adjudicators work in a workspace of their own, WORKSPACE-adjudication, or WORKSPACE-adjudication-votes with the
+    votes; nobody may be in both. Its members are the campaign's (`role = "adjudicator"`) and those named here. On our
+    server they are asked for the labels on which annotators differ, and only answers to these are decisions. A unit
+    that one of them has labelled is refused and listed, unless `--allow-own`; everything else goes in, and the exit
+    code is then 1. Blind, they see what the annotators saw; with votes also how often each question got which answer,
+    and the notes as they were written. An annotator of the campaign is refused as its adjudicator, unless
+    `--allow-own`. Pushing again adds what is new and changes nothing else. The API key
+    comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Examples:
+        citejury exports adjudicate push --one-more --task grounding
+        citejury exports adjudicate push export --blind
+        citejury exports adjudicate push export --votes --annotator dora --label misleading --top 50
+        citejury exports adjudicate push export --disputes judgements.jsonl
+    """
     from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
     from exports.adjudicate.adjudication import find_homes, refuse_annotators, split_units
@@ -155,13 +188,36 @@ def refused_by_reason(refused: Sequence[str]) -> list[str]:
     return shown
 
 
-@adjudicate.command(help=_say("read"))
-@preset("--out", metavar="FILE.csv", type=FILE, default=Path("decisions.csv"), help=_say("--out"))
+@adjudicate.command()
+@preset(
+    "--out",
+    metavar="FILE.csv",
+    type=FILE,
+    default=Path("decisions.csv"),
+    help="Where the decisions go; earlier ones there are replaced.",
+)
 @click.option("--export", metavar="DIR", type=PATH, help="Score the annotators of this export too.")
-@click.option("--scores", metavar="FILE.csv", type=FILE, help=_say("--scores"))
+@click.option(
+    "--scores",
+    metavar="FILE.csv",
+    type=FILE,
+    help="Where the scores go; `scores.csv` beside the decisions if not given.",
+)
 @_workspace_option
 @api_url_option
 def read(out: Path, export: Path | None, scores: Path | None, workspace: str | None, api_url: str | None) -> None:
+    """Bring the adjudicators' submitted answers back as decisions, and score the annotators against them.
+
+    Each answer to each question is a decision on one label of one unit. Where adjudicators differ there is none; such
+    units are listed. With an export, each annotator's ratings are compared with the decisions: how often she agrees,
+    and how often she says yes where no was decided and no where yes was. Adjudicated units are the disputed ones, so
+    the scores compare annotators and say nothing about the other units.
+
+    \b
+    Examples:
+        citejury exports adjudicate read --out decisions.csv
+        citejury exports adjudicate read --out decisions.csv --export export
+    """
     from annotation.argilla.client import open_argilla
     from annotation.argilla.labels import task_named
     from annotation.campaign.file import read_campaign

@@ -54,23 +54,44 @@ SINCE = click.Option(
     cls=SectionedCommand,
     rare="--yes --until --annotator --language --with-controls --text-pair --discarded --history --key-file "
     "--spreadsheet-safe --api-url",
-    help=_say("csv_command"),
 )
 @click.argument("out", type=PATH, required=False)
 @options.flag("--update", help="Bring the export in OUT up to date; it keeps its own options.")
 @options.workspaces_option
 @options.several("--task", "tasks", metavar="TASK", help="Only this task")
-@click.option("--until", metavar="TIME", callback=_read_moment, help=_say("--until"))
+@click.option(
+    "--until",
+    metavar="TIME",
+    callback=_read_moment,
+    help="Only responses submitted before this moment; a day alone is its beginning.",
+)
 @options.annotators_option
 @options.several("--language", "languages", metavar="CODE", help="Only records of this language, such as de")
-@click.option("--round", "rounds", multiple=True, metavar="NAME", help=_say("--round"))
+@click.option(
+    "--round",
+    "rounds",
+    multiple=True,
+    metavar="NAME",
+    help="Only this round of annotation, such as calibration; may be given more than once. Rounds `suggested…` "
+    "are left out unless named.",
+)
 @options.flag("--with-controls", help="Put responses to controls and repeats among the others; not for agreement.")
 @options.flag("--text-pair", help="Append the columns text and text_pair, for training.")
 @options.flag("--extended", help="Append statuses, ids, times, broken rules, provenance, round, dataset and workspace.")
 @options.flag("--discarded", help="Write discarded responses too, to <task>_discarded.csv.")
-@click.option("--history", metavar="FILE", type=PATH, help=_say("--history"))
+@click.option(
+    "--history",
+    metavar="FILE",
+    type=PATH,
+    help="Write every change of every response to FILE instead: who, when, what was there before and after.",
+)
 @options.anonymized_option
-@click.option("--key-file", type=PATH, help=_say("--key-file"))
+@click.option(
+    "--key-file",
+    type=PATH,
+    help="Where the pseudonyms are kept, outside OUT; OUT.annotators.json or FILE.annotators.json beside it if not "
+    "given.",
+)
 @options.spreadsheet_option
 @options.flag("--excel", help="Write the files into one export.xlsx too, every text as a cell of text.")
 @options.flag("--yes", help="Do not ask before rows vanish whose responses are gone from the server.")
@@ -85,6 +106,36 @@ def csv_command(
     api_url: str | None,
     **wanted: object,
 ) -> None:
+    """Export submitted responses to the folder OUT: retrieval.csv, grounding.csv, generation.csv.
+
+    A task from a file has NAME.csv, and its task file beside it as tasks/NAME.json, which agreement and results need.
+    One row for each response, with the time at which it was last submitted; drafts are never exported. Where grounding
+    asks for marks, evidence.jsonl has the marked words. OUT must be absent, empty, or an earlier export, which is
+    replaced as a whole. manifest.json says what was asked for, and where and when the rows were read. A named task,
+    annotator, language, round or workspace without any response is an error. The API key comes from ARGILLA_API_KEY.
+    provenance.csv says which model and narrative each record comes from.
+
+    Over an earlier export, a table says what came, changed and went, by annotator. Where responses are gone from the
+    server, as when their annotator was deleted, you are asked before their rows vanish (--yes). --update writes what
+    an export with the same options would, and reads only what changed where the server is citejury's own.
+
+    With --anonymize a person keeps her pseudonym in every export with the same key file, which only its owner may
+    read; keep it apart from the export. response_id is empty then. Whoever may read the server can still find out by
+    the times who answered. Notes stay as they were written: a name in them is not replaced.
+
+    --history has a row for each question of each change, in the order of the changes: drafts, corrections, discards and
+    deletions are among them, also of records and datasets that are gone. Nobody can change what is in the history. Only
+    citejury's own server keeps one, for owners and admins. It begins with the first start of the version that keeps it;
+    of answers that were there before, only what became of them afterwards is known.
+
+    \b
+    Examples:
+        citejury exports csv export
+        citejury exports csv export --update
+        citejury exports csv grounding --task grounding --until 2026-03-01 --extended
+        citejury exports csv to-publish --round production --anonymize --key-file keys/jury.json
+        citejury exports csv --history history.csv --task grounding
+    """
     from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
     from annotation.campaign.routing import standing_workspaces

@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 
 _say = sentences(__file__)
 
+
 _from_option = click.option(
-    "--from", "paths", required=True, multiple=True, type=PATH, metavar="DIR|CSV", help=_say("--from")
+    "--from",
+    "paths",
+    required=True,
+    multiple=True,
+    type=PATH,
+    metavar="DIR|CSV",
+    help="Export folder or CSV file to read; may be given more than once.",
 )
 
 
@@ -32,16 +39,48 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
         raise click.BadParameter(_say("no_shares", value=value)) from error
 
 
-@click.command("dataset", cls=SectionedCommand, rare="--seed --decisions", help=_say("dataset"))
+@click.command(
+    "dataset",
+    cls=SectionedCommand,
+    rare="--seed --decisions",
+)
 @click.argument("out", type=PATH)
 @_from_option
 @preset(
-    "--split", "shares", metavar="TRAIN,VALIDATION,TEST", default="80,10,10", callback=_read_split, help=_say("--split")
+    "--split",
+    "shares",
+    metavar="TRAIN,VALIDATION,TEST",
+    default="80,10,10",
+    callback=_read_split,
+    help="Shares of the records in percent.",
 )
 @seed(help="Seed of the splits and of the intervals.")
-@preset("--consensus", "rule", type=click.Choice(("majority", "ds")), default="majority", help=_say("--consensus"))
+@preset(
+    "--consensus",
+    "rule",
+    type=click.Choice(("majority", "ds")),
+    default="majority",
+    help="How votes become one label: by majority, or by the Dawid–Skene model where it is identified.",
+)
 @decisions_option
 def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted: Any) -> None:
+    """Make a dataset for training and analysis in the folder OUT: Parquet files with splits and a data card.
+
+    Each task has a table with a row for each response, and one with a row for each unit and its consensus, both split
+    into train, validation and test: `datasets.load_dataset(OUT, "grounding_consensus")` loads the splits,
+    `pandas.read_parquet("OUT/parquet/grounding_consensus")` all rows. Records that share a
+    narrative, a query or a passage, directly or through others, are in one split, the same in every task; no split
+    departs from its share by as much as one such group. OUT must be absent, empty, or an earlier dataset, which is
+    replaced as a whole; with the same seed and shares its records keep their splits while that keeps the shares.
+
+    An export with --extended brings statuses, rounds and times along, one with --discarded counts discarded responses;
+    model, narrative and the like come from the provenance.csv beside the files.
+
+    \b
+    Examples:
+        citejury exports dataset dataset --from export
+        citejury exports dataset dataset --from export --consensus ds
+    """
     from exports.dataset.files import DatasetOptions
     from exports.dataset.write import write_dataset
 

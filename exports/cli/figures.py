@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _say = sentences(__file__)
 
+
 _JSON_FILES = {"agreement": "exports.statistics.agreement_schema", "results": "exports.statistics.results_schema"}
 
 
@@ -78,11 +79,31 @@ def _ratings_options(command: click.decorators.FC) -> click.decorators.FC:
         _column("label", "the question, where a table has several"),
         _column("group", "what results are compared by; a unit is one in each group"),
         _column("cluster", "what units belong together; whole clusters are resampled"),
-        click.option("--rater-columns", default="", metavar="COLUMN[,COLUMN]", help=_say("--rater-columns")),
-        several("--scale", metavar="[LABEL=]SCALE", callback=_by_label, help=_say("--scale")),
-        several("--order", metavar="[LABEL=]A,B,C", callback=_by_label, help=_say("--order")),
+        click.option(
+            "--rater-columns",
+            default="",
+            metavar="COLUMN[,COLUMN]",
+            help="Of a wide table: the columns with one annotator's ratings each; `rater_*` names all that begin so.",
+        ),
+        several(
+            "--scale",
+            metavar="[LABEL=]SCALE",
+            callback=_by_label,
+            help="boolean, nominal, ordinal or interval; it has to be told of numbers",
+        ),
+        several(
+            "--order",
+            metavar="[LABEL=]A,B,C",
+            callback=_by_label,
+            help="The values of an ordinal scale from lowest to highest; of any scale, the only ones that count",
+        ),
         several("--missing", metavar="WORD", help="What stands for no rating, such as NA"),
-        click.option("--weights", type=click.Choice(_WEIGHTS), help=_say("--weights")),
+        click.option(
+            "--weights",
+            type=click.Choice(_WEIGHTS),
+            help="What part of an agreement two values are; identity for nominal scales, ordinal for ordinal, "
+            "quadratic for interval ones if not given.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -137,24 +158,76 @@ def _check_together(given: Mapping[str, Any]) -> None:
     check=_check_together,
     rare="--weights --missing --judge-name --epsilon --sample --consensus --decisions --resamples --seed --on "
     "--least-excess --fail-label --spreadsheet-safe --schema",
-    help=_say("results"),
 )
 @click.argument("paths", metavar="DIR|CSV|RATINGS...", nargs=-1, required=True, type=PATH)
 @_ratings_options
-@click.option("--out", type=FOLDER, help=_say("--out"))
-@preset("--by", default="model_name", callback=_read_columns, metavar="COLUMN[,COLUMN]", help=_say("--by"))
-@several("--runs", type=PATH, metavar="RUN", help=_say("--runs"))
-@several("--judge", "judges", type=PATH, metavar="JUDGEMENTS", help=_say("--judge"))
-@several("--records", type=FILE, metavar="RECORDS.jsonl", help=_say("--records"))
-@several("--judge-ratings", type=FILE, metavar="FILE", help=_say("--judge-ratings"))
-@click.option("--judge-name", metavar="NAME", help="Which judge helps, where the judgements are of several.")
-@preset("--epsilon", type=click.FloatRange(0, 1, max_open=True), default=0.15, help=_say("--epsilon"))
-@click.option("--sample", type=FILE, metavar="FILE.csv", help=_say("--sample"))
-@preset(
-    "--consensus", type=click.Choice(("share", "majority", "adjudicated")), default="share", help=_say("--consensus")
+@click.option(
+    "--out",
+    type=FOLDER,
+    help="Folder for the results; it is made, and earlier results in it are replaced, but no file of anyone else.",
 )
-@click.option("--decisions", type=FILE, metavar="FILE.csv", help=_say("--decisions"))
-@preset("--resamples", type=click.IntRange(100, 1_000_000), default=2000, help=_say("--resamples"))
+@preset(
+    "--by",
+    default="model_name",
+    callback=_read_columns,
+    metavar="COLUMN[,COLUMN]",
+    help="Columns of provenance.csv that group the answers; two or more are crossed as well.",
+)
+@several(
+    "--runs",
+    type=PATH,
+    metavar="RUN",
+    help="Run folder or records.jsonl that the answers come from: tells who was asked, refused and failed, and what "
+    "is cited",
+)
+@several(
+    "--judge", "judges", type=PATH, metavar="JUDGEMENTS", help="Compare a judge's answers (JSON Lines) with the jury's"
+)
+@several(
+    "--records",
+    type=FILE,
+    metavar="RECORDS.jsonl",
+    help="The records that were judged, labelled or not: what the judge says of the others makes intervals narrower",
+)
+@several(
+    "--judge-ratings",
+    type=FILE,
+    metavar="FILE",
+    help="Of anybody's ratings: a judge's values of the same units, with the columns of the ratings and `judge`",
+)
+@click.option("--judge-name", metavar="NAME", help="Which judge helps, where the judgements are of several.")
+@preset(
+    "--epsilon",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.15,
+    help="What a judge may be worse than a person and still stand in for them: .2 for experts, .15 for trained "
+    "annotators, .1 for a crowd.",
+)
+@click.option(
+    "--sample",
+    type=FILE,
+    metavar="FILE.csv",
+    help="Inclusion probability of each record (record_uuid, inclusion_probability) where only a sample was judged.",
+)
+@preset(
+    "--consensus",
+    type=click.Choice(("share", "majority", "adjudicated")),
+    default="share",
+    help="What a unit counts: the share of yes among its votes, their majority, or the adjudicators' decision.",
+)
+@click.option(
+    "--decisions",
+    type=FILE,
+    metavar="FILE.csv",
+    help="Decisions of `exports adjudicate read`: how often labels of controls are right before and after them; with "
+    "--consensus adjudicated they count.",
+)
+@preset(
+    "--resamples",
+    type=click.IntRange(100, 1_000_000),
+    default=2000,
+    help="Resamples behind each interval of agreement; 10000 for figures to be published.",
+)
 @seed(help="Seed of the resampling, and of the exchanges behind p.")
 @preset(
     "--least-excess",
@@ -162,13 +235,31 @@ def _check_together(given: Mapping[str, Any]) -> None:
     callback=lambda ctx, param, points: points / 100,
     default=3.0,
     metavar="POINTS",
-    help=_say("--least-excess"),
+    help="Name annotators only who differ from the others by so many points, down to the interval's lower end.",
 )
-@click.option("--language", type=click.Choice(("en", "de", "ja")), help=_say("--language"))
-@click.option("--fail-under", type=float, metavar="X", callback=_read_threshold, help=_say("--fail-under"))
-@preset("--on", type=click.Choice(("lower", "point")), default="lower", help=_say("--on"))
+@click.option(
+    "--language",
+    type=click.Choice(("en", "de", "ja")),
+    help="Language of report.html; that of `[report]` in citejury.toml, else English, if not given.",
+)
+@click.option(
+    "--fail-under",
+    type=float,
+    metavar="X",
+    callback=_read_threshold,
+    help="Exit 1 where a label's α is below X, or undefined: a gate for CI.",
+)
+@preset(
+    "--on",
+    type=click.Choice(("lower", "point")),
+    default="lower",
+    help="What --fail-under looks at: the lower end of α's interval, or α itself.",
+)
 @several("--fail-label", "fail_labels", metavar="LABEL", help="--fail-under looks at this label only")
-@flag("--spreadsheet-safe", help=_say("--spreadsheet-safe"))
+@flag(
+    "--spreadsheet-safe",
+    help="Begin the CSV tables with a BOM, by which Excel knows UTF-8; no cell of them starts a formula anyway.",
+)
 @flag("--excel", help="Write all tables into one results.xlsx too, every text as a cell of text.")
 @click.option(
     "--schema",
@@ -176,7 +267,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     is_eager=True,
     expose_value=False,
     callback=_print_schema,
-    help=_say("--schema"),
+    help="Print the JSON Schema of agreement.json or results.json, and end.",
 )
 @click.pass_context
 def results(
@@ -189,6 +280,61 @@ def results(
     fail_labels: tuple[str, ...],
     **wanted: Any,
 ) -> None:
+    """Say what the jury found, by model or anything else, what differs beyond chance, and how far the jury agrees.
+
+    Reads export folders, or CSV files with the columns of an export (more columns are fine). First come composite
+    findings, answers as a whole: a serious problem is a contradicted claim, a fabricated source, unsafe content or an
+    answer off the topic, unless tables [findings.NAME] of citejury.toml say otherwise; then for each label α and
+    whether it is fit for use. Rates of all labels, and everything else, are in the files of --out.
+
+    Intervals are 95 %. Those of rates take narratives, not answers, as independent, those of α resample whole records.
+    Two groups are compared on the narratives that both have; p is corrected for all comparisons (Holm). Where more
+    lenient people judged the one group, a model estimates by how much and takes it off. A figure that is undefined is
+    shown as –, with the reason. Of several answers by one annotator to one unit the newest counts. A `created_at`
+    without offset is taken as UTC. The same files and seed give the same figures, byte for byte.
+
+    \b
+    Written to --out:
+        report.html       what to hand on: findings by model and narrative, with examples, without annotators' names
+        report.xlsx       its tables, every text a cell of text
+        details.html      every figure to look at, annotators and disagreements by name
+        results.json      every rate and difference, and the reason where there is none (--schema describes it)
+        results.csv       a row for each label and group      differences.csv   a row for each comparison
+        findings.csv      the composite findings              results.md        for a pull request
+        agreement.json    every figure of agreement           agreement.md      for a pull request
+        results.tex, agreement.tex                            for a paper (XeLaTeX or LuaLaTeX)
+        labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, conditional.csv
+        disagreements.csv every unit on which annotators differ, those that weigh most first
+        results.xlsx      all these tables, with --excel
+    With --runs also:
+        runs.csv          questions asked, refused, failed    citations.csv     citations and sites by group
+        sites.csv         the most cited sites
+
+    --judge takes the file of `citejury annotation judge`, or of anything that answers the labels in its format, and
+    compares each model with the majority of each unit and with each annotator: confusion, Cohen's κ, calibration. The
+    alternative annotator test then says whether the model may stand in for these people. With --records each rate is
+    also given with the judge's help: what it says of the units that nobody labelled, corrected by what people said of
+    those that they did (prediction-powered inference). What people labelled must then be a random part of what was
+    judged, in every group the same share, or a sample with --sample.
+
+    Ratings of any other program do as well: a table (CSV, .xlsx, JSON Lines, Parquet), of which --unit, --rater and
+    --value name the columns, a wide one with --rater-columns, and what Label Studio (JSON), Prodigy (JSON Lines) and
+    Argilla or datasets (a folder) export. A label is yes or no, or on a nominal, ordinal or interval scale; --group
+    names the column to compare by. --judge-ratings compares judges with these people on every scale.
+
+    --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
+    exit code is 1. A label whose α is undefined fails too, since it has not shown anything.
+
+    \b
+    Examples:
+        citejury exports results export --out results
+        citejury exports results export --runs answers --out results --by model_name,language
+        citejury exports results export --consensus adjudicated --decisions decisions.csv
+        citejury exports results spring autumn --sample sample.csv --out results
+        citejury exports results export --judge judgements.jsonl --records records.jsonl
+        citejury exports results export --fail-under 0.667 --fail-label helpful
+        citejury exports results ratings.csv --unit item --rater coder --value score --scale ordinal --group system
+    """
     on_given = ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE
     if fail_under is None and (fail_labels or on_given):
         raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")

@@ -20,15 +20,12 @@ from exports.cli.dataset import dataset
 from exports.cli.figures import results
 from pipeline.cli.options import log
 from pipeline.core.errors import InputError
-from pipeline.core.sentences import sentences
 from pipeline.core.terminal import ProgressBars, counted, interrupted_by, printable
 
 if TYPE_CHECKING:
     from annotation.argilla.client import Argilla
     from annotation.campaign.file import Campaign
     from annotation.campaign.teardown import Teardown
-
-_say = sentences(__file__)
 
 
 class _Exports(click.Group):
@@ -46,16 +43,41 @@ for command in (csv_command, dataset, results, adjudicate):
     exports.add_command(command)
 
 
-@annotation.command(help=_say("teardown"))
-@click.option("--workspace", help=_say("--workspace"))
+@annotation.command()
+@click.option(
+    "--workspace",
+    help="Argilla workspace; all of the campaign in citejury.toml, or that of the setting `workspace`, if not given.",
+)
 @several("--dataset", "datasets", metavar="NAME", help="Remove only this dataset, and keep the workspace")
 @flag("--users", help="Remove the members too, but no owner, and nobody who works elsewhere.")
 @flag("--yes", help="Do not ask.")
-@click.option("--export", "folder", type=FOLDER, default=Path(), metavar="DIR", help=_say("--export"))
+@click.option(
+    "--export",
+    "folder",
+    type=FOLDER,
+    default=Path(),
+    metavar="DIR",
+    help="Where the export goes, into a new folder named for workspace and time; the current folder if not given.",
+)
 @api_url_option
 def teardown(
     workspace: str | None, datasets: tuple[str, ...], users: bool, yes: bool, folder: Path, api_url: str | None
 ) -> None:
+    """Remove a campaign's workspaces with their datasets, after everything that was answered is exported.
+
+    Its adjudicators' workspaces go with it. What would be lost is shown first, and the workspace's name has to be
+    typed; `--yes` does not ask. Then submitted and discarded responses are exported with everything there is about
+    them, and the files are counted against the server; history.csv beside them has every change of every response. Only
+    then is anything removed, the history of what is removed too, and no dataset in which somebody worked meanwhile.
+    Drafts, and records that nobody answered, are in no export. Killed and run again, it removes the rest; an earlier
+    export is never touched. The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Examples:
+        citejury annotation teardown --export kept
+        citejury annotation teardown --workspace pilot --users
+        citejury annotation teardown --dataset calibration-1-retrieval-en --yes
+    """
     from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
     from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down

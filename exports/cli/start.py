@@ -22,14 +22,26 @@ if TYPE_CHECKING:
 
 _say = sentences(__file__)
 
+
 WIDTH = 80
 
 
-@click.command(help=_say("demo"))
+@click.command()
 @preset("--home", type=PATH, default=Path("citejury-demo"), help="Folder for everything that the demo makes.")
 @preset("--port", type=click.IntRange(0, 65535), default=6900, help="Port; 0 takes any.")
 @flag("--exit", "end", help="End when findings and agreement are printed; the page goes down.")
 def demo(home: Path, port: int, end: bool) -> None:
+    """Run the whole product once, on narratives and answers that come with it.
+
+    Starts Argilla on this machine, turns stored answers of five providers and a report that it writes itself into
+    records, lets four annotators judge them, exports the three CSV files and prints what the four found and how far
+    they agree. Then the page stays up for you to label some records yourself, until Ctrl-C. Run again, it goes on with
+    what is there.
+
+    \b
+    Example:
+        citejury demo --home citejury-demo
+    """
     from annotation.cli.serve import check_has_server, tell_that_it_starts
 
     check_has_server()
@@ -88,9 +100,18 @@ def own_name() -> str:
     return shlex.quote(str(called))
 
 
-@click.command(help=_say("doctor"))
+@click.command()
 @flag("--json", "as_json", help="Print JSON instead of a table.")
 def doctor(as_json: bool) -> None:
+    """Look at what is here and what is missing: Python, libraries, settings, keys, Argilla.
+
+    Nothing is changed, and no key is shown. Where something needed is missing the exit code is 1; a `note` is about
+    something that not everybody needs.
+
+    \b
+    Example:
+        citejury doctor
+    """
     from exports.cli.project import examine
 
     checks = examine()
@@ -125,12 +146,28 @@ def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
                 )
 
 
-@click.command(help=_say("init"))
+@click.command()
 @click.argument("folder", type=FOLDER, metavar="DIR")
 @several(
-    "--task", "tasks", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE", help=_say("--task")
+    "--task",
+    "tasks",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Ask what this task file asks, not what we would ask",
 )
 def init(folder: Path, tasks: tuple[Path, ...]) -> None:
+    """Start a project of your own in DIR: settings with comments, example narratives, stored answers to try them with.
+
+    `study.toml` in it says what `citejury study` plans and runs: a study that is asked once, or every month.
+
+    A folder that holds one of these files with another content is refused, and nothing is written. A task file (TOML)
+    has questions, their scales and their wording; it is checked, copied and named in citejury.toml.
+
+    \b
+    Example:
+        citejury init my-project
+        citejury init my-project --task claims.toml
+    """
     from exports.cli.project import start_project
 
     written = start_project(folder, tasks)
