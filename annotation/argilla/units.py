@@ -52,10 +52,10 @@ COMMON = Assignment()  # what a record without the property is for
 def assignment_of(record: Mapping[str, Any]) -> Assignment:
     """What the record is for, as the server returned it to an owner or admin."""
     said = (record.get("metadata") or {}).get(ASSIGNMENT)
-    return _read_assignment(said, str(record.get("external_id") or record.get("id"))) if said else COMMON
+    return read_assignment(said, str(record.get("external_id") or record.get("id"))) if said else COMMON
 
 
-def _read_assignment(said: Any, record: str) -> Assignment:
+def read_assignment(said: Any, record: str) -> Assignment:
     """What somebody else put there is none, as the queue has it."""
     try:
         return Assignment.model_validate(said)
@@ -176,7 +176,7 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
         users = page["users"]
         # Answers that say the same share it.
         values = [(as_answers(labels), question) for labels, question in page["values"]]
-        assigned = {each: _read_assignment(said, each) for each, said in page["assignments"].items()}
+        assigned = {each: read_assignment(said, each) for each, said in page["assignments"].items()}
         for record_id, external_id, is_open, responses in page["items"]:
             answers = (
                 Answer(users[user], status, _moment(at), values[value][0], values[value][1], bool(is_first))

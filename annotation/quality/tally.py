@@ -1,13 +1,13 @@
 """Our datasets in a campaign's workspaces, who can work in each, and what its records add up to."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS, TaskName, broken_rules, is_of_passages
 from annotation.argilla.tasks import PRACTICE, PRODUCTION
-from annotation.argilla.units import Answer, Unit, read_units, record_uuid_of
+from annotation.argilla.units import Answer, Assignment, Unit, read_units, record_uuid_of
 from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.quality.practice import CLOSED_ROUNDS, below_marks, standings_of
 from annotation.quality.scores import ControlTally
@@ -106,17 +106,50 @@ def is_split(unit: Unit, min_submitted: int) -> bool:
     return len({name for name, _ in given}) < len(given)
 
 
-class Tally:
+class WorkTally:
+    """How far the work on the units of a dataset is: what takes no more than who answered each, and how."""
+
     def __init__(self, watched: WatchedDataset) -> None:
         self.watched = watched
-        self.records = self.apart = self.reached = self.closed_early = 0
-        self.needed = self.reachable = self.kept_out = 0
-        self.unreachable: list[str] = []
+        self.records = self.reached = self.needed = 0
+        self.unreachable: list[str] = []  # names of units
+        self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def add_work(self, name: str, assignment: Assignment, answers: Sequence[tuple[str, str]]) -> tuple[int, Set[str]]:
+        """How many submissions the unit lacks, and which members may give them; answers are user id and status.
+
+        Of one that is not to be labelled nothing counts.
+        """
+        if assignment.purpose != "label":
+            return 0, frozenset()
+        submitted = 0
+        for user_id, status in answers:
+            self.by_status[user_id][status] += 1
+            submitted += status == "submitted"
+        wanting = max(0, (assignment.needed or self.watched.dataset.min_submitted) - submitted)
+        self.records += 1
+        self.reached += not wanting
+        if not wanting or self.watched.is_superseded:
+            return wanting, frozenset()
+        members, users = self.watched.members, assignment.users
+        settled = {user_id for user_id, status in answers if status != "draft"}
+        takers = (members.intersection(users) if users else members) - settled
+        self.needed += wanting
+        self.unreachable += [name] * (wanting > len(takers))
+        return wanting, takers
+
+    def total(self, status: str) -> int:
+        return sum(counts[status] for counts in self.by_status.values())
+
+
+class Tally(WorkTally):
+    def __init__(self, watched: WatchedDataset) -> None:
+        super().__init__(watched)
+        self.apart = self.closed_early = self.reachable = self.kept_out = 0
         self.waits_for: Counter[str] = Counter()
         self.falls_to: defaultdict[str, float] = defaultdict(float)  # `reachable`, shared evenly among who may answer
         self.split: list[str] = []  # external ids
         self.unreached: dict[str, int] = {}  # sources without a page by answer
-        self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.by_model: defaultdict[str, Counter[str]] = defaultdict(Counter)  # what each person submitted
         self.open = 0
         self.open_for: Counter[str] = Counter()
@@ -138,14 +171,11 @@ class Tally:
         record_uuid = record_uuid_of(self.watched.dataset.task, unit)
         for each in unit.answers:
             self._add_answer(unit, each, is_apart)
+        answers = [(each.user_id, each.status) for each in unit.answers]
+        wanting, takers = self.add_work(unit.external_id, unit.assignment, answers)
         if is_apart:
             self.apart += 1
             return
-        answers, wanted = unit.answers, unit.assignment.needed or self.watched.dataset.min_submitted
-        submitted = sum(each.status == "submitted" for each in answers)
-        wanting = max(0, wanted - submitted)
-        self.records += 1
-        self.reached += not wanting
         if is_of_passages(self.watched.dataset.task):
             self.passages[record_uuid].append(not wanting)
         self.unreached[record_uuid] = unit.unreached
@@ -157,17 +187,13 @@ class Tally:
             else:
                 self.open += 1
         if wanting and not self.watched.is_superseded:
-            members, users = self.watched.members, unit.assignment.users
-            takers = (members.intersection(users) if users else members) - unit.settled
             free, out = takers & self.watched.open_to, takers & self.watched.kept_out.keys()
             left = len(free)
             for user_id in free:
                 self.falls_to[user_id] += min(wanting, left) / left
-            self.needed += wanting
             self.reachable += min(wanting, left)
             self.kept_out += max(0, min(wanting, len(takers)) - left)
             self.waits_for.update(out if wanting > left else ())
-            self.unreachable += [unit.external_id] * (wanting > len(takers))
             self.closed_early += not unit.is_open
 
     def _add_answer(self, unit: Unit, each: Answer, is_apart: bool) -> None:
@@ -177,7 +203,6 @@ class Tally:
             self.submissions.append(Submission(each.user_id, each.at, self.id, each.is_first, is_apart))
         if is_apart:
             return
-        self.by_status[each.user_id][each.status] += 1
         self.open_for[each.user_id] -= unit.is_open and each.user_id in (unit.assignment.users or (each.user_id,))
         if each.status == "submitted" and unit.model:
             self.by_model[each.user_id][unit.model] += 1
@@ -190,9 +215,6 @@ class Tally:
         if known is None:
             known = self._known[id(labels)] = (labels, broken_rules(self.watched.dataset.task, labels))
         return known[1]
-
-    def total(self, status: str) -> int:
-        return sum(counts[status] for counts in self.by_status.values())
 
     def pending_for(self, user_id: str) -> int:
         if user_id not in self.watched.open_to or self.watched.is_superseded:

@@ -12,8 +12,9 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.display import HIDDEN, hidden_metadata
 from annotation.argilla.labels import LABELS, TASKS
 from annotation.argilla.tasks import PRACTICE, was_suggested
-from annotation.argilla.units import Purpose, assignment_of
+from annotation.argilla.units import Assignment, Purpose, assignment_of
 from annotation.campaign.datasets import JuryDataset, current_datasets, guideline_version_at, jury_dataset
+from annotation.quality.tally import WatchedDataset, WorkTally
 from exports.csv import rows as csv_rows
 from exports.csv.annotators import Annotators
 from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ExportFilters, utc
@@ -112,12 +113,20 @@ class Reading(NamedTuple):
     annotators: Annotators
     spool: Spool
     progress: Progress
+    watched: Mapping[str, WatchedDataset]
+    """By id, those that annotators can work in."""
+
+    def tally(self, dataset: JuryDataset) -> "Tally":
+        watched = self.watched.get(dataset.id)
+        return Tally(WorkTally(watched) if watched else None)
 
 
 class Tally:
     """Whose responses there are in which languages, and which of them the filters let through."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: WorkTally | None = None) -> None:
+        self.work = work
+        """How far the work on all its units is, whatever was asked for; None where nobody can work in it."""
         self.submitted: set[tuple[str, str]] = set()
         """User id and language of every submitted response, whatever was asked for."""
         self.exported: set[tuple[str, str]] = set()  # The same of those that fit the filters
@@ -130,6 +139,11 @@ class Tally:
         self.lost_marks: list[tuple[str, str]] = []  # Record and annotator of each mark on no passage's text
         self.apart: Counter[Purpose] = Counter()
         """Submitted responses that fit the filters, to records that are kept out of the tasks' files, by purpose."""
+
+    def add_work(self, record: Mapping[str, Any], assignment: Assignment) -> None:
+        if self.work:
+            answers = [(each["user_id"], each["status"]) for each in record["responses"]]
+            self.work.add_work(record["id"], assignment, answers)
 
     def add(self, response: Mapping[str, Any], language: str, wanted: bool) -> None:
         if wanted:
@@ -171,15 +185,18 @@ def read_dataset(reading: Reading, dataset: JuryDataset) -> ReadDataset:
 
 def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     """What was read; None where records were added or deleted meanwhile, so that the spool may lack some."""
-    tally = Tally()
+    tally = reading.tally(dataset)
     totals: set[int] = set()
     read = 0
     for total, page in fetched_ahead(reading.client.record_pages(dataset.id)):
         totals.add(total)
         if len(totals) > 1:
             return None
-        new = reading.spool.keep_new(dataset.id, [record["id"] for record in page])
-        read_records(reading, dataset, [record for record in page if record["id"] in new], tally)
+        new_ids = reading.spool.keep_new(dataset.id, [record["id"] for record in page])
+        new = [record for record in page if record["id"] in new_ids]
+        read_records(reading, dataset, new, tally)
+        for record in new:
+            tally.add_work(record, assignment_of(record))
         read += len(page)
         reading.progress(f"{dataset.workspace}/{dataset.name}", read, total)
     if totals != {reading.spool.count_records(dataset.id)}:

@@ -158,7 +158,7 @@ class ExportedDataset(Frozen):
     annotators: dict[str, AnnotatorCounts] = Field(default_factory=dict)
     """The same counts by annotator, under the names of the files."""
     work: Work | None = None
-    """How far it was; null where its records changed while they were counted."""
+    """How far it was; null where nobody can work in it yet."""
 
 
 class ExportFilters(Frozen):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.tasks import short_hash
-from annotation.argilla.units import CHANGED_PATH, PAGE_RECORDS, STATES_PATH
+from annotation.argilla.units import CHANGED_PATH, COMMON, PAGE_RECORDS, STATES_PATH, Assignment, read_assignment
 from annotation.campaign.datasets import JuryDataset
 from exports.csv.fetch import (
     ReadDataset,
@@ -175,12 +175,20 @@ def read_changes(reading: Reading, datasets: Sequence[JuryDataset], index: Index
     return Update(read, index, touched)
 
 
-def _record_states(client: Argilla, dataset_id: str) -> Iterator[list[dict[str, Any]]]:
+class _States(NamedTuple):
+    records: list[dict[str, Any]]
+    assignments: Mapping[str, Assignment] | None  # by record id, where it has one; None of a server of before
+
+
+def _record_states(client: Argilla, dataset_id: str) -> Iterator[_States]:
     """Pages of the dataset's records in order of arrival, as `record_pages` has them, but without any text."""
     params: dict[str, Any] = {"limit": PAGE_RECORDS}
     while True:
         page = client.request("GET", STATES_PATH.format(dataset_id=dataset_id), params=params)
-        yield page["items"]
+        said = page.get("assignments")
+        yield _States(
+            page["items"], None if said is None else {each: read_assignment(said[each], each) for each in said}
+        )
         if page["next"] is None:
             return
         params["after"] = page["next"]
@@ -190,13 +198,16 @@ def _list_records(
     reading: Reading, dataset: JuryDataset, known_records: Mapping[tuple[str, str], KeptRecord]
 ) -> tuple[ReadDataset, list[KeptRecord], list[str]] | None:
     """The dataset, its records that are as they were, and ids of the others; None where it takes a full export."""
-    statuses, total, tally = exported_statuses(reading.filters), 0, Tally()
+    statuses, total, tally = exported_statuses(reading.filters), 0, reading.tally(dataset)
     kept: list[KeptRecord] = []
     changed: list[str] = []
     try:
         for page in fetched_ahead(_record_states(reading.client, dataset.id)):
-            total += len(page)
-            for record in page:
+            if page.assignments is None:
+                return None
+            total += len(page.records)
+            for record in page.records:
+                tally.add_work(record, page.assignments.get(record["id"], COMMON))
                 responses = record["responses"]
                 if not responses:
                     continue

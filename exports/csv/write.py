@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import OWN_TASKS, TASKS, TaskName, task_named
 from annotation.campaign.datasets import JuryDataset
-from annotation.quality.tally import read_tallies
+from annotation.quality.tally import WorkTally, find_watched
 from exports.csv import schema
 from exports.csv.annotators import Annotators, key_path, pseudonyms_of
 from exports.csv.compare import Changes, Now, compare_exports
@@ -45,7 +44,7 @@ from exports.csv.rows import (
 )
 from exports.csv.spool import Spool
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index
-from pipeline.core.errors import InputError, NotFoundError, RecordsMovedError
+from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.files import sha256_of
 from pipeline.core.sentences import sentences
 from pipeline.core.terminal import counted
@@ -274,12 +273,14 @@ def _write_export(writing: _Writing) -> Export:
         new = work / "export"
         check_server(client)
         datasets, passed_over = choose_datasets(client, workspaces, filters)
+        found = find_watched(client, workspaces, (), writing.languages)
+        watched = {each.dataset.id: each for each in found if each.dataset.is_ready}
         annotators = Annotators(client, pseudonyms)
         is_there = (out / MANIFEST_FILE).is_file()
         earlier = read_index(out) if is_there else None
         with Spool(work / "spool.sqlite") as spool:
             started = datetime.now(UTC)
-            reading = Reading(client, filters, annotators, spool, writing.progress)
+            reading = Reading(client, filters, annotators, spool, writing.progress, watched)
             update = read_changes(reading, datasets, earlier) if writing.is_update and earlier else None
             read = update.read if update else [read_dataset(reading, dataset) for dataset in datasets]
             finished = datetime.now(UTC)
@@ -289,14 +290,12 @@ def _write_export(writing: _Writing) -> Export:
             files, index = _write_files(spool, update, new, datasets, filters, gaps)
             if not (writing.discarded_suffice and any(file.rows for file in files)):
                 _check_not_empty(files, read, annotators, workspaces, filters)
-            doubled, counted_work = spool.doubled(), _count_work(writing, datasets)
+            doubled = spool.doubled()
             manifest = schema.Manifest(
                 citejury=version("citejury"),
                 server=client.api_url,
                 workspaces=workspaces,
-                datasets=tuple(
-                    _described(each, annotators, doubled, counted_work.get(each.dataset.id)) for each in read
-                ),
+                datasets=tuple(_described(each, annotators, doubled) for each in read),
                 filters=_filters_without_names(filters, read, annotators),
                 started=started.isoformat(),
                 finished=finished.isoformat(),
@@ -336,26 +335,20 @@ def _described_task(task: TaskName, folder: Path) -> schema.ExportedFile:
     return schema.ExportedFile(file=name, task=task, rows=lines, annotators=0, records=0, sha256=sha256_of(path))
 
 
-def _count_work(writing: _Writing, datasets: Sequence[JuryDataset]) -> dict[str, schema.Work]:
-    """By id of the dataset, as `annotation status` counts it; of a superseded version nothing is open any more."""
-    found: dict[str, schema.Work] = {}
-    rounds = {dataset.round for dataset in datasets}
-    with suppress(RecordsMovedError):  # of a stock server
-        _, tallies = read_tallies(writing.client, writing.workspaces, rounds, writing.languages, lambda: None)
-        for each in tallies:
-            found[each.id] = schema.Work(
-                done=each.reached,
-                of=each.reached if each.watched.is_superseded else each.records,
-                wanting=each.needed,
-                nobody_left=len(each.unreachable),
-                drafts=each.total("draft"),
-                discarded=each.total("discarded"),
-            )
-    return found
+def _work(tally: WorkTally) -> schema.Work:
+    """As `annotation status` counts it; of a superseded version nothing is open any more."""
+    return schema.Work(
+        done=tally.reached,
+        of=tally.reached if tally.watched.is_superseded else tally.records,
+        wanting=tally.needed,
+        nobody_left=len(tally.unreachable),
+        drafts=tally.total("draft"),
+        discarded=tally.total("discarded"),
+    )
 
 
 def _described(
-    read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]], work: schema.Work | None
+    read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]]
 ) -> schema.ExportedDataset:
     dataset, tally = read.dataset, read.tally
     people: dict[str, Counter[str]] = {}
@@ -385,7 +378,7 @@ def _described(
             )
             for who in sorted(people)
         },
-        work=work,
+        work=_work(tally.work) if tally.work else None,
     )
 
 

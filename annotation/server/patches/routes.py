@@ -204,7 +204,7 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
     wanted = select(Record.id, Record.status, Record.inserted_at, Record.updated_at).where(*here)
     records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).all()
     if not records:
-        return '{"items":[],"next":null}'
+        return '{"assignments":{},"items":[],"next":null}'
     last = records[-1]
     ids = (cast(each, String) for each in (Answer.id, Answer.record_id, Answer.user_id))
     answers = select(*ids, Answer.status, Answer.updated_at).join(Record, Record.id == Answer.record_id)
@@ -221,8 +221,15 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
         for record_id, status, _, updated_at in records
         for key in [str(record_id)]
     ]
+    page_ids = select(Record.id).where(*here, place <= (last.inserted_at, last.id))
+    assigned = await _assigned(db, dataset_id, page_ids)
     following = json.dumps(f"{last.inserted_at.isoformat()}_{last.id}" if len(records) == limit else None)
-    return f'{{"items":[{",".join(items)}],"next":{following}}}'
+    return f'{{"assignments":{assigned},"items":[{",".join(items)}],"next":{following}}}'
+
+
+async def _assigned(db: Any, dataset_id: UUID, record_ids: Any) -> str:
+    assignments = (await db.execute(assignments_in(dataset_id, record_ids))).tuples()
+    return "{" + ",".join(f'"{record_id}":{said}' for record_id, said in assignments) + "}"
 
 
 async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:
@@ -263,8 +270,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     ]
     read = [units.labels_and_question(json.loads(text) if text else None) for text in values]
     page_ids = select(Record.id).where(*here, place <= last)
-    assignments = (await db.execute(assignments_in(dataset_id, page_ids))).tuples()
-    assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments)
+    assigned = await _assigned(db, dataset_id, page_ids)
     responded = Record.id.in_(select(Answer.record_id).join(Record, Record.id == Answer.record_id).where(*here))
     told = cast(Record.metadata_, String)
     kept = select(cast(Record.id, String), told).where(*here, place <= last, responded | told.contains('"unreached"'))
@@ -276,7 +282,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     following = json.dumps(f"{last[0].isoformat()}_{last[1]}" if len(records) == limit else None)
     return (
         f'{{"users":{json.dumps(list(map(hyphenated, users)))},"values":{json.dumps(read)},'
-        f'"assignments":{{{assigned}}},"models":{{{models}}},"unreached":{{{unreached}}},"items":[{",".join(items)}],"next":{following}}}'
+        f'"assignments":{assigned},"models":{{{models}}},"unreached":{{{unreached}}},"items":[{",".join(items)}],"next":{following}}}'
     )
 
 
