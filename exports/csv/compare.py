@@ -9,9 +9,10 @@ import csv
 import io
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -19,6 +20,7 @@ from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.folder import exported_files, file_name, mapping, read_manifest
 from exports.csv.rows import csv_line
 from exports.csv.schema import ExportFilters, utc
+from exports.csv.spool import Spool
 from exports.csv.update import Index, Update
 from pipeline.core.files import sha256_of
 from pipeline.core.tables import unescaped
@@ -59,8 +61,7 @@ class Now(NamedTuple):
     annotators: frozenset[str]  # Under which names those stand in files who were asked for; empty where everybody was
     workspaces: tuple[str, ...]
     datasets: Set[str]
-    is_unsubmitted: Callable[[TaskName, str, str, str], bool]
-    """Whether somebody has a unit (task, record, passage, annotator) as a draft or discarded."""
+    spool: Spool
 
 
 def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
@@ -72,8 +73,8 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
         if (sha256_of(earlier / name) if (earlier / name).is_file() else "") == now.new.files.get(name, ""):
             continue
         origins = _Origins(earlier, index, task, now)
-        old, new = _units(earlier / name, index, now.update), _units(now.new.folder / name, now.new, now.update)
-        units = _paired(old, new)
+        new = _fresh(now.new.folder / name, task, now.spool) if now.update else _units(now.new.folder / name, now.new)
+        units = _paired(_units(earlier / name, index, now.update), new)
         for (_, _, chunk_id), before, after in units:
             came, missing = _compare_unit(before, after)
             for who, kind in (*came, *((_annotator(row), _why(task, chunk_id, row, now, origins)) for row in missing)):
@@ -108,9 +109,17 @@ def _units(path: Path, index: Index | None, update: Update | None = None) -> Ite
             for unit, rows in groupby(reader, key=lambda cells: _unit_of(dict(zip(header, cells, strict=False)))):
                 yield _Lines(unit, header, b"".join(map(csv_line, rows)))
             return
-    for span, lines in index.units(path.name):
-        if update is None or span.record_uuid in update.touched:
-            yield _Lines(span[:3], header, lines)
+    for span, lines in index.units(path.name, update.touched if update else None):
+        yield _Lines(span[:3], header, lines)
+
+
+def _fresh(path: Path, task: TaskName, spool: Spool) -> Iterator[_Lines]:
+    """What an update read anew of a file, which is all that it has of touched records."""
+    if path.is_file():
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            header = next(csv.reader(stream), [])
+        for unit, pieces in groupby(spool.rows(task, discarded=False), key=itemgetter(0, 1, 2)):
+            yield _Lines(unit, header, b"".join(piece.lines for piece in pieces))
 
 
 def _unit_of(row: _Row) -> _Unit:
@@ -216,4 +225,4 @@ def _why(task: TaskName, chunk_id: str, row: _Row, now: Now, origins: _Origins) 
     )
     if is_left_out:
         return "left out"
-    return "withdrawn" if now.is_unsubmitted(task, unescaped(row["record_uuid"]), chunk_id, who) else "gone"
+    return "withdrawn" if now.spool.is_unsubmitted(task, unescaped(row["record_uuid"]), chunk_id, who) else "gone"

@@ -8,8 +8,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from heapq import merge
 from importlib.metadata import version
-from itertools import islice, starmap
+from itertools import islice
 from operator import itemgetter
+from os import SEEK_CUR
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -55,14 +56,18 @@ class Index(NamedTuple):
                 if line.startswith(start):
                     yield from json.loads(line)[len(begin) :]
 
-    def units(self, file: str) -> Iterator[tuple[Span, bytes]]:
-        """The units of one file in its order, with their lines; none where there is no such file."""
+    def units(self, file: str, of: Set[str] | None = None) -> Iterator[tuple[Span, bytes]]:
+        """The units of one file in its order, with their lines, or those of some records; none of no such file."""
         for number, name in enumerate(self.files):
             if name == file:
                 with (self.folder / file).open("rb") as stream:
                     if not name.endswith(".jsonl"):
                         stream.readline()  # the header
-                    yield from ((span, stream.read(span.length)) for span in starmap(Span, self.rows("u", number)))
+                    for row in self.rows("u", number):
+                        if of is None or row[0] in of:
+                            yield Span(*row), stream.read(row[3])
+                        else:
+                            stream.seek(row[3], SEEK_CUR)
 
 
 class IndexWriter:

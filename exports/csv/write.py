@@ -305,9 +305,7 @@ def _write_export(writing: _Writing) -> Export:
             changes = None
             if is_there:
                 asked = annotators.exported_names(filters.annotators)
-                now = Now(
-                    index, update, filters, asked, workspaces, {each.id for each in datasets}, spool.is_unsubmitted
-                )
+                now = Now(index, update, filters, asked, workspaces, {each.id for each in datasets}, spool)
                 changes = compare_exports(out, earlier, now)
                 writing.allow(changes)
         if pseudonyms is not None:
