@@ -195,7 +195,7 @@ def test_who_was_removed_gets_no_answer(stack: Stack, tmp_path: Path) -> None:
     stack.server.run("annotation", "setup", "--workspace", "left", "--annotator", "gone", "--passwords", str(passwords))
     with Player(stack.server.url, "gone", json.loads(passwords.read_text(encoding="utf-8"))["gone"]) as player:
         key = player.call("GET", "/me")["api_key"]
-        stack.server.run("annotation", "users", "remove", "gone", "--workspace", "left")
+        stack.server.run("annotation", "users", "--remove", "gone", "--workspace", "left")
         assert player.http.get("/me").status_code == httpx.codes.UNAUTHORIZED
         del player.http.headers["Authorization"]
         reply = player.http.get("/me", headers={"X-Argilla-Api-Key": key})

@@ -319,10 +319,10 @@ def test_rounds_and_datasets_are_made_by_language_and_strangers_in_none(run, own
     run("annotation", "push", "records.jsonl", "--round", "pilot", "--locale", "de")
     assert f"{workspace}-de · pilot · de" in run("annotation", "status", "--all").stdout
     submit_first(owner, find_datasets(owner, f"{workspace}-de", round_name="pilot")["generation"].id)
-    refused = run("annotation", "users", "add", f"{workspace}-dora", code=1)
+    refused = run("annotation", "users", "--add", f"{workspace}-dora", code=1)
     assert "each language of its campaign has a workspace of its own" in refused.stderr
     write_campaign(workspace, f'[[campaign.annotators]]\nname = "{workspace}-dora"\nrole = "adjudicator"')
-    said = run("annotation", "users", "add", f"{workspace}-dora", "--passwords", "passwords.json").stdout
+    said = run("annotation", "users", "--add", f"{workspace}-dora", "--passwords", "passwords.json").stdout
     assert said.splitlines()[-1].split() == [f"{workspace}-dora", "-", "created"]
     for locale in ("en", "de"):
         people = owner.workspace_users(owner.find_workspace(f"{workspace}-{locale}"))

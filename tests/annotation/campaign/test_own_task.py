@@ -119,7 +119,7 @@ def test_a_task_goes_from_its_file_to_answers_their_status_and_findings(
     }
     assert found["4-claims-en"]["broken_rules"] == {"right_is_complete": 2}
     assert TASKS[3:] == ["claims"]
-    assert "right_is_complete 2×" in run("annotation", "status").stdout
+    assert "right_is_complete 2×" in run("annotation", "status", "--all").stdout
     task = folder / "claims.toml"
     task.write_text(task.read_text(encoding="utf-8").replace("is right is", "is all right is"), encoding="utf-8")
     assert "version of the wording" in run("annotation", "setup", "--yes").stdout
@@ -142,7 +142,7 @@ def adjudicators_decide_on_scales_what_annotators_differ_on_and_nothing_else(
 ) -> None:
     folder, names = project
     export, dora = folder.parent / "alone" / "export", names["anna"].replace("anna", "dora")
-    run("annotation", "users", "add", dora, "--role", "adjudicator", "--passwords", "dora.json")
+    run("annotation", "users", "--add", dora, "--role", "adjudicator", "--passwords", "dora.json")
     push = ("exports", "adjudicate", "push", str(export), "--votes", "--annotator", dora, "--task", "claims")
     assert "There is no task 'claim'" in run(*push, "--task", "claim", code=1).output
     assert "'star' is no label" in run(*push, "--label", "star", code=2).output
