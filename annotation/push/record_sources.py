@@ -9,6 +9,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, NamedTuple
 
 from annotation.argilla.rendering import one_line
+from pipeline.asking.index import read_unmarked
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import numbered_rows, table_rows
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
@@ -90,7 +91,7 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
     path = run_files.research_records(path) or path
     if path.is_dir() or is_answers_file(path):
         files, run = (run_files.answers_files(path), path) if path.is_dir() else ([path], path.parent)
-        told = run_files.read_run_asked(run)
+        told = run_files.read_run_asked(run, read_unmarked)
         for file in files:
             yield from (run_files.record_from_answer(answer, told) for answer in _read_whole_answers(file, problems))
     else:

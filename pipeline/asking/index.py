@@ -255,6 +255,21 @@ def read_index(path: Path) -> Iterator[IndexLine]:
             yield IndexLine.model_validate_json(raw)
 
 
+def read_unmarked(path: Path) -> Iterator[StoredAnswer]:
+    """The answers without a citation at a place of their text, among which are those without text.
+
+    All answers, where the index does not tell of all of them.
+    """
+    if path.suffix != ".csv" or cited_urls(path) is None:
+        yield from csv_file.read_answers(path)
+        return
+    start = csv_file.header_end(path)
+    for line in read_index(path):
+        if all(first is None for _, _, first, _, _ in line.places):
+            yield next(_read_places(path, start))[0]
+        start = line.end
+
+
 def cited_urls(path: Path) -> Iterator[tuple[str, ...]] | None:
     """The cited URLs of each answer of a file, by its index; None where that does not tell of all of them."""
     fit = _fit(path)

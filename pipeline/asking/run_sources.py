@@ -6,13 +6,13 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.asking.index import cited_urls
+from pipeline.asking.index import cited_urls, read_unmarked
 from pipeline.asking.questions import Tell
 from pipeline.citations.addresses import membership_key, site_key, source_domain, without_password
 from pipeline.core.errors import InputError
 from pipeline.records.causes import state_of
 from pipeline.records.citation_form import CITATIONS, longer_readings, resolved_earlier
-from pipeline.records.run import answers_files, answers_of_run, records_from_run, write_records
+from pipeline.records.run import answers_files, answers_of_run, read_run_asked, records_from_run, write_records
 from pipeline.records.schema import QueryResponse
 from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, archived_as, cited_page, outcome_of
 from pipeline.sources.own_files import added_page
@@ -72,7 +72,7 @@ def write_run_records(
         tally.add_page(site_key(url), url, outcome.reason, outcome.detail, archived=archived)
 
     def with_pages() -> Iterator[QueryResponse]:
-        for record in records_from_run(run):
+        for record in records_from_run(run, read_run_asked(run, read_unmarked)):
             selected = shelf.with_pages(record)
             tally.add_record(selected.record, len(selected.left_out))
             yield selected.record

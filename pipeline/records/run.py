@@ -1,7 +1,7 @@
 """Canonical records: from a run folder, and from and to JSON Lines, also those in the style of ragas."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,9 +31,9 @@ class ToldRun(NamedTuple):
     asked: str = ""  # As `QueryResponse` has it
 
 
-def records_from_run(run: Path) -> Iterator[schema.QueryResponse]:
+def records_from_run(run: Path, told: ToldRun | None = None) -> Iterator[schema.QueryResponse]:
     """The canonical record of every answer of the run, with what its payload carries; errors as `answers_of_run`."""
-    told = read_run_asked(run)
+    told = told or read_run_asked(run)
     for stored in answers_of_run(run):
         yield record_from_answer(stored, told)
 
@@ -82,8 +82,11 @@ def read_told_run(run: Path) -> ToldRun:
     )
 
 
-def read_run_asked(run: Path) -> ToldRun:
-    """What the manifest says, and what became of the questions where the run came to its end."""
+def read_run_asked(run: Path, read: Callable[[Path], Iterable[StoredAnswer]] = read_answers) -> ToldRun:
+    """What the manifest says, and what became of the questions where the run came to its end.
+
+    `read` gives of a file the answers that may have no text.
+    """
     told = read_told_run(run)
     manifest, errors = run / "manifest.json", run / "errors.jsonl"
     found: dict[str, list[int]] = {}
@@ -91,7 +94,7 @@ def read_run_asked(run: Path) -> ToldRun:
         said = json.loads(manifest.read_bytes()) if told.run_id else {}
         for name, counts in said["providers"].items() if said.get("finished") else ():
             refused = sum(count for reason, count in counts["cut_short"].items() if is_refusal(reason))
-            empty = (each for each in read_answers(answers_file(run, name)) if not each.answer_text.strip())
+            empty = (each for each in read(answers_file(run, name)) if not each.answer_text.strip())
             failed = sum(not is_refusal(read_stored(each).stop_reason) for each in empty)
             found[name] = [int(counts["answers"]), refused, failed]
         for line in errors.read_bytes().splitlines() if found and errors.is_file() else ():
