@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from annotation.argilla.labels import LABELS, TaskName, is_of_passages
 from exports.statistics.ratings import RATINGS, label_votes
 from exports.statistics.study import Study
@@ -250,3 +252,12 @@ def _around(passage: str, part: str) -> str:
     starts = [start for start, end in sentence_spans(passage) if end <= at]
     first = starts[-1] if starts and len(passage) > _LONGEST else 0
     return ("… " if first else "") + trim(passage[first:])
+
+
+def count_differing(units: "np.ndarray", codes: "np.ndarray") -> tuple[int, int]:
+    """On how many units people gave different values, of how many that two or more rated."""
+    rated, of_unit = np.unique(units, return_counts=True)
+    values = (
+        np.bincount(np.unique(np.stack([units, codes]), axis=1)[0], minlength=len(rated)) if len(units) else of_unit
+    )
+    return int((values > 1).sum()), int((of_unit > 1).sum())

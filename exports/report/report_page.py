@@ -4,35 +4,46 @@ It names no annotator. What it says stands in words.toml and, for other language
 figure.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from annotation.argilla.labels import is_of_passages
 from annotation.argilla.wording import read_wording
 from annotation.quality.scores import AnnotatorScores
 from exports.reading.definitions import ReportSettings
-from exports.report.judged_answers import Example, JudgedAnswer, choose_examples, judged_answers, trim
+from exports.report.judged_answers import Example, JudgedAnswer, choose_examples, count_differing, judged_answers, trim
 from exports.report.methods import agreement_methods, results_methods
 from exports.report.results_words import (
     NUMBERS,
     Figure,
     figures,
     group_name,
+    interval_of,
     is_one_unknown,
     needs_no_votes,
+    share_of,
     standing_out,
 )
-from exports.report.sections import SHARES, Cell, Mark, Named, Rows, Section, Strip, Ticks, marked
+from exports.report.sections import (
+    SHARES,
+    Cell,
+    Mark,
+    Named,
+    Rows,
+    Section,
+    Strip,
+    Ticks,
+    cell_values,
+    marked,
+    sheet_name,
+)
 from exports.report.sections import Figure as Number
 from exports.report.words import UNDEFINED, Language, fitness, interim, read_language
 from exports.statistics.agreement_schema import Agreement
 from exports.statistics.disagreements import Disagreement
 from exports.statistics.rates import within_reach
 from exports.statistics.ratings import RATINGS, all_labels
-from exports.statistics.results_schema import OF_ANNOTATORS, Difference, Rate, RateInterval, Results
+from exports.statistics.results_schema import OF_ANNOTATORS, Difference, Rate, Results
 from pipeline.core.errors import SettingsError
 from pipeline.core.tables import PART, Table
 from pipeline.records.citation_form import RESEARCH_RUN
@@ -44,7 +55,6 @@ NARRATIVES_SHOWN, _FIRST_NARRATIVES = 48, 24
 """Of more narratives than the first number only so many are shown at once, and the others on a click."""
 _DIFFERENCES_SHOWN, _DISPUTED_SHOWN, _EXCERPT = 5, 5, 220
 _MODEL = "model_name"
-_NO_SHEET_NAME, _SHEET_NAME = re.compile(r"[\[\]:*?/\\]|[^ -\uffff]"), 31  # characters that Excel takes
 _PARTS = {1: ("value",), 2: ("value", "units"), 4: ("value", "low", "high", "units")}  # of a figure with n numbers
 _QUARTERS: tuple[tuple[Mark, float], ...] = tuple(("grid", value) for value in SHARES.ticks(0.25))
 
@@ -75,7 +85,7 @@ def write_report(found: Material) -> Report:
     sections = tuple(writer.sections())
     named: list[tuple[str, Table]] = []
     for title, table in writer.sheets(sections):
-        named.append((_sheet_name(title, [name.lower() for name, _ in named]), table))
+        named.append((sheet_name(title, [name.lower() for name, _ in named]), table))
     return Report(writer.title, sections, writer.language, tuple(named))
 
 
@@ -162,7 +172,7 @@ class _Writer:
             figure = next(each for each in figures(self.results) if each.name == headline)
             return figure.name, self.titled(figure), figure
         measured = [
-            (_share(known[label].found, term) or 0, -place, term)
+            (share_of(known[label].found, term) or 0, -place, term)
             for place, term in enumerate(self.terms)
             if (label := term.removeprefix("not ")) in known and known[label].found.rate is not None
         ]
@@ -177,13 +187,13 @@ class _Writer:
         term, title, figure = lead
         if figure.found.rate is None:
             return self.say("headline_unknown", title=title)
-        ends = _interval(figure.found, term)
+        ends = interval_of(figure.found, term)
         low, high = (self.language.share(min(max(end, 0), 1)) for end in (ends.low, ends.high)) if ends else ("", "")
         return self.say(
             "headline" if self.found.settings.headline else "most",
             title=title,
             problem=title,
-            share=self.shown(figure, _share(figure.found, term)),
+            share=self.shown(figure, share_of(figure.found, term)),
             answers=self.language.counted(figure.found.n_units, f"of_{figure.unit}s"),
             range=self.say("headline_range", low=low, high=high) if ends and not figure.scale else "",
         )
@@ -255,8 +265,8 @@ class _Writer:
         rows: Rows = [("", "", "", "")]
         groups = () if is_one_unknown(figure.found) else figure.found.groups
         for name, own in ((self.say("all"), figure.found), *((self.name_of(each.by), each) for each in groups)):
-            ends = _interval(own, term)
-            told = own.model_copy(update={"rate": _share(own, term), "interval": ends})
+            ends = interval_of(own, term)
+            told = own.model_copy(update={"rate": share_of(own, term), "interval": ends})
             number = self.rate(told, figure)._replace(of="")
             between = (ends.low, ends.high) if ends else None
             said = self.say("drawn" if ends else "drawn_bare", name=name, share=number.value, range=number.interval)
@@ -479,7 +489,7 @@ class _Writer:
 
     def disagreements(self) -> Section:
         differing = {
-            (ratings.measured_as, label.name): _differing(label.units, label.codes)
+            (ratings.measured_as, label.name): count_differing(label.units, label.codes)
             for ratings in self.found.read.study.tables
             for label in all_labels(ratings)
         }
@@ -555,7 +565,7 @@ class _Writer:
         """The same without drawings; what heads several rows is their first cell, and each number has its own."""
         head, *rows = table.rows
         drawn = {at for row in rows for at, cell in enumerate(row) if isinstance(cell, Strip | Ticks)}
-        columns = {at: max(len(_values(row[at])) for row in rows) for at in range(len(head)) if at not in drawn}
+        columns = {at: max(len(cell_values(row[at])) for row in rows) for at in range(len(head)) if at not in drawn}
         first: list[object] = [
             self.say("part", name=head[at], part=self.say(name))
             if head[at] and part
@@ -568,7 +578,7 @@ class _Writer:
             if isinstance(row[0], Named) and row[0].heads_rows:
                 above = row[0].name
             else:
-                of_row = [[*_values(row[at]), *[None] * n][:n] for at, n in columns.items()]
+                of_row = [[*cell_values(row[at]), *[None] * n][:n] for at, n in columns.items()]
                 found.append([above, *(cell for cells in of_row for cell in cells)])
         return Table([row[not above :] for row in found if any(row)])
 
@@ -584,34 +594,3 @@ class _Writer:
                     (self.language.problem(term), each.answer.query, each.answer.group, each.sentence, shown, said)
                 )
         return Table(rows)
-
-
-def _share(rate: Rate, term: str) -> float | None:
-    return 1 - rate.rate if rate.rate is not None and term.startswith("not ") else rate.rate
-
-
-def _interval(rate: Rate, term: str) -> RateInterval | None:
-    ends = rate.interval
-    if ends is None or not term.startswith("not "):
-        return ends
-    return ends.model_copy(update={"low": 1 - ends.high, "high": 1 - ends.low})
-
-
-def _differing(units: "np.ndarray", codes: "np.ndarray") -> tuple[int, int]:
-    """On how many units people gave different values, of how many that two or more rated."""
-    rated, of_unit = np.unique(units, return_counts=True)
-    values = (
-        np.bincount(np.unique(np.stack([units, codes]), axis=1)[0], minlength=len(rated)) if len(units) else of_unit
-    )
-    return int((values > 1).sum()), int((of_unit > 1).sum())
-
-
-def _values(cell: object) -> Sequence[object]:
-    return cell.numbers if isinstance(cell, Number) and cell.numbers else (str(cell),)
-
-
-def _sheet_name(title: str, taken: Sequence[str]) -> str:
-    """In whole words; with its place behind it where the name is taken."""
-    name = _NO_SHEET_NAME.sub(" ", title)
-    whole = name if len(name) <= _SHEET_NAME else name[: _SHEET_NAME + 1].rpartition(" ")[0] or name[:_SHEET_NAME]
-    return f"{whole[:28]} {len(taken) + 1}" if whole.lower() in taken else whole

@@ -489,3 +489,14 @@ def _unknown_denominators(results: schema.Results) -> Iterator[str]:
         unknown.append("how many discarded responses belong to each group (`exports csv --discarded` tells)")
     if unknown:
         yield f"Not known: {'; '.join(unknown)}."
+
+
+def share_of(rate: schema.Rate, term: str) -> float | None:
+    return 1 - rate.rate if rate.rate is not None and term.startswith("not ") else rate.rate
+
+
+def interval_of(rate: schema.Rate, term: str) -> schema.RateInterval | None:
+    ends = rate.interval
+    if ends is None or not term.startswith("not "):
+        return ends
+    return ends.model_copy(update={"low": 1 - ends.high, "high": 1 - ends.low})

@@ -20,6 +20,7 @@ Place = Literal["terminal", "page", "report"]
 """Where a page is shown: on 80 columns, in Markdown and notebooks, in HTML, which has more room and drawings."""
 _Row = TypeVar("_Row")
 _WIDTH = 80
+_NO_SHEET_NAME, _SHEET_NAME = re.compile(r"[\[\]:*?/\\]|[^ -\uffff]"), 31  # characters that Excel takes
 _WARNING = "! "
 _KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")  # where no line may end
 
@@ -297,3 +298,14 @@ def _part(found: re.Match[str]) -> str:
     script = f"\\script{{{ord(found[0][0]):04X}}}{{{found[0]}}}"
     is_right_to_left = any(unicodedata.bidirectional(char) in ("R", "AL") for char in found[0])
     return f"\\rtl{{{script}}}" if is_right_to_left else script
+
+
+def cell_values(cell: object) -> Sequence[object]:
+    return cell.numbers if isinstance(cell, Figure) and cell.numbers else (str(cell),)
+
+
+def sheet_name(title: str, taken: Sequence[str]) -> str:
+    """In whole words; with its place behind it where the name is taken."""
+    name = _NO_SHEET_NAME.sub(" ", title)
+    whole = name if len(name) <= _SHEET_NAME else name[: _SHEET_NAME + 1].rpartition(" ")[0] or name[:_SHEET_NAME]
+    return f"{whole[:28]} {len(taken) + 1}" if whole.lower() in taken else whole
