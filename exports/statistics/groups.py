@@ -46,6 +46,7 @@ class Pair(NamedTuple):
     a: int  # Number of the first, in the order of the column's values
     b: int
     dimension: tuple[str, bool]  # What p is corrected for together: the column, and whether it is crossed
+    successive: bool  # Of months, whose changes are a question of their own
 
 
 class Uncompared(NamedTuple):
@@ -110,7 +111,14 @@ def _grouping(
             left_out = len(found) - len(pairs[column])
             uncompared[column] = Uncompared(len(found), left_out, follows if since else "", since)
     compared = [
-        Pair(column, {other: value for other, value in groups[a].items() if other != column}, a, b, dimension)
+        Pair(
+            column,
+            {other: value for other, value in groups[a].items() if other != column},
+            a,
+            b,
+            dimension,
+            column in successive,
+        )
         for column in columns
         for dimension in [(column, len(columns) > 1 and column not in successive)]
         for a, b in pairs[column]

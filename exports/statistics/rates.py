@@ -28,7 +28,7 @@ from exports.statistics.ratings import (
     count_votes,
 )
 from exports.statistics.results_schema import Difference, GroupRate, LabelResults, NoFigure, Rate, RateInterval
-from exports.statistics.study import Consensus, FindingDefinition
+from exports.statistics.study import MONTH, Consensus, FindingDefinition
 from pipeline.core.errors import InputError
 
 _NOT = "not "
@@ -368,15 +368,9 @@ def within_reach(compared: Sequence[Difference]) -> list[bool]:
 
     Of answers that not the same people judged, only narratives that tell how these differ speak.
     """
-    dimensions: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    for place, found in enumerate(compared):
-        dimensions[found.by, bool(found.within)].append(place)
-    reached = [False] * len(compared)
-    for places in dimensions.values():
-        corrected = holm([_smallest_p(telling_narratives(compared[place])) for place in places])
-        for place, p in zip(places, corrected, strict=True):
-            reached[place] = compared[place].stands_out or p <= LEVEL
-    return reached
+    smallest = {place: _smallest_p(telling_narratives(each)) for place, each in enumerate(compared)}
+    corrected = _corrected(smallest, lambda place: compared[place].by == MONTH)
+    return [each.stands_out or corrected[place] <= LEVEL for place, each in enumerate(compared)]
 
 
 def telling_narratives(found: Difference) -> int:
@@ -384,9 +378,8 @@ def telling_narratives(found: Difference) -> int:
 
 
 def narratives_needed(compared: Sequence[Difference]) -> int:
-    """The fewest common narratives with which a difference of the largest dimension could stand out."""
-    dimensions = [(found.by, bool(found.within)) for found in compared]
-    largest = max(map(dimensions.count, set(dimensions)))
+    """The fewest common narratives with which each of these differences could stand out."""
+    largest = max(Counter(each.by == MONTH for each in compared).values())
     narratives = 1
     while largest * _smallest_p(narratives) > LEVEL:
         narratives += 1
@@ -435,11 +428,11 @@ def measure_columns(
     parts = zip(records.divisions, cells, strict=True)
     tests = [test for division, own in parts for test in _tests(columns, division, own, sheets, records)]
     tested = {number: test.held for number, test in enumerate(tests) if isinstance(test.held, Held)}
-    draws = n_draws(max(Counter(tests[number].pair.dimension for number in tested).values(), default=0))
+    draws = n_draws(max(Counter(tests[number].pair.successive for number in tested).values(), default=0))
     raw = dict(zip(tested, exchange_p(list(tested.values()), draws, seed), strict=True))
     families = [column.label or place for place, column in enumerate(columns)]
     of_label = _corrected(raw, lambda number: (tests[number].pair.dimension, families[tests[number].place]))
-    of_all = _corrected(raw, lambda number: tests[number].pair.dimension)
+    of_all = _corrected(raw, lambda number: tests[number].pair.successive)
     differences: dict[int, list[Difference]] = defaultdict(list)
     for number, test in enumerate(tests):
         p_values = (raw[number], of_label[number], of_all[number]) if number in raw else None

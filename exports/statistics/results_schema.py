@@ -124,7 +124,8 @@ class Difference(Frozen):
     """The same, corrected by Holm for all pairs of this label in this dimension: one column, alone or crossed, or a
     column of months, alone and crossed."""
     p_all: float | None
-    """The same, corrected by Holm for all pairs of all labels and findings of this dimension together."""
+    """The same, corrected by Holm for all pairs of all labels, findings and dimensions together, those of
+    months by themselves."""
     stands_out: bool
     """Whether `p_all` is at most .05: what is called beyond chance."""
     undefined: NoFigure | None

@@ -87,6 +87,10 @@ Decided = Mapping[MeasuredTask, Mapping[tuple[str, str, str], bool | str]]
 """What adjudicators decided by task, and by record, passage and label."""
 
 
+MONTH = "month"
+"""The column that a trend adds to the provenance of each record."""
+
+
 class Study(NamedTuple):
     tables: tuple[Ratings, ...]  # The ratings of each task that has a file, at most one table a task
     provenance: Mapping[str, Mapping[str, str]]  # By record and column of `provenance.csv`; absent or empty: not known

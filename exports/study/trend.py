@@ -9,10 +9,9 @@ from exports.reading.study import read_study, read_weights
 from exports.report.files import FigureOptions
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Results
+from exports.statistics.study import MONTH
 from exports.study.file import Wave
 from pipeline.asking.run_folder import RunManifest, read_manifest
-
-MONTH = "month"  # the column that a trend adds to the provenance of each record
 
 
 def measure_trend(months: Sequence[Wave], options: FigureOptions) -> Results:

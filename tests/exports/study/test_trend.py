@@ -19,8 +19,9 @@ from exports.report.results_page import change_sentences
 from exports.report.sections import RESULTS_FILE
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results
+from exports.statistics.study import MONTH
 from exports.study.file import Wave
-from exports.study.trend import MONTH, measure_trend
+from exports.study.trend import measure_trend
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import ArmAsked
 from pipeline.asking.run_folder import ProviderCounts, RunManifest, read_manifest, write_manifest
