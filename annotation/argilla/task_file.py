@@ -15,10 +15,11 @@ from pydantic import ValidationError
 from annotation.argilla import labels
 from annotation.argilla.wording import Problem, described, read_file, read_words, told
 from pipeline.core.errors import InputError
+from pipeline.core.sentences import packaged_table
 
 _MOST_VALUES = 100
 _LONGEST_VALUE = 200  # argilla-server 2.8.0
-_TAKEN = tomllib.loads(Path(__file__).with_name("taken.toml").read_text(encoding="utf-8"))
+_TAKEN = packaged_table(__file__, "taken.toml")
 
 
 def read_task(path: Path) -> labels.Task:

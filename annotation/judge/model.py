@@ -8,10 +8,8 @@ Source: pipeline/contracts/evidence.md.
 """
 
 import json
-import tomllib
 from collections.abc import Mapping
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -29,6 +27,7 @@ from annotation.judge.judgements import (
     field_problems,
     pages_of,
 )
+from pipeline.core.sentences import packaged_table
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import (
     NormalisedContext,
@@ -40,7 +39,7 @@ from pipeline.models.evidence import (
 from pipeline.models.structured import DATA_RULE, marked_texts, marking_words
 from pipeline.records.schema import split_line
 
-_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WORDS = packaged_table(__file__)
 _SYSTEM_PROMPT = _WORDS["system"].replace("{data_rule}", DATA_RULE)
 
 

@@ -1,7 +1,6 @@
 """Records out of what people have: run folders, CSV v2 files, JSON Lines (canonical or ragas-style)."""
 
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from pipeline.asking.index import read_unmarked
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import numbered_rows, table_rows
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
-from pipeline.core.sentences import sentences
+from pipeline.core.sentences import packaged_table, sentences
 from pipeline.core.tables import unescaped
 from pipeline.csv.file import is_answers_file
 from pipeline.csv.rows import ANSWER_ID, AnswerParts
@@ -234,7 +233,7 @@ def _nothing_to_push(
 # What follows finds where an answer tells its annotators which model or company wrote it.
 
 _NAMES = tuple(provider.names for provider in every_provider())
-_SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("self_naming.toml").read_text(encoding="utf-8"))
+_SAID: dict[str, Any] = packaged_table(__file__, "self_naming.toml")
 _OTHER_MODELS, _OTHER_MAKERS = _SAID["other_models"], _SAID["other_makers"]
 # Letters and digits of Latin script only: in Japanese a name has other letters on both sides.
 _START, _END = r"(?<![a-z0-9])", r"(?![a-z0-9])"

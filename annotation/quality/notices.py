@@ -5,10 +5,8 @@ How often each is wrong: annotation/contracts/status.md#what-needs-a-look.
 
 import html
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from statistics import median
 
 from annotation.argilla.client import Argilla
@@ -16,13 +14,14 @@ from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Kind, Noti
 from annotation.quality.scores import AnnotatorScores
 from annotation.quality.submissions import Submission, at_once, floor, highest_floor, too_fast
 from annotation.quality.tally import Tally, WatchedDataset
+from pipeline.core.sentences import packaged_table
 from pipeline.core.terminal import counted
 
 _TAG = re.compile(r"<[^>]*>")
 _ENOUGH_JUDGED, _UNBALANCED = 20, 0.2  # Submissions, and by how much a share of them may be another than everybody's
 _BEGUN, _MUCH_LEFT = 0.1, 10  # nobody is behind before the others have begun, or with few records left
 _SAMPLE = 100  # records whose texts are read where somebody may have been too fast
-_SENTENCES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SENTENCES = packaged_table(__file__)
 _COUNTED: tuple[Kind, ...] = ("unreachable", "closed_early", "split")  # fields of a dataset's status, too
 
 

@@ -4,10 +4,10 @@ In a text, `{name row}` stands for the text of that name, and `{row}` in that fo
 """
 
 import re
-import tomllib
 from functools import cache
-from pathlib import Path
 from typing import Any
+
+from pipeline.core.sentences import packaged_table
 
 _PART = re.compile(r"\{(?!row\})(\w+)(?: (\w+))?\}")
 
@@ -15,7 +15,7 @@ _PART = re.compile(r"\{(?!row\})(\w+)(?: (\w+))?\}")
 @cache
 def read_sql(module: str, dialect: str) -> dict[str, Any]:
     """Texts and lists of statements by name."""
-    found = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+    found = packaged_table(module)
     texts = found["both"] | found[dialect]
 
     def filled(text: str) -> str:

@@ -10,14 +10,13 @@ import io
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import click
 
 from pipeline.core.errors import CitejuryError
+from pipeline.core.sentences import packaged_table
 from pipeline.core.terminal import printable
 
 
@@ -46,7 +45,7 @@ COMMANDS = (
 )
 
 
-FORMER: dict[str, str] = tomllib.loads(Path(__file__).with_name("former.toml").read_text(encoding="utf-8"))
+FORMER: dict[str, str] = packaged_table(__file__, "former.toml")
 """What takes the place of commands that are gone."""
 
 # click names the nearest command of the same group only, and before 8.4 none.

@@ -3,17 +3,16 @@
 The contract's columns of a task in their order: unit, labels, notes, then the shared ones.
 """
 
-import tomllib
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from annotation.argilla.labels import ByTask, Mark, Task, TaskName, is_of_passages, task_named
 from pipeline.core.schema import Frozen
+from pipeline.core.sentences import packaged_table
 
-DESCRIBED: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+DESCRIBED: dict[str, dict[str, str]] = packaged_table(__file__, "columns.toml")
 """The columns of `provenance.csv`, `controls.csv` and the history, of what a task judges, and those that end its file,
 each with a sentence."""
 PROVENANCE_COLUMNS, CONTROL_COLUMNS, HISTORY_COLUMNS = (

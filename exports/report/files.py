@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +44,7 @@ from exports.statistics.study import Consensus, Study
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder, output_errors
 from pipeline.core.schema import Frozen
+from pipeline.core.sentences import packaged_table
 from pipeline.core.spreadsheet import is_own_workbook, write_workbook
 from pipeline.core.tables import Table
 
@@ -58,7 +58,7 @@ _ALWAYS = "model_name"
 
 _COMMAND, WORK_FOLDER = "exports results", ".results.citejury"
 _WORKBOOK_MARK, _PAGE_MARK = "PK", '<meta name="generator" content="citejury'  # of a workbook more: `is_own_workbook`
-_OURS: dict[str, dict[str, str | list[str]]] = tomllib.loads(Path(__file__).with_name("marks.toml").read_text("utf-8"))
+_OURS: dict[str, dict[str, str | list[str]]] = packaged_table(__file__, "marks.toml")
 
 
 def _is_ours(path: Path, mark: str | list[str]) -> bool:

@@ -4,11 +4,9 @@ Sentences hold names as they are: whoever puts one into HTML or Markdown escapes
 """
 
 import math
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
 from annotation.argilla.labels import LABELS, OWN_TASKS, TASKS, TaskName, TaskWords, task_named
@@ -19,13 +17,14 @@ from exports.statistics import agreement_schema as schema
 from exports.statistics.results_schema import RateInterval
 from exports.statistics.table import STATISTICS, UndefinedReason
 from exports.statistics.warnings import ADVICE
+from pipeline.core.sentences import packaged_table
 from pipeline.core.terminal import counted
 
 _Interval = TypeVar("_Interval", schema.Interval, RateInterval)
 GateEnd = Literal["lower", "point"]  # what a threshold is held against: the lower end of α's interval, or α itself
 
 
-TEXTS: dict[str, Any] = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+TEXTS: dict[str, Any] = packaged_table(__file__)
 
 
 UNDEFINED = "–"
@@ -324,7 +323,7 @@ LANGUAGES = ("en", "de", "ja")
 def read_language(code: str) -> "Language":
     if code == "en":
         return Language(code, TEXTS)
-    return Language(code, tomllib.loads(files(__package__).joinpath(f"words.{code}.toml").read_text(encoding="utf-8")))
+    return Language(code, packaged_table(__file__, f"words.{code}.toml"))
 
 
 class Language:

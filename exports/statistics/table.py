@@ -9,15 +9,14 @@ Cicchetti & Feinstein 1990; of pairs Cohen 1960.
 """
 
 import math
-import tomllib
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from exports.statistics.ratings import FloatArray, IntArray, Votes
 from pipeline.core.schema import Frozen
+from pipeline.core.sentences import packaged_table
 
 UndefinedReason = Literal[
     "no_pairable_items",
@@ -147,7 +146,7 @@ def _beyond_chance(total: Sums, by_chance: FloatArray) -> FloatArray:
     return beyond
 
 
-_TOLD: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TOLD: dict[str, dict[str, Any]] = packaged_table(__file__)
 
 
 def _statistic(name: str, compute: "Callable[[Sums], FloatArray] | None") -> Statistic:

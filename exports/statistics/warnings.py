@@ -1,15 +1,14 @@
 """What to mind about figures of agreement, and what to do about it (exports/contracts/agreement.md#warnings)."""
 
 import math
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 
 from exports.statistics import agreement_schema as schema
 from exports.statistics.ratings import FloatArray, IntArray, Ratings, Votes, count_votes
+from pipeline.core.sentences import packaged_table
 
 _PARADOX_AGREEMENT, _PARADOX_ALPHA, _PARADOX_PREVALENCE = 0.85, 0.667, 0.6  # Of agreement, alpha, prevalence
 _TARGET_ALPHA, _ONE_SIDED_95 = 0.667, 1.645  # What a sample should be able to show, and how surely
@@ -30,10 +29,7 @@ _LIMITS = {
     "target_alpha": _TARGET_ALPHA,
     "undefined": 100 * schema.UNDEFINED_SHARE,
 }
-ADVICE = {
-    code: text.format(**_LIMITS)
-    for code, text in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
-}
+ADVICE = {code: text.format(**_LIMITS) for code, text in packaged_table(__file__).items()}
 
 
 def with_cautions(ratings: Ratings, labels: Mapping[str, schema.LabelAgreement]) -> dict[str, schema.LabelAgreement]:

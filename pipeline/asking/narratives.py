@@ -6,7 +6,6 @@ Source: pipeline/contracts/run_folder.md#input.
 """
 
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import file_digest
@@ -18,6 +17,7 @@ from unicodedata import normalize
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import by_lines, header_key, known_encoding, open_csv, table_rows
 from pipeline.core.schema import Frozen, Narrative
+from pipeline.core.sentences import packaged_table
 
 if TYPE_CHECKING:
     from pipeline.core.spreadsheet import Sheet
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TEXT_COLUMNS = ("prompt", "narrative_prompt")
 # Such as `de`, `de-AT` or `pt_BR`.
 _LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_].*)?", re.IGNORECASE | re.ASCII)
-CODES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("codes.toml").read_text(encoding="utf-8"))
+CODES: dict[str, Any] = packaged_table(__file__, "codes.toml")
 _LONGEST = 20_000
 # Of Windows, and of the shared folders of others
 _NO_FILE_NAME = re.compile(

@@ -5,14 +5,13 @@ Marks are `(C001)`, `[1]`, `[1, 2]`, `[1-3]`, `[1]-[3]`, `【1】`, `[^1]`, `[^1
 """
 
 import re
-import tomllib
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.citations.addresses import Link, find_links, is_address, is_within, verbatim_spans, with_line_feeds
+from pipeline.core.sentences import packaged_table
 from pipeline.text.markdown import HARD, SOFT, Block, heading_words, plain_words, read_blocks
 
 _SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
@@ -141,7 +140,7 @@ _NEXT_ENTRY = re.compile(
     r"(?=[ \t]*[^\s\]\[】【.。,，]|[ \t]*\[(?!\d{0,3}\]))"
 )
 _HTML_LIST = re.compile(r"<ol\b[^<>]{0,200}>(.*?)(?:</ol>|\Z)", re.DOTALL)
-_WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_WORDS = packaged_table(__file__, "words.toml")
 _SOURCE_WORDS, _ONLY_SOURCES, _GOES_ON, AUTHOR_YEAR = (
     re.compile(_WORDS[name], re.VERBOSE | (re.IGNORECASE if "source" in name else re.NOFLAG))
     for name in ("source_words", "only_sources", "goes_on", "author_year")

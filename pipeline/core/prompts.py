@@ -1,6 +1,5 @@
 """What the providers are told and asked: a system prompt and a template for user prompts, by language where wanted."""
 
-import tomllib
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -10,9 +9,10 @@ from pydantic_core import PydanticCustomError
 
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
+from pipeline.core.sentences import packaged_table
 
 NOTE_TEXT = "{note_text}"
-_DEFAULTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_DEFAULTS = packaged_table(__file__)
 SYSTEM_PROMPT, USER_TEMPLATE = str(_DEFAULTS["system"]), str(_DEFAULTS["user_template"])
 
 

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import sys
-import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 from pipeline.core.errors import InputError, OutputError, ProviderError
 from pipeline.core.files import Place, append_line, cut_off, output_errors, read_at
 from pipeline.core.schema import Price
+from pipeline.core.sentences import packaged_table
 from pipeline.models import structured
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured, model_content, plain_reason
 from pipeline.providers import ChosenModel
@@ -36,7 +36,7 @@ in JSON only. You have no tools, and you never write a URL.
 
 {structured.DATA_RULE} read."""
 
-TASKS: dict[str, str] = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8"))
+TASKS: dict[str, str] = packaged_table(__file__, "tasks.toml")
 NO_USE = "The model gave no usable answer"  # How notes begin on a question that the pages' own words answer
 _LARGER = 4
 

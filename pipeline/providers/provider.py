@@ -3,14 +3,13 @@
 Names, addresses and fields of the body may stand as `Facts` in a data file beside it.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Answer, AskOptions, ProviderName
+from pipeline.core.sentences import packaged_table
 from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.providers.http.request import Endpoint, ProviderRequest
@@ -209,7 +208,7 @@ class Facts:
     """What the data file beside a provider's module says of it; with what its code adds, the provider and its ways."""
 
     def __init__(self, module: str) -> None:
-        self.said = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+        self.said = packaged_table(module)
 
     def api(self, name: str, batches: BatchApi | None = None, **own: Any) -> Api:
         return Api(**self.said["apis"][name], batches=Batches(batches, **self.said["batches"][name]), **own)

@@ -10,10 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal, NamedTuple
 
+from pipeline.core.sentences import packaged_table
 from pipeline.text.words import text_language
 from pipeline.verifying.values import Checked, Paragraph
 
-PATTERNS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text("utf-8"))
+PATTERNS: dict[str, dict[str, str]] = packaged_table(__file__, "patterns.toml")
 ANSWER = -1  # The section of a report's first paragraphs, which answer the whole topic
 
 Depth = Literal["brief", "medium", "deep"]

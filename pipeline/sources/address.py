@@ -5,17 +5,16 @@ their sites, tell the kind. Source: pipeline/contracts/research.md#sources.
 """
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Collection, Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal, NamedTuple, cast
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pipeline.citations.addresses import is_grounding_redirect, site_key, url_host
+from pipeline.core.sentences import packaged_table
 
-WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+WORDS: dict[str, dict[str, str]] = packaged_table(__file__, "words.toml")
 _LEAST_WORDS = 2
 _STATUS = ("404", "410")  # what pages about errors have in their address
 _WORD = re.compile(rf"[^\W\d_]+|{'|'.join(_STATUS)}")

@@ -8,19 +8,18 @@ redirect passes the same check, whoever follows it (SECURITY.md#cited-pages).
 import asyncio
 import re
 import socket
-import tomllib
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from pathlib import Path
 
 import httpcore
 import httpx
 
 from pipeline.citations.addresses import MAX_URL_LENGTH, host_name
 from pipeline.core.errors import InputError
+from pipeline.core.sentences import packaged_table
 from pipeline.providers.http.transfer import NoCookies
 
 Address = IPv4Address | IPv6Address
@@ -34,8 +33,7 @@ _BLOCKED_PORTS = frozenset(
 )
 
 _CLOSED_IPV4, _OPEN_IPV6, _CLOSED_IPV6 = (
-    tuple(map(ip_network, networks))
-    for networks in tomllib.loads(Path(__file__).with_name("networks.toml").read_text(encoding="utf-8")).values()
+    tuple(map(ip_network, networks)) for networks in packaged_table(__file__, "networks.toml").values()
 )
 
 

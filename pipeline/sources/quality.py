@@ -4,19 +4,15 @@ Sites say with a status of success that there is nothing: in words of twenty lan
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.core.sentences import packaged_table
 from pipeline.records.causes import Reason
 from pipeline.sources.address import Address
 
-_PHRASES = {
-    name: re.compile(form, re.I | re.X)
-    for name, form in tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8")).items()
-}
+_PHRASES = {name: re.compile(form, re.I | re.X) for name, form in packaged_table(__file__, "phrases.toml").items()}
 _NOT_FOUND = re.compile("|".join(_PHRASES[name].pattern for name in ("soft_404", "soft_404_name")), re.I | re.X)
 # WordPress's `body_class()`, Shopify's template class, and others' that say the same; a page of number 404 says `-404`.
 # https://developer.wordpress.org/reference/functions/body_class/, https://shopify.dev/docs/storefronts/themes, 2026-11.

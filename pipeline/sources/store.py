@@ -6,7 +6,6 @@ Source: pipeline/contracts/research.md#the-store.
 import json
 import os
 import sqlite3
-import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import output_errors
+from pipeline.core.sentences import packaged_table
 from pipeline.records.causes import Archived
 from pipeline.sources.headings import Heading
 
@@ -254,7 +254,7 @@ def _json_text(value: Mapping[str, Any]) -> str:
 
 APPLICATION_ID = 0x63697465
 """The four letters `cite` in the file's header (https://www.sqlite.org/pragma.html#pragma_application_id)."""
-MIGRATIONS: list[list[str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["steps"]
+MIGRATIONS: list[list[str]] = packaged_table(__file__)["steps"]
 VERSION = len(MIGRATIONS)
 _LACKING = {2: "'[]' AS headings, NULL AS read_share", 3: "NULL AS read_share"}
 """What the pages of a store lack that can be read as it is, by the store's version."""

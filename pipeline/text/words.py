@@ -5,15 +5,15 @@ too few, give pairs of neighbouring characters, on which word search works witho
 """
 
 import re
-import tomllib
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 from heapq import nsmallest
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from pipeline.core.sentences import packaged_table
 
 ASKS_WITHOUT_BLANKS = re.compile(
     r"何|なぜ|どう(?!しても)|どの|どれ|いつ|どこ|だれ|誰|か$|什么|为什么|怎么|怎样|如何|哪|吗$|多少|是否"
@@ -35,7 +35,7 @@ _GROUPS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9
 _GERMAN_GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
 _CITATION_MARK = re.compile(r"\[[0-9]{1,6}\]")
 
-LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+LISTS = packaged_table(__file__)
 STOP_WORDS = {language: frozenset(LISTS["stop"][language].split()) for language in ("en", "de")}
 # Without those of one of the two languages that the other says something with.
 STOP_WORDS[""] = (STOP_WORDS["en"] | STOP_WORDS["de"]) - {"bin", "die", "hat", "man", "war"}

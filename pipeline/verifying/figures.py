@@ -4,11 +4,10 @@ English, German, Japanese and Chinese; of other languages numbers and ISO dates.
 """
 
 import re
-import tomllib
 import unicodedata
 from decimal import Decimal
-from pathlib import Path
 
+from pipeline.core.sentences import packaged_table
 from pipeline.text.normal_form import straighten
 from pipeline.text.words import NUMBERS, UNSPACED, plain_number, without_marks
 
@@ -18,7 +17,7 @@ def _by_name(listed: str) -> dict[str, str]:
     return {name: number for names, number in groups for name in names.split()}
 
 
-WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+WORDS = packaged_table(__file__, "words.toml")
 _MONTHS, _SMALL_NUMBERS, SCALES = (_by_name(WORDS[name]) for name in ("months", "small_numbers", "scales"))
 # What no letter may follow is a word; of Chinese and Japanese units the longest counts.
 _SCALED = re.compile(

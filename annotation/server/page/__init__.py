@@ -11,8 +11,9 @@ from typing import Any
 
 from annotation.argilla.labels import DISPUTED, MARKED_LABELS, OWN_TASKS, RULES
 from annotation.argilla.wording import LOCALES, locales, read_texts, read_wording
+from pipeline.core.sentences import packaged_table
 
-_PARTS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("parts.toml").read_text(encoding="utf-8"))
+_PARTS: dict[str, list[str]] = packaged_table(__file__, "parts.toml")
 _FOLDER = "citejury"
 
 

@@ -3,11 +3,9 @@
 A function either gets what it stands before, with its arguments, or takes its place, or makes what takes its place.
 """
 
-import tomllib
 from collections.abc import Awaitable, Callable
 from functools import reduce
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from argilla_server.contexts.webhooks import list_enabled_webhooks
@@ -19,6 +17,7 @@ from annotation.server.patches import access, annotator, errors, events, practic
 from annotation.server.patches.engine import register_engine
 from annotation.server.patches.middleware import surround
 from annotation.server.search.filters import check_search
+from pipeline.core.sentences import packaged_table
 
 _WEBHOOKS_KNOWN = "citejury_has_webhook"
 
@@ -79,7 +78,7 @@ _CHANGES = {
     **{new.__name__.lstrip("_"): _use(new) for new in _USED},
     **{change.__name__.lstrip("_"): change for change in _MADE},
 }
-PATCHES: list[tuple[str, str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["patches"]
+PATCHES: list[tuple[str, str, str]] = packaged_table(__file__)["patches"]
 
 
 def apply_patches() -> None:

@@ -4,15 +4,14 @@ Decisions are values, without clock or network.
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import ErrorKind
+from pipeline.core.sentences import packaged_table
 from pipeline.providers.http.pace import Allowance
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object, is_error, load_body
 
@@ -24,7 +23,7 @@ _REFUSED = {
     # Google's finishReason and blockReason: https://ai.google.dev/api/generate-content#FinishReason
     *("safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "jailbreak", "model_armor"),
 }
-_SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SAID: dict[str, Any] = packaged_table(__file__)
 _REFUSED_CONTENT, _WRONG_KEY, _NO_MONEY, _NO_MODEL, _FORM_FIELDS = (
     re.compile(form, re.IGNORECASE | re.MULTILINE) for form in _SAID["patterns"].values()
 )
