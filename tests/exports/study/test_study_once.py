@@ -44,6 +44,18 @@ def start(folder: Path, workspace: str, names: Sequence[str], adjudicator: str =
     )
 
 
+@pytest.fixture
+def jury(tmp_path: Path, argilla_server: ServerHandle, monkeypatch: pytest.MonkeyPatch) -> tuple[str, list[str]]:
+    """The workspace and people of a study in the working directory, which is new."""
+    workspace = f"once-{uuid4().hex[:8]}"
+    names = [f"{who}-{workspace}" for who in ("anna", "ben")]
+    start(tmp_path, workspace, names)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    return workspace, names
+
+
 def answer(owner: Argilla, workspace: str, names: Sequence[str], discarded: Callable[[int, int], bool]) -> None:
     """All say yes to two labels, the second person no to the first one of every third record."""
     keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
@@ -118,14 +130,9 @@ def test_a_study_without_people_or_with_a_said_overlap_is_refused_in_a_line_befo
 
 @pytest.mark.server
 def test_where_nobody_is_left_the_units_are_named_and_the_study_ends(
-    tmp_path: Path, argilla_server: ServerHandle, owner: Argilla, monkeypatch: pytest.MonkeyPatch
+    jury: tuple[str, list[str]], owner: Argilla
 ) -> None:
-    workspace = f"once-{uuid4().hex[:8]}"
-    names = [f"{who}-{workspace}" for who in ("anna", "ben")]
-    start(tmp_path, workspace, names)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    workspace, names = jury
     assert study("run").exit_code == WAITS
     status = study("status")
     assert f"people   0 of 25 units done; waits for {names[0]} 25, {names[1]} 25" in status.stdout
@@ -174,14 +181,9 @@ def test_where_nobody_is_left_the_units_are_named_and_the_study_ends(
 
 @pytest.mark.server
 def test_narratives_that_come_after_the_sample_are_asked_while_it_is_of_everything_and_named_else(
-    tmp_path: Path, argilla_server: ServerHandle, owner: Argilla, monkeypatch: pytest.MonkeyPatch
+    jury: tuple[str, list[str]], owner: Argilla
 ) -> None:
-    workspace = f"later-{uuid4().hex[:8]}"
-    names = [f"{who}-{workspace}" for who in ("anna", "ben")]
-    start(tmp_path, workspace, names)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    workspace, names = jury
     whole = Path("narratives.csv").read_text(encoding="utf-8")
     *before, last = whole.splitlines(keepends=True)
     Path("narratives.csv").write_text("".join(before), encoding="utf-8")
